@@ -1,0 +1,187 @@
+/**
+ * Chains: drivers register, one follower per network keeps a cursor and a journal of transfers to our addresses, and
+ * whoever credits payments hears of each transfer until it says, in its own commit, that it has dealt with it.
+ */
+import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
+import type { Write } from "./Commit.ts"
+import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"
+import type { BaseUnits } from "../schemas/Money.ts"
+import type { Token, TokenType } from "../schemas/Token.ts"
+import type { PublicError } from "../schemas/Errors.ts"
+
+/** A place on a chain: block, slot, checkpoint. */
+export interface ChainPoint {
+  readonly height: bigint
+  readonly hash: string
+}
+
+/** What a payor is asked to send to. Unique on (family, matchKey) in the whole deployment. */
+export interface ReceiveTarget {
+  /** Display form, checksummed. */
+  readonly address: string
+  /** What transfers are matched by: the lower-cased address, a reference, an owner and memo. */
+  readonly matchKey: string
+  readonly memo: string | null
+}
+
+/** A transfer as a driver saw it; `(txHash, index)` is stable when a reorg includes it again. */
+export interface ObservedTransfer {
+  /** `balance:<address>:<height>` where only a difference of balances is known. */
+  readonly txHash: string
+  /** Position of the log inside its own receipt; 0 for the native coin. */
+  readonly index: number
+  readonly kind: "direct" | "internal"
+  readonly matchKey: string
+  /** Contract address as the catalogue spells it; null for the native coin. */
+  readonly tokenAddress: string | null
+  readonly amount: BaseUnits
+  readonly from: string | null
+}
+
+/** What following a chain yields, in order. */
+export type ChainEvent =
+  | {
+    readonly _tag: "Forward"
+    readonly point: ChainPoint
+    /** Epoch seconds of the block. */
+    readonly time: number
+    readonly transfers: ReadonlyArray<ObservedTransfer>
+    /** True while catching up: the cursor need not be stored for an empty block. */
+    readonly behind: boolean
+  }
+  /** Everything after `to` is undone. */
+  | { readonly _tag: "Rollback"; readonly to: ChainPoint }
+  /** Heights the network itself marks; null where the node does not know the mark. */
+  | { readonly _tag: "Finality"; readonly finalized: bigint | null }
+
+/** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
+export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
+  network: Schema.String,
+  reason: Schema.String
+}) {
+  override get message() {
+    return `${this.network}: ${this.reason}`
+  }
+}
+
+/** Answers whether an address is ours, from memory. */
+export interface WatchSet {
+  readonly has: (matchKey: string) => boolean
+}
+
+/** Where the deployment's own funds arrive for one family: an account whose private key is not here. */
+export interface WalletRef {
+  /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
+  readonly fingerprint: string
+  readonly derive: (index: number, invoiceId: string) => ReceiveTarget
+  /** Where the counter starts when the store has never seen the fingerprint. */
+  readonly startIndex: Effect.Effect<number, DriverError>
+}
+
+export interface ChainDriver {
+  readonly network: Network
+  readonly environment: Environment
+  readonly tokenTypes: ReadonlyArray<TokenType>
+  /** `null`: no wallet is configured, the network is watched but not offered. */
+  readonly wallet: WalletRef | null
+  /** Standard payment link of the family (EIP-681 on EVM). */
+  readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits) => string
+  /**
+   * Blocks after the newest of `recent` that is still canonical (newest first; empty: from the head), for ever.
+   * Rolls back first when the newest is not. At least once; resumable.
+   */
+  readonly follow: (recent: ReadonlyArray<ChainPoint>, watch: WatchSet) => Stream.Stream<ChainEvent, DriverError>
+  /**
+   * Balance of a token at a height and whether the address ever sent anything, to find payments no transfer log
+   * shows. Null where the chain needs no reconciliation.
+   */
+  readonly balanceAt:
+    | ((address: string, token: Token, height: bigint) => Effect.Effect<
+      { readonly balance: BaseUnits; readonly hasSent: boolean },
+      DriverError
+    >)
+    | null
+}
+
+/** Where a transfer stands on its chain. */
+export type TransferStatus = "seen" | "confirmed" | "reverted"
+
+/** A row of the transfer journal: a fact about a chain, matched to an invoice. */
+export interface JournalEntry {
+  /** `<network>:<environment>:<txHash>:<index>`. */
+  readonly id: string
+  readonly network: Network
+  readonly environment: Environment
+  readonly txHash: string
+  readonly index: number
+  readonly kind: "direct" | "internal"
+  readonly merchantId: number
+  readonly invoiceId: string
+  readonly matchKey: string
+  readonly tokenAddress: string | null
+  readonly amount: BaseUnits
+  readonly from: string | null
+  readonly height: bigint
+  readonly blockHash: string
+  /** Epoch seconds of the block, and of our first sight of it. */
+  readonly blockTime: number
+  readonly observedAt: number
+  readonly status: TransferStatus
+  /** The status the handler has dealt with. */
+  readonly handled: TransferStatus | "none"
+  readonly required: RequiredDepth | null
+  /** Depth when the row was last written: 1 in its own block. */
+  readonly confirmations: number
+  /** Tries of the handler at this status that failed. */
+  readonly attempts: number
+  readonly version: number
+}
+
+export interface NetworkStatus {
+  readonly network: Network
+  readonly environment: Environment
+  /** False after 60 s without an answer from the chain: nothing new is offered there. */
+  readonly healthy: boolean
+  readonly head: bigint | null
+  /** Epoch seconds of the newest block read. */
+  readonly headTime: number | null
+}
+
+export class Chains extends Context.Service<Chains, {
+  /** Adds a driver and starts following for as long as the scope lives. */
+  readonly register: (driver: ChainDriver) => Effect.Effect<void, never, Scope.Scope>
+  readonly driver: (network: Network, environment: Environment) => ChainDriver | undefined
+  readonly status: (environment: Environment) => ReadonlyArray<NetworkStatus>
+  /**
+   * The invoice's target on a family: the same one for the life of the invoice, never another invoice's. Watched for
+   * ever. Errors: `UNSUPPORTED_NETWORK` when no driver of the family has a wallet.
+   */
+  readonly allocate: (request: {
+    readonly merchantId: number
+    readonly invoiceId: string
+    readonly environment: Environment
+    readonly family: Family
+  }) => Effect.Effect<ReceiveTarget, PublicError>
+  /** The invoice's target if one was allocated. */
+  readonly target: (invoiceId: string, family: Family) => Effect.Effect<ReceiveTarget | null>
+  /**
+   * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, again after a failure
+   * with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.
+   */
+  readonly onTransfer: (handler: (entry: JournalEntry) => Effect.Effect<void, unknown>) => Effect.Effect<
+    void,
+    never,
+    Scope.Scope
+  >
+  /** The write that marks `entry` as dealt with at its present status, and sets the depth it must reach. */
+  readonly handled: (entry: JournalEntry, required: RequiredDepth) => Write
+  /** A transfer seen by a watcher elsewhere: journalled under the driver's key format, confirmed by the driver here. */
+  readonly report: (report: ObservedTransfer & {
+    readonly network: Network
+    readonly environment: Environment
+    readonly point: ChainPoint
+    readonly time: number
+  }) => Effect.Effect<void, PublicError>
+  /** Tells the follower that an address now needs its native balance compared (an open invoice with a native route). */
+  readonly reconcile: (invoiceId: string, network: Network, environment: Environment) => Effect.Effect<void>
+}>()("tillwire/runtime/Chains") {}

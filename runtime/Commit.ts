@@ -1,0 +1,100 @@
+/**
+ * The commit log: the one way to change state. A commit is rows, the events that tell of them, and the reply to the
+ * caller who asked, in one transaction; many commits share one flush.
+ */
+import { Context, type Effect, Schema } from "effect"
+import type { EventDraft, StoredEvent } from "../schemas/Event.ts"
+import type { EventPosition } from "../schemas/Ids.ts"
+import type { Environment } from "../schemas/Network.ts"
+import type { PublicError } from "../schemas/Errors.ts"
+
+/** Owner of rows and commits that belong to no merchant (chain cursors, wallet counters). Emits no events. */
+export const systemMerchant = 0
+
+/**
+ * A whole row. `version` is the one it will have: 1 for a new row, the loaded version + 1 for a change; anything else
+ * in the table by then is a {@link Conflict}. Column values are JSON: bigint and numeric as decimal strings,
+ * timestamps as ISO text, jsonb as plain JSON; a column left out becomes null.
+ */
+export interface Write {
+  readonly table: string
+  readonly row: Readonly<Record<string, unknown>> & { readonly version: number }
+}
+
+/** Why the change happens: the request that asked for it, or nothing for background work. */
+export interface CommitCause {
+  readonly requestId: string | null
+  readonly idempotencyKey: string | null
+}
+
+/** Background work: no request caused it. */
+export const noCause: CommitCause = { requestId: null, idempotencyKey: null }
+
+/** The answer to keep for an idempotency key: first writer wins, every later one gets {@link Replayed}. */
+export interface ReplyWrite {
+  /** `<METHOD> <concrete path> <key>`: unique within (merchant, environment). */
+  readonly scope: string
+  /** SHA-256, hex, of the canonical JSON of the request body. */
+  readonly fingerprint: string
+  readonly status: number
+  /** Sealed by `Secrets.seal("reply", …)`. */
+  readonly sealedBody: string
+}
+
+/** Proof of a held lease: the commit fails with {@link Conflict} if the lease has passed to another holder. */
+export interface Fence {
+  readonly name: string
+  readonly token: bigint
+}
+
+export interface Append {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly cause: CommitCause
+  /** At most {@link maximumWrites}; no two for the same row. */
+  readonly writes: ReadonlyArray<Write>
+  /** Told in this order, adjacent in the merchant's stream. */
+  readonly events: ReadonlyArray<EventDraft>
+  readonly reply?: ReplyWrite
+  readonly fence?: Fence
+}
+
+/** Rows in one commit, at most. */
+export const maximumWrites = 1_000
+
+/** An event after its commit. */
+export interface CommittedEvent extends StoredEvent {
+  readonly merchantId: number
+  readonly position: EventPosition
+  readonly invoiceId: string | null
+  readonly orderId: string | null
+  readonly customerId: string | null
+  readonly commerce: boolean
+  /** The payor's rendering of `data`; null where the payor is told nothing. */
+  readonly payorData: string | null
+  /** Deliveries queued with the event. */
+  readonly pendingWebhooks: number
+}
+
+export interface Committed {
+  readonly events: ReadonlyArray<CommittedEvent>
+}
+
+/** A row was not at the expected version, or a fence was lost: load again, decide again. Nothing was written. */
+export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", { table: Schema.String }) {}
+
+/** Another commit holds this idempotency scope already: its reply is the answer. Nothing was written. */
+export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {
+  fingerprint: Schema.String,
+  status: Schema.Int,
+  sealedBody: Schema.String
+}) {}
+
+export class Commit extends Context.Service<Commit, {
+  /**
+   * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link Replayed} only with a `reply`;
+   * `SERVICE_UNAVAILABLE` when the database cannot be reached or does not answer in 5 s (whether it was written is then
+   * unknown: an idempotency key or the row's version tells). A row the table refuses is a bug and a defect.
+   */
+  readonly append: (commit: Append) => Effect.Effect<Committed, Conflict | Replayed | PublicError>
+}>()("tillwire/runtime/Commit") {}

@@ -1,0 +1,24 @@
+/** Committed events, told to subscribers in commit order, whichever instance committed them. */
+import { Context, type Effect, type Scope } from "effect"
+import type { CommittedEvent } from "./Commit.ts"
+import type { EventPosition } from "../schemas/Ids.ts"
+
+/** A subscriber's work for events of one flush, in order. It must not fail: what can fail is retried from rows. */
+export type EventHandler = (events: ReadonlyArray<CommittedEvent>) => Effect.Effect<void>
+
+export class EventBus extends Context.Service<EventBus, {
+  /**
+   * Calls `handler` for every event committed from now on, on any instance: per merchant in id order, none skipped,
+   * none twice, one call at a time. Live only: after a restart, what must not be missed is found from rows.
+   */
+  readonly subscribe: (name: string, handler: EventHandler) => Effect.Effect<void, never, Scope.Scope>
+  /**
+   * Stored events of a merchant after a position, oldest first, at most `limit`. With `invoiceId` only that invoice's.
+   */
+  readonly after: (query: {
+    readonly merchantId: number
+    readonly invoiceId?: string
+    readonly position: EventPosition
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<CommittedEvent>>
+}>()("tillwire/runtime/EventBus") {}

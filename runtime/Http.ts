@@ -1,0 +1,119 @@
+/**
+ * The HTTP door as plugins see it: error families, who is calling, idempotency. Definitions only, so that clients may
+ * import an `api.ts` that names them; `http/` holds what stands behind them.
+ *
+ * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
+ */
+import { Context, Effect, Schema, SchemaGetter } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import type { ReplyWrite } from "./Commit.ts"
+import type { Principal } from "../schemas/Auth.ts"
+import {
+  errorBody,
+  type ErrorCode,
+  type ErrorFamily,
+  FlatErrorBody,
+  meaningOf,
+  PublicError,
+  publicError,
+  statusOf,
+  WrappedErrorBody
+} from "../schemas/Errors.ts"
+
+/** Facts of the request being served. The id is the caller's `X-Request-Id` if well formed, else ours. */
+export const RequestInfo = Context.Reference<{ readonly requestId: string }>("tillwire/runtime/Http/RequestInfo", {
+  defaultValue: () => ({ requestId: "req_none" })
+})
+
+/** The merchant behind a request, put there by {@link MerchantAuth}. */
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+  "tillwire/runtime/Http/CurrentPrincipal"
+) {}
+
+/** Renders errors, schema errors included, as `{error, code}`. */
+export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Http/Flat") {}
+
+/** Renders errors, schema errors included, as `{success:false, error:{…}}`. */
+export class Wrapped extends HttpApiMiddleware.Service<Wrapped>()("tillwire/runtime/Http/Wrapped") {}
+
+/**
+ * Requires an API key, resolved as the API reference, "Authentication and keys", says. Fails with `UNAUTHORIZED`,
+ * `API_KEY_INVALID`, `SCOPE_MISMATCH`, `AMBIGUOUS_CREDENTIALS`, `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED`.
+ */
+export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { provides: CurrentPrincipal }>()(
+  "tillwire/runtime/Http/MerchantAuth",
+  {
+    security: {
+      apiKey: HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }),
+      commerceKey: HttpApiSecurity.apiKey({ key: "x-commerce-api-key", in: "header" })
+    }
+  }
+) {}
+
+/** The idempotency of the request being served. */
+export class Idempotency extends Context.Service<Idempotency, {
+  /** The caller's key, or null when none was sent. */
+  readonly key: string | null
+  /**
+   * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. Once a commit
+   * carries it, nothing more is stored for the request.
+   */
+  readonly reply: (status: number, body: string) => ReplyWrite | undefined
+}>()("tillwire/runtime/Http/Idempotency") {}
+
+/** Accepts `Idempotency-Key` on a write: replays, refuses another body, waits for a first request under way. */
+export class Idempotent extends HttpApiMiddleware.Service<Idempotent, {
+  requires: CurrentPrincipal
+  provides: Idempotency
+}>()("tillwire/runtime/Http/Idempotent") {}
+
+/** As {@link Idempotent}, and fails with `IDEMPOTENCY_KEY_MISSING` without a key. */
+export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRequired, {
+  requires: CurrentPrincipal
+  provides: Idempotency
+}>()("tillwire/runtime/Http/IdempotencyRequired") {}
+
+/** Checks API keys; the module that owns keys registers itself here. */
+export class Credentials extends Context.Service<Credentials, {
+  /** `verify` answers null for an unknown, revoked or expired key. Cached by the caller for at most 2 s. */
+  readonly register: (verify: (key: string) => Effect.Effect<Principal | null>) => Effect.Effect<void>
+  readonly verify: (key: string) => Effect.Effect<Principal | null>
+}>()("tillwire/runtime/Http/Credentials") {}
+
+/**
+ * The errors of an endpoint, one schema per HTTP status, for the types and the reference. A handler fails with
+ * `publicError(code)`; the family middleware renders it.
+ *
+ * @example
+ * HttpApiEndpoint.get("get", "/:id", { …, error: errors("flat", "INVOICE_NOT_FOUND", "SERVICE_UNAVAILABLE") })
+ */
+export const errors = (family: ErrorFamily, ...codes: ReadonlyArray<ErrorCode>) => {
+  const byStatus = Map.groupBy(codes, statusOf)
+  return [...byStatus].map(([status, group]) => {
+    const description = group.map((code) => `\`${code}\`: ${meaningOf(code)}.`).join("\n")
+    const body: Schema.Codec<typeof FlatErrorBody.Type | typeof WrappedErrorBody.Type> = family === "flat"
+      ? FlatErrorBody
+      : WrappedErrorBody
+    return body.pipe(
+      Schema.decodeTo(Schema.instanceOf(PublicError), {
+        decode: SchemaGetter.transform((wire) =>
+          "success" in wire
+            ? publicError(wire.error.code as ErrorCode, { ...wire.error })
+            : publicError(wire.code as ErrorCode, { message: wire.error })
+        ),
+        encode: SchemaGetter.transform((error: PublicError) => errorBody(error, family, "req_none") as never)
+      })
+    ).annotate({ httpApiStatus: status, description })
+  })
+}
+
+/** A response of exactly this JSON text: what was frozen is sent as it is, not encoded again. */
+export const jsonText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(text, { status, contentType: "application/json" })
+
+/** Fails with `SCOPE_MISMATCH` unless the caller's key is of merchant scope. */
+export const requireMerchantScope = Effect.flatMap(
+  CurrentPrincipal,
+  (principal) => principal.scope === "merchant" ? Effect.succeed(principal) : Effect.fail(publicError("SCOPE_MISMATCH"))
+)

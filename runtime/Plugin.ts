@@ -1,0 +1,87 @@
+/** What a plugin is, and everything a plugin may ask the runtime for. */
+import type { Context, FileSystem, Layer, Path, Schema } from "effect"
+import type { Effect } from "effect"
+import type { Etag, HttpClient, HttpPlatform, HttpRouter } from "effect/http"
+import type { HttpApi } from "effect/http-api"
+import type { RpcGroup } from "effect/rpc"
+import type { SqlClient } from "effect/sql"
+import type { Actors } from "./Actors.ts"
+import type { Chains } from "./Chains.ts"
+import type { Commit } from "./Commit.ts"
+import type { EventBus } from "./EventBus.ts"
+import type { Credentials, Flat, Idempotent, IdempotencyRequired, MerchantAuth, Wrapped } from "./Http.ts"
+import type { Leases } from "./Leases.ts"
+import type { Quotes } from "./Quotes.ts"
+import type { Rpc } from "./Rpc.ts"
+import type { Secrets } from "./Secrets.ts"
+import type { Settings } from "./Settings.ts"
+import type { Sockets } from "./Sockets.ts"
+import type { Timers } from "./Timers.ts"
+import type { TokenCatalog } from "./TokenCatalog.ts"
+import type { Webhooks } from "./Webhooks.ts"
+
+/** Everything a plugin may ask the runtime for. A plugin that needs more does not compile. */
+export type Kernel =
+  | SqlClient.SqlClient
+  | HttpClient.HttpClient
+  | Actors
+  | Chains
+  | Commit
+  | Credentials
+  | EventBus
+  | Leases
+  | Quotes
+  | Rpc
+  | Secrets
+  | Settings
+  | Sockets
+  | Timers
+  | TokenCatalog
+  | Webhooks
+  | Http
+
+/** What mounting routes takes: the shared router, and what stands behind the middlewares of `Http.ts`. */
+export type Http =
+  | HttpRouter.HttpRouter
+  | HttpPlatform.HttpPlatform
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | Path.Path
+  | Flat
+  | Wrapped
+  | MerchantAuth
+  | Idempotent
+  | IdempotencyRequired
+
+/** The slot of the config file a plugin fits into. */
+export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "modules"
+
+/** Forward-only steps, numbered inside the plugin (`0001_invoices`), recorded in `migrations_<name>`. */
+export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
+
+/** Names of other plugins that must be configured too, and the service each one offers. */
+export type Needs = Readonly<Record<string, Context.Key<any, any>>>
+
+/** One feature or driver. Absent fields contribute nothing. */
+export interface Plugin<
+  Options extends Schema.Codec<any, any> = Schema.Codec<any, any>,
+  N extends Needs = {},
+  Provides = never
+> {
+  /** Unique. Names the migrations table, the log annotation and the error "needs module X". */
+  readonly name: string
+  readonly slot: Slot
+  /** Decoded from the config entry before any IO; an unknown key is an error. Absent: no options. */
+  readonly options?: Options
+  readonly needs?: N
+  /** Endpoint definitions; the runtime merges them into one OpenAPI document. */
+  readonly http?: HttpApi.Constraint
+  readonly rpc?: RpcGroup.Any
+  readonly migrations?: Migrations
+  /** Tables whose rows the plugin commits: each has a primary key and a `version bigint`. */
+  readonly tables?: ReadonlyArray<string>
+  /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
+  readonly layer: (
+    options: Options["Type"]
+  ) => Layer.Layer<Provides, unknown, Kernel | Context.Service.Identifier<N[keyof N]>>
+}

@@ -1,0 +1,66 @@
+/** Prices: sources register, one median of what is fresh comes out. */
+import { Context, type Effect, Schema, type Scope } from "effect"
+import type { Rate } from "../schemas/Money.ts"
+import type { Environment } from "../schemas/Network.ts"
+import type { Token } from "../schemas/Token.ts"
+
+/** One price of one source. */
+export interface PricePoint {
+  /** Asset id, see `Token.asset`. */
+  readonly asset: string
+  /** Decimal US dollars per whole token, as the source said it. */
+  readonly rate: string
+  /** Epoch seconds at which the source says it held, or the time of asking where it does not say. */
+  readonly at: number
+}
+
+/** A source could not be asked, or answered what cannot be read. */
+export class PriceSourceFailed extends Schema.TaggedError<PriceSourceFailed>()("PriceSourceFailed", {
+  source: Schema.String,
+  reason: Schema.String
+}) {
+  override get message() {
+    return `Price source ${this.source}: ${this.reason}`
+  }
+}
+
+export interface PriceSource {
+  readonly name: string
+  readonly environments: ReadonlyArray<Environment>
+  /** Current prices of those of `assets` it knows; one request where the source allows. */
+  readonly prices: (assets: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceFailed>
+}
+
+/** A price to quote or value by. */
+export interface Spot {
+  readonly rate: Rate
+  /** `exchange_rate` text of `rate`; what is stored. */
+  readonly text: string
+  /** The source's name, or `median`. */
+  readonly source: string
+  /** Epoch seconds of the oldest price in it. */
+  readonly at: number
+}
+
+/** No fresh price of the token, or too few sources. */
+export class PriceUnavailable extends Schema.TaggedError<PriceUnavailable>()("PriceUnavailable", {
+  symbol: Schema.String,
+  reason: Schema.String,
+  retryAfterSeconds: Schema.Int
+}) {
+  override get message() {
+    return `No price for ${this.symbol}: ${this.reason}`
+  }
+}
+
+/** Seconds after which a price is stale (design of price sources: median of sources at most this old). */
+export const freshSeconds = 120
+
+export class Quotes extends Context.Service<Quotes, {
+  /** Adds a source for as long as the scope lives. Two sources of one name are a bug. */
+  readonly register: (source: PriceSource) => Effect.Effect<void, never, Scope.Scope>
+  /** The median of the fresh prices of the token's asset. Asks the sources at once when nothing fresh is known. */
+  readonly spot: (token: Token) => Effect.Effect<Spot, PriceUnavailable>
+  /** The last known price, however old, without asking anyone; null when there never was one. */
+  readonly latest: (token: Token) => Spot | null
+}>()("tillwire/runtime/Quotes") {}

@@ -1,0 +1,28 @@
+/** Websocket hub: who listens to which invoice, frames in commit order, replay, limits. */
+import { Context, type Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+
+export interface InvoiceStream {
+  readonly merchantId: number
+  readonly invoiceId: string
+  /** Groups connections for the limit of 5 per payment session. */
+  readonly sessionKey: string
+  /** `since` of the query, unread. */
+  readonly since: string | null
+  /** Frames sent once after `ready` and the replay: the current quote. Event envelopes as text. */
+  readonly greeting: Effect.Effect<ReadonlyArray<string>>
+}
+
+export class Sockets extends Context.Service<Sockets, {
+  /**
+   * Upgrades the current request and serves the invoice's payor stream until either side ends it. Called inside a route
+   * handler, after the token was checked.
+   */
+  readonly serveInvoice: (stream: InvoiceStream) => Effect.Effect<
+    HttpServerResponse.HttpServerResponse,
+    never,
+    import("effect/http").HttpServerRequest.HttpServerRequest
+  >
+  /** Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners. */
+  readonly tell: (invoiceId: string, frame: string) => Effect.Effect<void>
+}>()("tillwire/runtime/Sockets") {}

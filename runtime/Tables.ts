@@ -1,0 +1,202 @@
+/**
+ * The runtime's own tables. Plugins bring theirs in `migrations`; both are forward only and safe when two instances
+ * start at once. Every table carries `merchant_id` and every unique key contains it, except transfers
+ * (network, tx, index), receive targets (family, match key), wallet counters, leases and the token catalogue.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "./Plugin.ts"
+
+const statements = (script: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    for (const statement of script.split(";\n")) {
+      if (statement.trim() !== "") yield* sql.unsafe(statement)
+    }
+  })
+
+/** Tables the runtime itself commits rows to. */
+export const runtimeTables: ReadonlyArray<string> = [
+  "webhook_endpoints", "receive_targets", "wallet_counters", "chain_cursors", "transfers", "target_balances"
+]
+
+export const runtimeMigrations: Migrations = {
+  "0001_events": statements(`
+    CREATE SEQUENCE event_seq CACHE 1;
+    CREATE TABLE merchant_streams (
+      merchant_id integer PRIMARY KEY,
+      last_ms bigint NOT NULL DEFAULT 0,
+      last_seq bigint NOT NULL DEFAULT 0
+    ) WITH (fillfactor = 50);
+    CREATE TABLE events (
+      merchant_id integer NOT NULL,
+      ms bigint NOT NULL,
+      seq bigint NOT NULL,
+      environment text NOT NULL,
+      type text NOT NULL,
+      invoice_id text,
+      order_id text,
+      customer_id text,
+      commerce boolean NOT NULL,
+      request_id text,
+      idempotency_key text,
+      pending_webhooks integer NOT NULL,
+      data text NOT NULL,
+      payor_data text,
+      PRIMARY KEY (merchant_id, ms, seq)
+    );
+    CREATE INDEX events_by_invoice ON events (merchant_id, invoice_id, ms, seq) WHERE invoice_id IS NOT NULL;
+    CREATE INDEX events_by_customer ON events (merchant_id, customer_id, ms, seq) WHERE customer_id IS NOT NULL;
+    CREATE INDEX events_by_order ON events (merchant_id, order_id, ms, seq) WHERE order_id IS NOT NULL;
+    CREATE TABLE idempotency (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      scope text NOT NULL,
+      fingerprint text NOT NULL,
+      status integer NOT NULL,
+      sealed_body text NOT NULL,
+      created_at timestamptz NOT NULL DEFAULT now(),
+      PRIMARY KEY (merchant_id, environment, scope)
+    );
+    CREATE TABLE leases (
+      name text PRIMARY KEY,
+      holder text NOT NULL,
+      token bigint NOT NULL,
+      until timestamptz NOT NULL
+    )`),
+  "0002_webhooks": statements(`
+    CREATE TABLE webhook_endpoints (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      environment text,
+      commerce_only boolean NOT NULL,
+      url text NOT NULL,
+      status text NOT NULL CHECK (status IN ('enabled', 'disabled')),
+      filters text[] NOT NULL,
+      api_version text NOT NULL,
+      description text,
+      sealed_secret text NOT NULL,
+      sealed_previous_secret text,
+      previous_secret_expires_at bigint,
+      consecutive_failures integer NOT NULL,
+      disabled_reason text,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL
+    );
+    CREATE INDEX webhook_endpoints_by_merchant ON webhook_endpoints (merchant_id);
+    CREATE TABLE webhook_deliveries (
+      id uuid NOT NULL DEFAULT gen_random_uuid(),
+      merchant_id integer NOT NULL,
+      endpoint_id text NOT NULL,
+      event_ms bigint NOT NULL,
+      event_seq bigint NOT NULL,
+      status text NOT NULL DEFAULT 'pending'
+        CHECK (status IN ('pending', 'delivering', 'retrying', 'succeeded', 'failed', 'canceled')),
+      attempt integer NOT NULL DEFAULT 0,
+      due_at timestamptz DEFAULT now(),
+      lease_until timestamptz,
+      token bigint NOT NULL DEFAULT 0,
+      last_status integer,
+      last_error text,
+      last_latency_ms integer,
+      finished_at timestamptz,
+      PRIMARY KEY (merchant_id, id)
+    ) WITH (fillfactor = 80);
+    CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX webhook_deliveries_open ON webhook_deliveries (merchant_id, event_ms, event_seq)
+      WHERE status IN ('pending', 'delivering', 'retrying')`),
+  "0003_tokens": statements(`
+    CREATE TABLE tokens (
+      id serial PRIMARY KEY,
+      key text NOT NULL UNIQUE,
+      source text NOT NULL,
+      network text NOT NULL,
+      environment text NOT NULL,
+      symbol text NOT NULL,
+      name text NOT NULL,
+      address text,
+      decimals integer NOT NULL,
+      type text NOT NULL,
+      requires_memo boolean NOT NULL,
+      asset text,
+      stable boolean NOT NULL,
+      active boolean NOT NULL,
+      photo_uri text NOT NULL
+    )`),
+  "0004_chains": statements(`
+    CREATE TABLE wallet_counters (
+      fingerprint text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      next_index bigint NOT NULL
+    );
+    CREATE TABLE receive_targets (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      family text NOT NULL,
+      match_key text NOT NULL,
+      invoice_id text NOT NULL,
+      environment text NOT NULL,
+      address text NOT NULL,
+      memo text,
+      fingerprint text NOT NULL,
+      wallet_index bigint NOT NULL,
+      created_at bigint NOT NULL
+    );
+    CREATE UNIQUE INDEX receive_targets_unique ON receive_targets (family, match_key);
+    CREATE UNIQUE INDEX receive_targets_by_invoice ON receive_targets (invoice_id, family);
+    CREATE TABLE chain_cursors (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      network text NOT NULL,
+      environment text NOT NULL,
+      recent jsonb NOT NULL
+    );
+    CREATE TABLE transfers (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      network text NOT NULL,
+      environment text NOT NULL,
+      tx_hash text NOT NULL,
+      tx_index integer NOT NULL,
+      kind text NOT NULL CHECK (kind IN ('direct', 'internal')),
+      invoice_id text NOT NULL,
+      match_key text NOT NULL,
+      token_address text,
+      amount numeric(78, 0) NOT NULL CHECK (amount >= 0),
+      sender text,
+      height bigint NOT NULL,
+      block_hash text NOT NULL,
+      block_time bigint NOT NULL,
+      observed_at bigint NOT NULL,
+      status text NOT NULL CHECK (status IN ('seen', 'confirmed', 'reverted')),
+      handled text NOT NULL CHECK (handled IN ('none', 'seen', 'confirmed', 'reverted')),
+      required_blocks integer,
+      required_finalized boolean,
+      confirmations integer NOT NULL,
+      attempts integer NOT NULL,
+      retry_at bigint NOT NULL
+    );
+    CREATE INDEX transfers_unhandled ON transfers (retry_at) WHERE status <> handled;
+    CREATE INDEX transfers_waiting ON transfers (network, environment, height) WHERE status = 'seen';
+    CREATE INDEX transfers_recent ON transfers (network, environment, height);
+    CREATE INDEX transfers_by_invoice ON transfers (invoice_id);
+    CREATE TABLE target_balances (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      network text NOT NULL,
+      environment text NOT NULL,
+      match_key text NOT NULL,
+      invoice_id text NOT NULL,
+      address text NOT NULL,
+      height bigint NOT NULL,
+      balance numeric(78, 0) NOT NULL,
+      open boolean NOT NULL
+    );
+    CREATE INDEX target_balances_open ON target_balances (network, environment) WHERE open`)
+}

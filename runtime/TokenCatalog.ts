@@ -1,0 +1,20 @@
+/** The tokens this deployment knows, in memory, with ids that never change. */
+import { Context, type Effect } from "effect"
+import type { Environment, Network } from "../schemas/Network.ts"
+import type { Token } from "../schemas/Token.ts"
+
+/** A token as a source lists it, before it has an id. */
+export type TokenListing = Omit<Token, "id">
+
+export class TokenCatalog extends Context.Service<TokenCatalog, {
+  /**
+   * Makes the catalogue hold what a source lists: new tokens get the next id, known ones are updated, tokens of this
+   * source that are gone become inactive. Ids are kept in the database and never reused.
+   */
+  readonly sync: (source: string, listings: ReadonlyArray<TokenListing>) => Effect.Effect<void>
+  readonly get: (id: number) => Token | undefined
+  /** By contract address as the chain spells it; null finds the native coin. */
+  readonly find: (network: Network, environment: Environment, address: string | null) => Token | undefined
+  /** Sorted by network, symbol, id. Inactive ones included. */
+  readonly list: (environment: Environment) => ReadonlyArray<Token>
+}>()("tillwire/runtime/TokenCatalog") {}

@@ -1,0 +1,39 @@
+/** Webhook delivery: durable rows made by the commit, claimed with leases, signed, sent, marked. */
+import { Context, type Effect, Schema, type Scope } from "effect"
+import type { PublicError } from "../schemas/Errors.ts"
+
+/** One attempt as a transport sends it: the bytes are final. */
+export interface DeliveryRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly timeoutMillis: number
+  /** The host may be local and plain http (devnet receivers). */
+  readonly allowLocal: boolean
+}
+
+export interface DeliveryAnswer {
+  readonly status: number
+  readonly retryAfter: string | null
+  /** At most the first 4 KiB. */
+  readonly body: string
+}
+
+/** No HTTP answer: refused, reset, timed out, not allowed. `own` faults are ours and spend no attempt. */
+export class TransportFailed extends Schema.TaggedError<TransportFailed>()("TransportFailed", {
+  reason: Schema.String,
+  own: Schema.Boolean
+}) {}
+
+export interface Transport {
+  readonly name: string
+  /** URL schemes it serves, e.g. `["https:", "http:"]`. */
+  readonly schemes: ReadonlyArray<string>
+  readonly send: (request: DeliveryRequest) => Effect.Effect<DeliveryAnswer, TransportFailed>
+}
+
+export class Webhooks extends Context.Service<Webhooks, {
+  readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
+  /** `WEBHOOK_URL_INVALID` unless deliveries may go there: public https, or one of `webhooks.devnetReceivers`. */
+  readonly checkUrl: (url: string) => Effect.Effect<void, PublicError>
+}>()("tillwire/runtime/Webhooks") {}

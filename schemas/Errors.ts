@@ -1,0 +1,145 @@
+/**
+ * Every public error in one table: code, HTTP status, meaning. Docs, handlers and tests share it.
+ * Source: API reference, "Errors". A code is never renamed; new ones may be added in any version.
+ */
+import { Schema } from "effect"
+
+const table = {
+  INVALID_AMOUNT_FORMAT: [400, "The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both"],
+  INVALID_AMOUNT_RANGE: [400, "Amount must be between 0.01 and 1000000"],
+  IDEMPOTENCY_KEY_MISSING: [400, "This call needs an Idempotency-Key header; a UUID v4 is a good value"],
+  IDEMPOTENCY_KEY_INVALID: [400, "Idempotency-Key must be 1 to 255 visible ASCII characters, sent once"],
+  VALIDATION_ERROR: [400, "A field of the request is wrong"],
+  INVALID_JSON: [400, "The body is not valid JSON"],
+  INVALID_LIMIT: [400, "`limit` is out of range"],
+  INVALID_OFFSET: [400, "`offset` must be an integer of 0 or more"],
+  INVALID_PAGE: [400, "`page` must be an integer of 1 or more"],
+  INVALID_CURSOR: [400, "A cursor is malformed, or both cursors were sent"],
+  INVALID_EVENT_ID: [400, "An event id looks like evt_<ms>-<seq>"],
+  INVALID_EVENT_TYPE: [400, "`type` takes at most 20 event types, each exact, `prefix.*` or `*`"],
+  INVALID_ENVIRONMENT: [400, "`environment` must be devnet or mainnet"],
+  INVALID_VERSION: [400, "X-Service-Version is not a version of this API"],
+  INVALID_FORMAT: [400, "`format` must be event_v1"],
+  AMBIGUOUS_CREDENTIALS: [400, "Two different API keys were sent: send one"],
+  WEBHOOK_URL_INVALID: [400, "The URL must be public https without credentials"],
+  TOKEN_NOT_ACCEPTED: [400, "This token is not accepted for this invoice"],
+  TOKEN_NETWORK_MISMATCH: [400, "This token is not on that network"],
+  UNSUPPORTED_NETWORK: [400, "This network is not offered here"],
+  NETWORK_REQUIRED: [400, "mode=network needs `network`"],
+  UNAUTHORIZED: [401, "Send an API key in x-api-key"],
+  API_KEY_INVALID: [401, "This API key is unknown, revoked or expired"],
+  TOKEN_INVALID: [401, "This token cannot be used here"],
+  TOKEN_EXPIRED: [401, "This token has expired: get a new one"],
+  SESSION_INVALID: [401, "x-session-token and x-signature do not open a payment session"],
+  SESSION_EXPIRED: [401, "This payment session has ended"],
+  SCOPE_MISMATCH: [403, "This key's scope does not allow the call"],
+  CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],
+  ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
+  DEVNET_ONLY: [403, "This call works on devnet only"],
+  MAINNET_NOT_ENABLED: [403, "This deployment does not serve mainnet"],
+  DEVNET_NOT_ENABLED: [403, "This deployment does not serve devnet"],
+  NOT_FOUND: [404, "No such resource"],
+  INVOICE_NOT_FOUND: [404, "No such invoice"],
+  EVENT_NOT_FOUND: [404, "No such event"],
+  TOKEN_NOT_FOUND: [404, "No such token"],
+  WEBHOOK_NOT_FOUND: [404, "No such webhook endpoint"],
+  METHOD_NOT_ALLOWED: [405, "This path does not take that method: see the Allow header"],
+  PAYLOAD_TOO_LARGE: [413, "The body may have at most 256 KiB"],
+  UNSUPPORTED_MEDIA_TYPE: [415, "Send the body as application/json"],
+  IDEMPOTENCY_REQUEST_IN_PROGRESS: [409, "The first request with this Idempotency-Key is still running: try again"],
+  INVOICE_NOT_CANCELABLE: [409, "Only an unpaid or expired invoice without a payment under way can be canceled"],
+  INVOICE_NOT_PAYABLE: [409, "This invoice takes no payment any more"],
+  ROUTE_LOCKED: [409, "A part was paid: the rest is paid with the same token on the same network"],
+  INVALID_TRANSITION: [409, "The resource is not in a state that allows this"],
+  WEBHOOK_LIMIT_REACHED: [409, "A merchant may have 16 webhook endpoints: delete one first"],
+  IDEMPOTENCY_KEY_REUSED: [422, "This Idempotency-Key was used with another body: use a new key"],
+  RATE_LIMIT_EXCEEDED: [429, "Too many requests"],
+  INVOICE_CREATE_FAILED: [500, "The invoice could not be created: the same Idempotency-Key may be tried again"],
+  INTERNAL_ERROR: [500, "Something went wrong on our side"],
+  NETWORK_DEGRADED: [503, "This network cannot be watched right now: try again"],
+  QUOTE_UNAVAILABLE: [503, "There is no fresh price right now: try again"],
+  SERVICE_UNAVAILABLE: [503, "The service is not able to answer right now: try again"]
+} as const satisfies Record<string, readonly [status: number, meaning: string]>
+
+export type ErrorCode = keyof typeof table
+
+export const errorCodes = Object.keys(table) as ReadonlyArray<ErrorCode>
+
+/** The HTTP status of a code. */
+export const statusOf = (code: ErrorCode): number => table[code][0]
+
+/** What a code means, as a sentence to the caller; the message where a handler has nothing more exact to say. */
+export const meaningOf = (code: ErrorCode): string => table[code][1]
+
+/**
+ * `flat` is `{error, code}`: tokens, wallets, invoices, payor, merchant settings. `wrapped` is
+ * `{success:false, error:{code, message, param, details, request_id}}`: everything else, unknown paths included.
+ */
+export const ErrorFamily = Schema.Literals(["flat", "wrapped"])
+export type ErrorFamily = typeof ErrorFamily.Type
+
+/** The one error that reaches a caller. Rendered by the family of the route it leaves through. */
+export class PublicError extends Schema.TaggedError<PublicError>()("PublicError", {
+  code: Schema.Literals(errorCodes as ReadonlyArray<ErrorCode>),
+  message: Schema.String,
+  /** The field at fault, dotted, or null. */
+  param: Schema.NullOr(Schema.String),
+  details: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  /** Seconds for `Retry-After`, at least 1, where trying again helps. */
+  retryAfterSeconds: Schema.NullOr(Schema.Int)
+}) {
+  get status(): number {
+    return statusOf(this.code)
+  }
+}
+
+/** Makes a {@link PublicError}; the table's meaning is the message unless a better one is given. */
+export const publicError = (code: ErrorCode, more: {
+  readonly message?: string
+  readonly param?: string | null
+  readonly details?: Readonly<Record<string, Schema.Json>> | null
+  readonly retryAfterSeconds?: number | null
+} = {}): PublicError =>
+  new PublicError({
+    code,
+    message: more.message ?? meaningOf(code),
+    param: more.param ?? null,
+    details: more.details ?? null,
+    retryAfterSeconds: more.retryAfterSeconds ?? null
+  })
+
+/** The body of a flat error: exactly two keys. */
+export const FlatErrorBody = Schema.Struct({ error: Schema.String, code: Schema.String }).annotate({
+  identifier: "FlatError"
+})
+
+/** The body of a wrapped error: always these five keys inside `error`. */
+export const WrappedErrorBody = Schema.Struct({
+  success: Schema.Literal(false),
+  error: Schema.Struct({
+    code: Schema.String,
+    message: Schema.String,
+    param: Schema.NullOr(Schema.String),
+    details: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+    request_id: Schema.String
+  })
+}).annotate({ identifier: "WrappedError" })
+
+/** The exact body of `error` in `family`. */
+export const errorBody = (
+  error: PublicError,
+  family: ErrorFamily,
+  requestId: string
+): typeof FlatErrorBody.Encoded | typeof WrappedErrorBody.Encoded =>
+  family === "flat"
+    ? { error: error.message, code: error.code }
+    : {
+      success: false,
+      error: {
+        code: error.code,
+        message: error.message,
+        param: error.param,
+        details: error.details,
+        request_id: requestId
+      }
+    }

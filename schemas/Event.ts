@@ -1,0 +1,187 @@
+/**
+ * The canonical event (contract §2.1, §6): its envelope, its types, what changed, and the payor's rendering.
+ *
+ * The schema of every object stays here for good, whatever modules are loaded: stored events must still decode.
+ */
+import { Schema } from "effect"
+import { EventId, EpochSeconds } from "./Ids.ts"
+import { Invoice } from "./Invoice.ts"
+import type { Environment } from "./Network.ts"
+import { Payment, settlementFields } from "./Payment.ts"
+import { Ping } from "./Ping.ts"
+import { Quote } from "./Quote.ts"
+
+/** The version events are stored and, while it is the only one, sent in (API reference, "Versioning"). */
+export const apiVersion = "2026-01-15"
+
+/** Every event type of v1 and the object it carries (API reference, "Events"). */
+export const eventObjects = {
+  "invoice.created": "invoice",
+  "invoice.updated": "invoice",
+  "invoice.paid": "invoice",
+  "invoice.partial_payment": "invoice",
+  "invoice.overpaid": "invoice",
+  "invoice.expired": "invoice",
+  "invoice.canceled": "invoice",
+  "invoice_payment.created": "invoice_payment",
+  "invoice_payment.updated": "invoice_payment",
+  "invoice_payment.refunded": "invoice_payment",
+  "commerce.order.created": "commerce_order",
+  "commerce.order.updated": "commerce_order",
+  "payment_quote.updated": "payment_quote",
+  "test.ping": "test_ping"
+} as const
+
+export type EventType = keyof typeof eventObjects
+export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
+
+/** One object of an event, told apart by its own `object` field. Orders join with the module that makes them. */
+export const EventObject = Schema.Union([Invoice, Payment, Quote, Ping])
+export type EventObject = typeof EventObject.Type
+
+/** Old values of the top-level fields that changed; applied over `object` it gives the previous snapshot. */
+export const PreviousAttributes = Schema.Record(Schema.String, Schema.Json)
+export type PreviousAttributes = typeof PreviousAttributes.Type
+
+export const Event = Schema.Struct({
+  id: EventId,
+  object: Schema.tag("event"),
+  api_version: Schema.String,
+  created: EpochSeconds,
+  type: Schema.String,
+  livemode: Schema.Boolean,
+  pending_webhooks: Schema.Int,
+  request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }),
+  data: Schema.Struct({ object: EventObject, previous_attributes: PreviousAttributes })
+}).annotate({ identifier: "Event", description: "One state change, told the same way everywhere." })
+export type Event = typeof Event.Type
+
+/** A snapshot as it stands on the wire: plain JSON with a fixed key order. */
+export type WireObject = { readonly object: string } & Readonly<Record<string, unknown>>
+
+/** What a decision says happened; the commit gives it an id, a time and a frozen text. */
+export interface EventDraft {
+  readonly type: EventType
+  readonly object: WireObject
+  readonly previousAttributes: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The top-level fields of `before` that differ in `after`, with their old values; nested values are given whole.
+ * `{...after, ...previousAttributes(before, after)}` equals `before`.
+ */
+export const previousAttributes = (before: WireObject, after: WireObject): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(before).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(after[key]))
+  )
+
+/** The text that is frozen at commit and spliced wherever the event is told. */
+export const dataText = (object: WireObject, previous: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify({ object, previous_attributes: previous })
+
+/** Types that the payor's socket carries as stored events; each has a payor rendering. */
+const payorTypes: ReadonlySet<string> = new Set<EventType>([
+  "invoice.created", "invoice.updated", "invoice.paid", "invoice.partial_payment", "invoice.overpaid",
+  "invoice.expired", "invoice.canceled", "invoice_payment.created", "invoice_payment.updated"
+])
+
+/** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
+const payorBlanks: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  invoice: { customer_id: null, metadata: {} },
+  invoice_payment: { metadata: {} }
+}
+
+/** Fields that a payor's payment does not have at all. */
+const payorOmits: ReadonlySet<string> = new Set(settlementFields)
+
+/**
+ * The object as a payor sees it: invoices with empty metadata and no customer, payments without the six settlement
+ * fields and with empty metadata; key order kept (API reference, decision A11).
+ */
+export const payorObject = (object: WireObject): WireObject => {
+  const blanks = payorBlanks[object.object] ?? {}
+  const omits = object.object === "invoice_payment" ? payorOmits : new Set<string>()
+  return Object.fromEntries(
+    Object.entries(object)
+      .filter(([key]) => !omits.has(key))
+      .map(([key, value]) => [key, key in blanks ? blanks[key] : value])
+  ) as WireObject
+}
+
+/** The payor's rendering of an event's data, or `null` where the payor is told nothing of it. */
+export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
+  if (!payorTypes.has(type)) return null
+  const blanks = payorBlanks[object.object] ?? {}
+  const shown = Object.entries(previous).filter(([key]) => !(key in blanks) && !payorOmits.has(key))
+  return dataText(payorObject(object), Object.fromEntries(shown))
+}
+
+/** An event as stored: the numbers and texts that every rendering splices. */
+export interface StoredEvent {
+  readonly id: EventId
+  readonly type: string
+  readonly environment: Environment
+  /** Epoch seconds. */
+  readonly created: number
+  readonly requestId: string | null
+  readonly idempotencyKey: string | null
+  readonly data: string
+}
+
+/**
+ * The merchant's text of an event, in contract order. `pendingWebhooks` is the count at commit in a webhook body and
+ * the live count in the API; nothing else of the text ever differs.
+ */
+export const eventText = (event: StoredEvent, pendingWebhooks: number): string =>
+  envelope(event, pendingWebhooks, event.requestId, event.idempotencyKey, event.data)
+
+/** The payor's text of an event: the payor's data, and nothing of the merchant's request or endpoints. */
+export const payorEventText = (event: StoredEvent, payorData: string): string =>
+  envelope(event, 0, null, null, payorData)
+
+const envelope = (
+  event: StoredEvent,
+  pendingWebhooks: number,
+  requestId: string | null,
+  idempotencyKey: string | null,
+  data: string
+): string =>
+  `{"id":"${event.id}","object":"event","api_version":"${apiVersion}","created":${event.created},` +
+  `"type":"${event.type}","livemode":${event.environment === "mainnet"},"pending_webhooks":${pendingWebhooks},` +
+  `"request":{"id":${JSON.stringify(requestId)},"idempotency_key":${JSON.stringify(idempotencyKey)}},"data":${data}}`
+
+/** What the events table is filtered by, read off the object. */
+export interface EventIndex {
+  readonly invoiceId: string | null
+  readonly orderId: string | null
+  readonly customerId: string | null
+  /** A commerce order, or an invoice or payment of type `commerce` (API reference, "Events", rule 6). */
+  readonly commerce: boolean
+}
+
+export const eventIndex = (object: WireObject): EventIndex => {
+  const text = (value: unknown): string | null => (typeof value === "string" ? value : null)
+  switch (object.object) {
+    case "invoice":
+      return {
+        invoiceId: text(object.id),
+        orderId: text(object.commerce_order_id),
+        customerId: text(object.customer_id),
+        commerce: object.invoice_type === "commerce"
+      }
+    case "commerce_order":
+      return {
+        invoiceId: text(object.invoice_id),
+        orderId: text(object.id),
+        customerId: text(object.customer_id),
+        commerce: true
+      }
+    default:
+      return {
+        invoiceId: text(object.invoice_id),
+        orderId: text(object.commerce_order_id),
+        customerId: text(object.customer_id),
+        commerce: object.invoice_type === "commerce"
+      }
+  }
+}

@@ -1,0 +1,77 @@
+/** Identifiers as they cross the wire, and the total order of event ids. */
+import { Schema } from "effect"
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expected a UUID in lower case" }))
+
+/** A lower-case UUID: invoices, payments, orders, estimates, addresses (API reference, "Conventions"). */
+export const Uuid = uuid
+export const isUuid = (text: string): boolean => uuidPattern.test(text)
+
+export const InvoiceId = uuid.pipe(Schema.brand("InvoiceId"))
+export type InvoiceId = typeof InvoiceId.Type
+
+export const PaymentId = uuid.pipe(Schema.brand("PaymentId"))
+export type PaymentId = typeof PaymentId.Type
+
+/** A positive integer, assigned in order of creation. */
+export const MerchantId = Schema.Int.check(Schema.isGreaterThan(0)).pipe(Schema.brand("MerchantId"))
+export type MerchantId = typeof MerchantId.Type
+
+/** A positive integer, assigned at first sight of (network, environment, address) and never reused. */
+export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).pipe(Schema.brand("TokenId"))
+export type TokenId = typeof TokenId.Type
+
+/** `evt_<ms>-<seq>` (contract §2.1). Compare with {@link compareEventPositions}, never as text. */
+export const EventId = Schema.String.check(Schema.isPattern(/^evt_\d{1,15}-\d{1,19}$/)).pipe(Schema.brand("EventId"))
+export type EventId = typeof EventId.Type
+
+/** An event id as the two numbers it is compared by. For one merchant, position order is commit order. */
+export interface EventPosition {
+  /** Milliseconds of the merchant's hybrid clock. */
+  readonly ms: bigint
+  /** From one sequence of the database, so ids are globally unique. */
+  readonly seq: bigint
+}
+
+/** The largest value PostgreSQL's bigint holds; a cursor beyond it is malformed. */
+const maximumSequence = 9_223_372_036_854_775_807n
+
+/** Reads an event id; `undefined` when malformed. A well-formed id need not exist: it is a position. */
+export const readEventId = (id: string): EventPosition | undefined => {
+  const match = /^evt_(\d{1,15})-(\d{1,19})$/.exec(id)
+  if (match === null) return undefined
+  const seq = BigInt(match[2]!)
+  return seq > maximumSequence ? undefined : { ms: BigInt(match[1]!), seq }
+}
+
+export const eventIdOf = ({ ms, seq }: EventPosition): EventId => `evt_${ms}-${seq}` as EventId
+
+/** Negative, zero or positive as `a` is before, at or after `b`. */
+export const compareEventPositions = (a: EventPosition, b: EventPosition): number => {
+  const difference = a.ms === b.ms ? a.seq - b.seq : a.ms - b.ms
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+/** `<prefix>_<uuid>`: ids of the resources that carry a prefix. */
+const prefixed = (prefix: string) =>
+  Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_${uuidPattern.source.slice(1)}`)))
+
+export const EndpointId = prefixed("we").pipe(Schema.brand("EndpointId"))
+export type EndpointId = typeof EndpointId.Type
+
+export const DeliveryId = prefixed("whd").pipe(Schema.brand("DeliveryId"))
+export type DeliveryId = typeof DeliveryId.Type
+
+export const QuoteId = prefixed("quo").pipe(Schema.brand("QuoteId"))
+export type QuoteId = typeof QuoteId.Type
+
+export const KeyId = prefixed("key").pipe(Schema.brand("KeyId"))
+export type KeyId = typeof KeyId.Type
+
+export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
+export type ExceptionId = typeof ExceptionId.Type
+
+/** Unix epoch seconds: every timestamp that crosses a wire (contract §2). */
+export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

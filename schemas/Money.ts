@@ -1,0 +1,201 @@
+/**
+ * Money: two integer units, the exact rate between them, and every rounding with a name and a direction.
+ * Nothing here is a float, and nothing outside this file divides an amount.
+ */
+import { Schema, SchemaGetter } from "effect"
+
+/**
+ * Thousandths of one US dollar: $1.50 is 1500n. The only unit of merchant-facing amounts (contract §2).
+ * A bigint here, so sums are exact; an integer on the wire, so encoding fails past 2^53 - 1.
+ */
+export const UsdMillis = Schema.Int.pipe(
+  Schema.decodeTo(
+    Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt(0n)).pipe(Schema.brand("UsdMillis")),
+    { decode: SchemaGetter.transform(BigInt), encode: SchemaGetter.transform(Number) }
+  )
+)
+export type UsdMillis = typeof UsdMillis.Type
+
+/** Integer base units of one token (wei, lamports). Meaningless without the token's `decimals`. */
+export const BaseUnits = Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt(0n)).pipe(Schema.brand("BaseUnits"))
+export type BaseUnits = typeof BaseUnits.Type
+
+/** Brands a bigint known to be a non-negative amount of usd_millis. Dies on a negative one: that is a bug. */
+export const usdMillis = (value: bigint): UsdMillis => UsdMillis.make(value)
+
+/** Brands a bigint known to be a non-negative amount of base units. Dies on a negative one: that is a bug. */
+export const baseUnits = (value: bigint): BaseUnits => BaseUnits.make(value)
+
+/** The least and the most an invoice may ask for, in usd_millis: $0.01 to $1,000,000 (API reference, "Create invoice"). */
+export const minimumInvoiceAmount = usdMillis(10n)
+export const maximumInvoiceAmount = usdMillis(1_000_000_000n)
+
+/** `*_decimal` companions: digits, a dot, three digits; a minus only in differences (contract §2). */
+export const UsdDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/))
+
+/**
+ * The `*_decimal` companion of an amount: exactly three fractional digits.
+ *
+ * @example
+ * usdDecimal(usdMillis(49990n)) // => "49.990"
+ */
+export const usdDecimal = (amount: UsdMillis): string => formatUnits(amount, usdDecimals)
+
+/** usd_millis are thousandths: three decimal places. */
+const usdDecimals = 3
+
+/** The integer on the wire. Safe: UsdMillis beyond 2^53 - 1 cannot be decoded, and sums of them stay far below. */
+export const usdWire = (amount: UsdMillis): number => Number(amount)
+
+/** Why an amount was refused: `format` it cannot be read as one, `range` it can but lies outside the limits. */
+export type AmountFault = "format" | "range"
+
+/**
+ * Reads the amount of a request: `amount`, an integer of usd_millis, or `amount_usd`, a number or numeric string of
+ * dollars with at most three decimals; exactly one of the two.
+ *
+ * Numbers are judged by value: their shortest decimal form is read as text, so no float is ever multiplied.
+ * Errors: `format` for none or both, wrong types, non-finite numbers, exponents, more than three decimals;
+ * `range` below {@link minimumInvoiceAmount} or above {@link maximumInvoiceAmount}, zero and negatives included.
+ *
+ * @example
+ * readInvoiceAmount({ amount_usd: "49.99" }) // => 49990n
+ * readInvoiceAmount({ amount: 1.5 })         // => "format"
+ */
+export const readInvoiceAmount = (input: {
+  readonly amount?: unknown
+  readonly amount_usd?: unknown
+}): UsdMillis | AmountFault => {
+  const { amount, amount_usd } = input
+  if ((amount === undefined) === (amount_usd === undefined)) return "format"
+  const millis = amount !== undefined ? integerMillis(amount) : dollarMillis(amount_usd)
+  if (millis === undefined) return "format"
+  return millis < minimumInvoiceAmount || millis > maximumInvoiceAmount ? "range" : usdMillis(millis)
+}
+
+const integerMillis = (input: unknown): bigint | undefined =>
+  typeof input === "number" && Number.isSafeInteger(input) ? BigInt(input) : hugeNumber(input)
+
+/** Numbers too large to be exact are out of range whatever they were meant to be; fractions and NaN are no amount. */
+const hugeNumber = (input: unknown): bigint | undefined =>
+  typeof input === "number" && Number.isFinite(input) && Number.isInteger(input) ? BigInt(input) : undefined
+
+const dollarMillis = (input: unknown): bigint | undefined => {
+  const huge = hugeNumber(input)
+  if (huge !== undefined) return huge * 1000n
+  const text = typeof input === "string" || (typeof input === "number" && Number.isFinite(input)) ? String(input) : ""
+  const match = /^(-?)(\d{1,20})(?:\.(\d{1,3}))?$/.exec(text)
+  if (match === null) return undefined
+  const [, sign, whole, fraction = ""] = match
+  const millis = BigInt(`${whole}${fraction.padEnd(usdDecimals, "0")}`)
+  return sign === "-" ? -millis : millis
+}
+
+/**
+ * An exact positive rate: US dollars per one whole token, as a fraction of integers.
+ * Kept as text (`exchange_rate`) wherever it is stored or sent; this is its form for arithmetic.
+ */
+export interface Rate {
+  readonly numerator: bigint
+  readonly denominator: bigint
+}
+
+/** `exchange_rate`: a plain decimal, at most 18 significant digits, no exponent (API reference, "Quotes"). */
+export const RateText = Schema.String.check(Schema.isPattern(/^\d{1,30}(\.\d{1,36})?$/))
+
+/**
+ * Reads a decimal rate, `undefined` when it is not one or not positive. Exact: no digit is dropped.
+ *
+ * @example
+ * readRate("3500.25") // => { numerator: 350025n, denominator: 100n }
+ */
+export const readRate = (text: string): Rate | undefined => {
+  const match = /^(\d{1,30})(?:\.(\d{1,36}))?$/.exec(text)
+  if (match === null) return undefined
+  const fraction = match[2] ?? ""
+  const numerator = BigInt(`${match[1]}${fraction}`)
+  return numerator === 0n ? undefined : { numerator, denominator: 10n ** BigInt(fraction.length) }
+}
+
+/** Orders two rates: negative, zero or positive, exactly. */
+export const compareRates = (a: Rate, b: Rate): number => {
+  const difference = a.numerator * b.denominator - b.numerator * a.denominator
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+/** The middle of two rates, exactly. */
+export const midpoint = (a: Rate, b: Rate): Rate => ({
+  numerator: a.numerator * b.denominator + b.numerator * a.denominator,
+  denominator: 2n * a.denominator * b.denominator
+})
+
+/** Significant digits an `exchange_rate` carries at most. */
+export const rateDigits = 18
+
+/**
+ * The text of a rate, rounded DOWN to {@link rateDigits} significant digits (a lower rate asks for more tokens, so
+ * what is stored never asks for less than what was computed). At least six fractional digits, for reading.
+ *
+ * @example
+ * rateText({ numerator: 1n, denominator: 1n }) // => "1.000000"
+ */
+export const rateText = ({ numerator, denominator }: Rate): string => {
+  const wholeDigits = (numerator / denominator).toString()
+  const scale = wholeDigits === "0"
+    ? rateDigits + leadingZeros(numerator, denominator)
+    : Math.max(0, rateDigits - wholeDigits.length)
+  const scaled = (numerator * 10n ** BigInt(scale)) / denominator
+  const [whole = "0", fraction = ""] = formatUnits(scaled, scale).split(".")
+  const shown = fraction.replace(/0+$/, "").padEnd(Math.min(6, Math.max(scale, 0)), "0")
+  return shown === "" ? whole : `${whole}.${shown}`
+}
+
+/** How many zeros follow the dot before the first digit of a fraction below one. */
+const leadingZeros = (numerator: bigint, denominator: bigint): number => {
+  let zeros = 0
+  while (numerator * 10n ** BigInt(zeros + 1) < denominator) zeros++
+  return zeros
+}
+
+/**
+ * Base units that pay `amount` at `rate`, rounded UP at the token's last decimal: the payor is asked for at least
+ * the amount, by less than one base unit more.
+ *
+ * @example
+ * tokenAmountUp(usdMillis(49990n), { numerator: 1n, denominator: 1n }, 6) // => 49990000n
+ */
+export const tokenAmountUp = (amount: UsdMillis, rate: Rate, decimals: number): BaseUnits => {
+  const dividend = amount * 10n ** BigInt(decimals) * rate.denominator
+  const divisor = 1000n * rate.numerator
+  return baseUnits((dividend + divisor - 1n) / divisor)
+}
+
+/**
+ * What `units` are worth at `rate`, rounded DOWN to a whole usd_milli: a credit is never more than was received.
+ *
+ * @example
+ * usdValueDown(baseUnits(49990000n), { numerator: 1n, denominator: 1n }, 6) // => 49990n
+ */
+export const usdValueDown = (units: BaseUnits, rate: Rate, decimals: number): UsdMillis =>
+  usdMillis((units * 1000n * rate.numerator) / (10n ** BigInt(decimals) * rate.denominator))
+
+/**
+ * Base units as a decimal string with exactly `decimals` fractional digits; exact.
+ *
+ * @example
+ * formatUnits(49990000n, 6) // => "49.990000"
+ */
+export const formatUnits = (units: bigint, decimals: number): string => {
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0")
+  const whole = digits.slice(0, digits.length - decimals)
+  const sign = units < 0n ? "-" : ""
+  return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`
+}
+
+/** Base units of a plain decimal string; `undefined` when it is not one or has more decimals than the token. Exact. */
+export const parseUnits = (text: string, decimals: number): BaseUnits | undefined => {
+  const match = /^(\d{1,40})(?:\.(\d{1,40}))?$/.exec(text)
+  const fraction = match?.[2] ?? ""
+  if (match === null || fraction.length > decimals) return undefined
+  return baseUnits(BigInt(`${match[1]}${fraction.padEnd(decimals, "0")}`))
+}

@@ -1,0 +1,103 @@
+/** The invoice payment as it crosses the wire and enters events (contract §2.3). */
+import { Schema } from "effect"
+import { EpochSeconds, InvoiceId, MerchantId, PaymentId } from "./Ids.ts"
+import { InvoiceType, Metadata, WireAmount } from "./Invoice.ts"
+import { UsdDecimal } from "./Money.ts"
+import { Environment, Network } from "./Network.ts"
+
+/**
+ * Complete for v1 (API reference, "Invoice payment"): `pending` seen, not deep enough; `underpaid` deep enough, the
+ * invoice still short; `confirmed` deep enough and the invoice paid; `manual_retry` our processing failed, an operator
+ * must act; `reverted` no longer on the chain; `rejected` not accepted for this invoice.
+ */
+export const PaymentStatus = Schema.Literals([
+  "pending", "underpaid", "confirmed", "manual_retry", "reverted", "rejected"
+])
+export type PaymentStatus = typeof PaymentStatus.Type
+
+/** The statuses whose amounts make up the invoice's `amount_paid`. */
+export const isCounted = (status: PaymentStatus): boolean => status === "underpaid" || status === "confirmed"
+
+/** Where the money stands on its way to the merchant; `null` while no settlement plugin is loaded. */
+export const SettlementStatus = Schema.Literals([
+  "pending", "processing", "manual", "failed", "settled", "partially_refunded", "refunded"
+])
+
+export const Settlement = Schema.Struct({
+  summary_status: Schema.NullOr(Schema.String),
+  stage: Schema.NullOr(Schema.String),
+  merchant_settlement_id: Schema.NullOr(Schema.Int),
+  settlement_tx_hash: Schema.NullOr(Schema.String),
+  network: Schema.NullOr(Schema.String),
+  status: Schema.NullOr(Schema.String)
+})
+
+/** What a payment opened an exception for. Complete for v1 (API reference, "Exceptions"). */
+export const ExceptionType = Schema.Literals([
+  "underpaid_expired", "overpaid", "late_payment", "wrong_token", "wrong_network", "missing_memo",
+  "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed"
+])
+export type ExceptionType = typeof ExceptionType.Type
+
+/** System-owned metadata of a payment: how it was priced and how deep it was when last written. */
+export const PaymentMetadata = Schema.Struct({
+  quote: Schema.NullOr(Schema.Struct({
+    quote_id: Schema.NullOr(Schema.String),
+    exchange_rate: Schema.String,
+    rate_source: Schema.String,
+    priced_at: EpochSeconds,
+    pricing: Schema.Literals(["locked", "spot"])
+  })),
+  confirmations: Schema.Int,
+  required_confirmations: Schema.Int,
+  block_number: Schema.NullOr(Schema.Int),
+  exception: Schema.NullOr(ExceptionType)
+})
+export type PaymentMetadata = typeof PaymentMetadata.Type
+
+const shared = {
+  object: Schema.tag("invoice_payment"),
+  id: PaymentId,
+  invoice_id: InvoiceId,
+  merchant_id: MerchantId,
+  invoice_type: InvoiceType,
+  environment: Environment,
+  customer_id: Schema.NullOr(Schema.String),
+  commerce_order_id: Schema.NullOr(Schema.String),
+  status: PaymentStatus,
+  network: Schema.NullOr(Network),
+  payer_tx_hash: Schema.NullOr(Schema.String),
+  payer_wallet_address: Schema.NullOr(Schema.String),
+  payer_wallet_network: Schema.NullOr(Network),
+  payer_amount_token: Schema.NullOr(Schema.String),
+  currency: Schema.Literal("usd"),
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  amount_unit: Schema.Literal("usd_millis"),
+  confirmed_at: Schema.NullOr(EpochSeconds)
+}
+
+/** The merchant's view: all of it. */
+export const Payment = Schema.Struct({
+  ...shared,
+  settlement_status: Schema.NullOr(SettlementStatus),
+  settled_amount: Schema.NullOr(WireAmount),
+  settled_amount_decimal: Schema.NullOr(UsdDecimal),
+  balance_transaction_id: Schema.NullOr(Schema.String),
+  settled_at: Schema.NullOr(EpochSeconds),
+  settlement: Schema.NullOr(Settlement),
+  metadata: Schema.Union([PaymentMetadata, Metadata])
+}).annotate({ identifier: "InvoicePayment", description: "One transfer that pays towards an invoice." })
+export type Payment = typeof Payment.Type
+
+/** Exactly the fields a payor is never shown (API reference, "Invoice payment and settlement"). */
+export const settlementFields = [
+  "settlement_status", "settled_amount", "settled_amount_decimal", "balance_transaction_id", "settled_at", "settlement"
+] as const
+
+/** The payor's view: without the six settlement fields, and with empty metadata. */
+export const PayorPayment = Schema.Struct({
+  ...shared,
+  metadata: Schema.Struct({})
+}).annotate({ identifier: "PayorInvoicePayment" })
+export type PayorPayment = typeof PayorPayment.Type

@@ -1,0 +1,42 @@
+/** The payment quote as it crosses the wire (contract §2.5): what a route costs now, and until when. */
+import { Schema } from "effect"
+import { EpochSeconds, InvoiceId, TokenId } from "./Ids.ts"
+import { WireAmount } from "./Invoice.ts"
+import { UsdDecimal } from "./Money.ts"
+import { Network } from "./Network.ts"
+
+export const QuoteStatus = Schema.Literals(["available", "unavailable", "expired"])
+export type QuoteStatus = typeof QuoteStatus.Type
+
+export const QuoteStatusCode = Schema.Literals([
+  "ok", "quote_unavailable", "quote_expired", "settlement_unavailable", "network_degraded"
+])
+
+/** Seconds a quote holds (API reference, "Quotes"). */
+export const quoteTtlSeconds = 300
+
+/** Seconds past `quote_valid_until` in which a transfer still gets the quoted rate (API reference, "Invoice payment"). */
+export const quoteGraceSeconds = 120
+
+export const Quote = Schema.Struct({
+  object: Schema.tag("payment_quote"),
+  invoice_id: InvoiceId,
+  network: Network,
+  supported_token_id: Schema.NullOr(TokenId),
+  settlement_token_id: Schema.NullOr(TokenId),
+  currency: Schema.Literal("usd"),
+  amount_remaining: WireAmount,
+  amount_remaining_decimal: UsdDecimal,
+  amount_unit: Schema.Literal("usd_millis"),
+  estimated_token_amount_remaining: Schema.NullOr(Schema.String),
+  exchange_rate: Schema.NullOr(Schema.String),
+  quote_last_updated_at: Schema.NullOr(EpochSeconds),
+  quote_valid_until: Schema.NullOr(EpochSeconds),
+  quote_expires_in_seconds: Schema.NullOr(Schema.Int),
+  quote_status: Schema.NullOr(QuoteStatus),
+  status_code: Schema.NullOr(QuoteStatusCode),
+  message: Schema.NullOr(Schema.String),
+  retryable: Schema.NullOr(Schema.Boolean),
+  retry_after_seconds: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "PaymentQuote", description: "What remains of an invoice, in one token, at one moment." })
+export type Quote = typeof Quote.Type
