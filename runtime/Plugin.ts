@@ -85,3 +85,10 @@ export interface Plugin<
     options: Options["Type"]
   ) => Layer.Layer<Provides, unknown, Kernel | Context.Service.Identifier<N[keyof N]>>
 }
+
+/** Declares a plugin; the file's `export const plugin`. Types only: the boot checks the rest. */
+export const make = <
+  Options extends Schema.Codec<any, any> = Schema.Codec<any, any>,
+  N extends Needs = {},
+  Provides = never
+>(plugin: Plugin<Options, N, Provides>): Plugin<Options, N, Provides> => plugin
