@@ -1,0 +1,89 @@
+/**
+ * Databases for tests: each one is a fresh copy of the template the run's server was given (the runtime's own tables,
+ * no rows), dropped when its scope closes.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted } from "effect"
+import type { Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { randomBytes } from "node:crypto"
+import { inject } from "vitest"
+
+/** The run's server; `host` is a directory when it listens on a unix socket only. */
+export interface TestServer {
+  readonly host: string
+  readonly port: number
+  readonly username: string
+  readonly password?: string
+}
+
+export interface TestDatabase extends TestServer {
+  readonly database: string
+  /** The same as one connection string, for processes the test starts. */
+  readonly url: string
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly testServer: TestServer
+  }
+}
+
+/** The database made by globalSetup: the runtime's migrations applied, no rows, never connected to. */
+export const template = "till_template"
+
+/** Connections a pool of a test may open; the server takes 200 in all. */
+const poolSize = 10
+
+const urlOf = (server: TestServer, database: string) => {
+  const password = server.password === undefined ? "" : `:${encodeURIComponent(server.password)}`
+  const host = encodeURIComponent(server.host)
+  return `postgresql://${server.username}${password}@${host}:${server.port}/${database}`
+}
+
+/** A pool of its own on a database: build it twice (`Layer.fresh`) for two independent pools. */
+export const connect = (
+  database: TestServer & { readonly database: string }
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, SqlError.SqlError> =>
+  PgClient.layer({
+    host: database.host,
+    port: database.port,
+    username: database.username,
+    ...(database.password === undefined ? {} : { password: Redacted.make(database.password) }),
+    database: database.database,
+    maxConnections: poolSize
+  })
+
+const onServer = (server: TestServer, statement: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, SqlError.SqlError>) =>
+  Effect.flatMap(SqlClient.SqlClient, statement).pipe(
+    Effect.provide(connect({ ...server, database: "postgres" }), { local: true }),
+    Effect.orDie
+  )
+
+const create = (server: TestServer, from: string): Effect.Effect<TestDatabase, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.suspend(() => {
+      const database = `test_${randomBytes(8).toString("hex")}`
+      return Effect.as(
+        onServer(server, (sql) => sql`create database ${sql(database)} template ${sql(from)} strategy file_copy`),
+        { ...server, database, url: urlOf(server, database) }
+      )
+    }),
+    ({ database }) => onServer(server, (sql) => sql`drop database ${sql(database)} with (force)`)
+  )
+
+/** A new database with the runtime's tables; dropped with its scope, whoever is still connected. */
+export const freshDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Effect.suspend(() =>
+  create(inject("testServer"), template)
+)
+
+/** A new database without any table: for tests of the migrations themselves. */
+export const emptyDatabase: Effect.Effect<TestDatabase, never, Scope.Scope> = Effect.suspend(() =>
+  create(inject("testServer"), "template0")
+)
+
+/** A pool on a database of its own, made when the layer is built and dropped when it is torn down. */
+export const databaseLayer: Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, SqlError.SqlError> = Layer.unwrap(
+  Effect.map(freshDatabase, connect)
+)
