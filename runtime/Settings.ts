@@ -2,11 +2,20 @@
  * The settings of one deployment after the config file, the environment and the secrets were read and checked.
  * `Config.ts` makes them; everything else only reads them.
  */
-import { Context, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 import { Environment } from "../schemas/Network.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 const Seconds = Schema.Finite.check(Schema.isGreaterThan(0))
+
+/** The key may be left out of the file; the decoded value always has it. */
+const byDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
+
+/** A bearer credential: long enough not to be guessed, and sendable in a header. */
+const Credential = Schema.String.check(
+  Schema.isPattern(/^[\x21-\x7e]{16,256}$/, { expected: "16 to 256 visible ASCII characters" })
+)
 
 /** One plugin the operator picked: a built-in name, a package, or a path, and its options. */
 export const PluginEntry = Schema.Struct({
@@ -15,45 +24,69 @@ export const PluginEntry = Schema.Struct({
 })
 export type PluginEntry = typeof PluginEntry.Type
 
-/** The config file's own keys; plugin options are decoded by each plugin's schema. */
+const Entries = byDefault(Schema.Array(PluginEntry), [])
+
+/** The config file's own keys, with their defaults; plugin options are decoded by each plugin's schema. */
 export const SettingsSchema = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   /** Which environments this deployment serves. */
   environments: Schema.NonEmptyArray(Environment),
-  /** The public door: merchants, payors, websockets. Port 0 picks a free one. */
-  http: Schema.Struct({
-    host: Schema.String,
-    port: Port,
-    /** Base of `payment_url` and the socket's address; default `http://<host>:<port>`. */
-    publicUrl: Schema.optionalKey(Schema.String)
-  }),
-  /** The internal door: typed RPC, metrics, health. `token` is its bearer credential; made on devnet if absent. */
-  rpc: Schema.Struct({ host: Schema.String, port: Port, token: Schema.optionalKey(Schema.String) }),
+  /** The public door: merchants, payors, websockets. Port 0 picks a free one. Default 127.0.0.1:8080. */
+  http: byDefault(
+    Schema.Struct({
+      host: byDefault(Schema.NonEmptyString, "127.0.0.1"),
+      port: byDefault(Port, 8080),
+      /** Base of `payment_url` and the socket's address; default `http://<host>:<port>`. */
+      publicUrl: Schema.optionalKey(
+        Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+[^\s?#]*$/, { expected: "an http or https URL" }))
+      )
+    }),
+    {}
+  ),
+  /**
+   * The internal door: typed RPC, metrics, health. `token` is its bearer credential; made on devnet if absent. Default
+   * 127.0.0.1:8081.
+   */
+  rpc: byDefault(
+    Schema.Struct({
+      host: byDefault(Schema.NonEmptyString, "127.0.0.1"),
+      port: byDefault(Port, 8081),
+      token: Schema.optionalKey(Credential)
+    }),
+    {}
+  ),
   /** Credential for `/metrics` on the public door; the route answers 401 there while it is absent. */
-  ops: Schema.optionalKey(Schema.Struct({ token: Schema.String })),
-  /** The one directory that holds all local state. */
-  data: Schema.Struct({ directory: Schema.NonEmptyString }),
+  ops: Schema.optionalKey(Schema.Struct({ token: Credential })),
+  /** The one directory that holds all local state; relative to the current directory. Default `.tillwire`. */
+  data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),
   /** 32 bytes each, hex or base64, newest first. Devnet makes one in the data directory; mainnet needs one. */
   secrets: Schema.optionalKey(Schema.Struct({ master: Schema.NonEmptyArray(Schema.String) })),
-  store: PluginEntry,
-  chains: Schema.Array(PluginEntry),
-  prices: Schema.Array(PluginEntry),
-  tokenSources: Schema.Array(PluginEntry),
-  transports: Schema.Array(PluginEntry),
-  modules: Schema.Array(PluginEntry),
-  webhooks: Schema.Struct({
-    /** Seconds before the first retry; default 2 on devnet, 60 on mainnet. */
-    retryBaseSeconds: Schema.optionalKey(Seconds),
-    /** What each further retry multiplies the delay by; default 8. */
-    retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
-    /** `host:port` of receivers that may be local and plain http. Devnet only. */
-    devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
-  }),
-  telemetry: Schema.Struct({
-    /** `json`: one line per entry; `pretty`: for people; `auto`: pretty on a terminal. */
-    logs: Schema.Literals(["json", "pretty", "auto"]),
-    level: Schema.Literals(["debug", "info", "warn", "error"])
-  })
+  /** Default: the embedded server. */
+  store: byDefault(PluginEntry, { use: "embedded" }),
+  chains: Entries,
+  prices: Entries,
+  tokenSources: Entries,
+  transports: Entries,
+  modules: Entries,
+  webhooks: byDefault(
+    Schema.Struct({
+      /** Seconds before the first retry; default 2 on devnet, 60 on mainnet. */
+      retryBaseSeconds: Schema.optionalKey(Seconds),
+      /** What each further retry multiplies the delay by; default 8. */
+      retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
+      /** `host:port` of receivers that may be local and plain http. Devnet only. */
+      devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+    }),
+    {}
+  ),
+  telemetry: byDefault(
+    Schema.Struct({
+      /** `json`: one line per entry; `pretty`: for people; `auto` (default): pretty on a terminal. */
+      logs: byDefault(Schema.Literals(["json", "pretty", "auto"]), "auto"),
+      level: byDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info")
+    }),
+    {}
+  )
 })
 export type SettingsValue = typeof SettingsSchema.Type
 
