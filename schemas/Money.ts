@@ -84,12 +84,16 @@ const dollarMillis = (input: unknown): bigint | undefined => {
   const huge = hugeNumber(input)
   if (huge !== undefined) return huge * 1000n
   const text = typeof input === "string" || (typeof input === "number" && Number.isFinite(input)) ? String(input) : ""
-  const match = /^(-?)(\d{1,20})(?:\.(\d{1,3}))?$/.exec(text)
+  const match = /^(-?)0*(\d+)(?:\.(\d{1,3}))?$/.exec(text)
   if (match === null) return undefined
-  const [, sign, whole, fraction = ""] = match
-  const millis = BigInt(`${whole}${fraction.padEnd(usdDecimals, "0")}`)
+  const [, sign, whole = "", fraction = ""] = match
+  // Cut to a length that is still far out of range: a body of digits must not cost a conversion of all of them.
+  const millis = BigInt(`${whole.slice(0, outOfRangeDigits)}${fraction.padEnd(usdDecimals, "0")}`)
   return sign === "-" ? -millis : millis
 }
+
+/** Whole digits of dollars that are out of range whatever they are: the maximum has seven. */
+const outOfRangeDigits = 20
 
 /**
  * An exact positive rate: US dollars per one whole token, as a fraction of integers.
@@ -102,6 +106,9 @@ export interface Rate {
 
 /** `exchange_rate`: a plain decimal, at most 18 significant digits, no exponent (API reference, "Quotes"). */
 export const RateText = Schema.String.check(Schema.isPattern(/^\d{1,30}(\.\d{1,36})?$/))
+
+/** Fractional digits of a {@link RateText} at most: a rate below 1e-36 has no text, and no use. */
+const rateFractionDigits = 36
 
 /**
  * Reads a decimal rate, `undefined` when it is not one or not positive. Exact: no digit is dropped.
@@ -132,30 +139,51 @@ export const midpoint = (a: Rate, b: Rate): Rate => ({
 /** Significant digits an `exchange_rate` carries at most. */
 export const rateDigits = 18
 
+/** The middle of any number of rates, exactly: of an even number, the midpoint of the two in the middle. */
+export const medianRate = (rates: readonly [Rate, ...ReadonlyArray<Rate>]): Rate => {
+  const sorted = rates.toSorted(compareRates)
+  const upper = sorted[sorted.length >> 1]!
+  return sorted.length % 2 === 1 ? upper : midpoint(sorted[(sorted.length >> 1) - 1]!, upper)
+}
+
+/** Whether `rate` differs from `reference` by at most `basisPoints` hundredths of a percent of `reference`; exact. */
+export const isWithin = (rate: Rate, reference: Rate, basisPoints: bigint): boolean => {
+  const scaled = rate.numerator * reference.denominator
+  const scaledReference = reference.numerator * rate.denominator
+  const difference = scaled < scaledReference ? scaledReference - scaled : scaled - scaledReference
+  return difference * 10_000n <= scaledReference * basisPoints
+}
+
 /**
  * The text of a rate, rounded DOWN to {@link rateDigits} significant digits (a lower rate asks for more tokens, so
- * what is stored never asks for less than what was computed). At least six fractional digits, for reading.
+ * what is stored never asks for less than what was computed). Six fractional digits at least, for reading, as far as
+ * the significant digits reach; 36 at most, so a rate below 1e-36 reads as zero, which {@link readRate} refuses.
  *
  * @example
  * rateText({ numerator: 1n, denominator: 1n }) // => "1.000000"
  */
 export const rateText = ({ numerator, denominator }: Rate): string => {
-  const wholeDigits = (numerator / denominator).toString()
-  const scale = wholeDigits === "0"
-    ? rateDigits + leadingZeros(numerator, denominator)
-    : Math.max(0, rateDigits - wholeDigits.length)
-  const scaled = (numerator * 10n ** BigInt(scale)) / denominator
-  const [whole = "0", fraction = ""] = formatUnits(scaled, scale).split(".")
-  const shown = fraction.replace(/0+$/, "").padEnd(Math.min(6, Math.max(scale, 0)), "0")
+  const whole = (numerator / denominator).toString()
+  if (whole.length > rateDigits) return whole.slice(0, rateDigits).padEnd(whole.length, "0")
+  const scale = whole === "0"
+    ? Math.min(rateDigits + leadingZeros(numerator, denominator), rateFractionDigits)
+    : rateDigits - whole.length
+  const [, fraction = ""] = formatUnits((numerator * 10n ** BigInt(scale)) / denominator, scale).split(".")
+  const shown = fraction.replace(/0+$/, "").padEnd(Math.min(6, scale), "0")
   return shown === "" ? whole : `${whole}.${shown}`
 }
 
-/** How many zeros follow the dot before the first digit of a fraction below one. */
+/** How many zeros follow the dot before the first digit of a fraction below one; counted up to where text ends. */
 const leadingZeros = (numerator: bigint, denominator: bigint): number => {
   let zeros = 0
-  while (numerator * 10n ** BigInt(zeros + 1) < denominator) zeros++
+  while (zeros < rateFractionDigits && numerator * 10n ** BigInt(zeros + 1) < denominator) zeros++
   return zeros
 }
+
+/**
+ * A rate as the JSON number of `price.usd`: the nearest double, for people to look at. Nothing is computed from it.
+ */
+export const displayNumber = (rate: string): number => Number(rate)
 
 /**
  * Base units that pay `amount` at `rate`, rounded UP at the token's last decimal: the payor is asked for at least
