@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
+import { webhookClaimV1, webhookLanesV1 } from "./webhooks/ClaimSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -100,10 +101,20 @@ export const runtimeMigrations: Migrations = {
       last_status integer,
       last_error text,
       last_latency_ms integer,
+      created_at timestamptz NOT NULL DEFAULT now(),
       finished_at timestamptz,
       PRIMARY KEY (merchant_id, id)
     ) WITH (fillfactor = 80);
-    CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (merchant_id, endpoint_id, due_at)
+      WHERE due_at IS NOT NULL;
+    CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (merchant_id, endpoint_id)
+      WHERE status = 'delivering';
+    CREATE TABLE webhook_lanes (
+      merchant_id integer NOT NULL,
+      endpoint_id text NOT NULL,
+      health text NOT NULL CHECK (health IN ('unknown', 'healthy', 'failing')),
+      PRIMARY KEY (merchant_id, endpoint_id)
+    ) WITH (fillfactor = 50);
     CREATE INDEX webhook_deliveries_open ON webhook_deliveries (merchant_id, event_ms, event_seq)
       WHERE status IN ('pending', 'delivering', 'retrying')`),
   "0003_tokens": statements(`
@@ -145,6 +156,7 @@ export const runtimeMigrations: Migrations = {
       wallet_index bigint NOT NULL,
       created_at bigint NOT NULL
     );
+    CREATE INDEX receive_targets_by_wallet ON receive_targets (fingerprint, wallet_index);
     CREATE UNIQUE INDEX receive_targets_unique ON receive_targets (family, match_key);
     CREATE UNIQUE INDEX receive_targets_by_invoice ON receive_targets (invoice_id, family);
     CREATE TABLE chain_cursors (
@@ -153,7 +165,8 @@ export const runtimeMigrations: Migrations = {
       version bigint NOT NULL,
       network text NOT NULL,
       environment text NOT NULL,
-      recent jsonb NOT NULL
+      recent jsonb NOT NULL,
+      answered_at bigint NOT NULL
     );
     CREATE TABLE transfers (
       id text PRIMARY KEY,
@@ -194,9 +207,17 @@ export const runtimeMigrations: Migrations = {
       match_key text NOT NULL,
       invoice_id text NOT NULL,
       address text NOT NULL,
+      since_height bigint NOT NULL,
+      since_balance numeric(78, 0),
       height bigint NOT NULL,
-      balance numeric(78, 0) NOT NULL,
+      opened_at bigint NOT NULL,
       open boolean NOT NULL
     );
-    CREATE INDEX target_balances_open ON target_balances (network, environment) WHERE open`)
+    CREATE INDEX target_balances_by_invoice ON target_balances (invoice_id);
+    CREATE INDEX target_balances_open ON target_balances (network, environment) WHERE open`),
+  "0005_webhook_claims": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(webhookLanesV1)
+    yield* sql.unsafe(webhookClaimV1)
+  })
 }

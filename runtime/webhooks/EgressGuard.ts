@@ -1,0 +1,113 @@
+/**
+ * Where deliveries may go. Three gates: the URL as written ({@link checkUrl}), every address its name resolves to
+ * ({@link isPublicAddress}, asked by the transport's look-up, which connects to the checked address only), and no
+ * redirects. A look-up is never asked about IP literals, so the first gate judges those.
+ */
+import { isIP } from "node:net"
+import { Result } from "effect"
+import { IpNetwork, NetAddress } from "effect/net"
+
+/** Characters of a webhook URL, at most. Ours: what proxies and servers commonly take. */
+export const maximumUrlLength = 2_048
+
+const networks = (...cidrs: ReadonlyArray<string>) => cidrs.map((cidr) => IpNetwork.fromStringUnsafe(cidr))
+
+/** IPv4 that is not the public internet: IANA's special-purpose registry, multicast, and one cloud's metadata host. */
+const refusedV4 = networks(
+  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+  "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+  "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"
+)
+
+/** The only IPv6 block in which global unicast is given out; everything outside is refused. */
+const globalV6 = IpNetwork.fromStringUnsafe("2000::/3")
+
+/** Inside {@link globalV6}: protocol assignments with Teredo, documentation, 6to4, direct delegation AS112. */
+const refusedV6 = networks("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+
+/** Whether an address, as a resolver or a URL spells it, belongs to the public internet. */
+export const isPublicAddress = (text: string): boolean =>
+  Result.match(NetAddress.ipFromString(text), {
+    onFailure: () => false,
+    onSuccess: (address) =>
+      NetAddress.isIpv4Address(address)
+        ? !refusedV4.some((network) => IpNetwork.contains(network, address))
+        : IpNetwork.contains(globalV6, address) && !refusedV6.some((network) => IpNetwork.contains(network, address))
+  })
+
+/** Names that never leave the machine or the local network. */
+const localSuffixes = [
+  "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "onion", "arpa", "invalid"
+]
+
+/** Ports from 1024 that speak something else than HTTP; below 1024 only 443 is taken. */
+const refusedPorts: ReadonlySet<number> = new Set([
+  1433, 1521, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 5432, 5433, 5672, 5900, 5984, 6379, 6443, 6667, 7000, 7001,
+  8500, 9042, 9092, 9200, 9300, 10250, 11211, 15672, 27017, 27018
+])
+
+export interface EgressPolicy {
+  /** `host:port` that may be local and plain http. Empty on mainnet. */
+  readonly devnetReceivers: ReadonlySet<string>
+  /** Host names of this deployment itself. */
+  readonly ownHosts: ReadonlySet<string>
+}
+
+/** `host:port` of a URL or of a configured receiver, with the port written out. */
+const hostAndPort = (url: URL): string => `${url.hostname}:${url.port || (url.protocol === "https:" ? "443" : "80")}`
+
+/** Reads `webhooks.devnetReceivers`: entries without a port stand for both default ports. */
+export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(entries.flatMap((entry) =>
+    ["http:", "https:"].flatMap((scheme) => URL.canParse(`${scheme}//${entry}`)
+      ? [hostAndPort(new URL(`${scheme}//${entry}`))]
+      : [])
+  ))
+
+/** What the first gate says of a URL. `local` receivers skip the address checks of the transport. */
+export type UrlVerdict =
+  | { readonly _tag: "Allowed"; readonly url: URL; readonly local: boolean }
+  | { readonly _tag: "Refused"; readonly reason: string }
+
+const refused = (reason: string): UrlVerdict => ({ _tag: "Refused", reason })
+
+/** The first gate: judges the URL as written, without looking anything up. */
+export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
+  if (text.length > maximumUrlLength) return refused(`The URL may have at most ${maximumUrlLength} characters`)
+  if (!/^[\x21-\x7e]+$/.test(text) || /[\\#]/.test(text)) {
+    return refused("The URL must be plain ASCII without spaces, backslashes or a fragment")
+  }
+  if (!URL.canParse(text)) return refused("The URL cannot be read")
+  const url = new URL(text)
+  if (url.username !== "" || url.password !== "" || /^[a-z]+:\/*[^/?]*@/i.test(text)) {
+    return refused("The URL must not contain credentials")
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") return refused("The URL must start with https://")
+  if (policy.devnetReceivers.has(hostAndPort(url))) return { _tag: "Allowed", url, local: true }
+  if (url.protocol !== "https:") return refused("The URL must start with https://")
+  const reason = hostReason(text, url) ?? portReason(url)
+  if (reason !== undefined) return refused(reason)
+  const name = url.hostname.replace(/\.$/, "")
+  return policy.ownHosts.has(name)
+    ? refused("The URL must not point at this service")
+    : { _tag: "Allowed", url, local: false }
+}
+
+const hostReason = (text: string, url: URL): string | undefined => {
+  const host = url.hostname
+  const bare = host.startsWith("[") ? host.slice(1, -1) : host
+  if (isIP(bare) !== 0) {
+    const written = /^https:\/\/([^/?:]+|\[[^\]]*\])/i.exec(text)?.[1]?.toLowerCase()
+    return isPublicAddress(bare) && (isIP(bare) === 6 || written === host) ? undefined : "The address is not public"
+  }
+  const labels = host.replace(/\.$/, "").split(".")
+  if (labels.length < 2 || localSuffixes.includes(labels.at(-1)!) || labels.includes("")) {
+    return "The host is not a public name"
+  }
+  return undefined
+}
+
+const portReason = (url: URL): string | undefined => {
+  const port = url.port === "" ? 443 : Number.parseInt(url.port, 10)
+  return port === 443 || (port >= 1024 && !refusedPorts.has(port)) ? undefined : "The port is not allowed"
+}
