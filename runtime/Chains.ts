@@ -28,7 +28,7 @@ export interface ReceiveTarget {
 export interface ObservedTransfer {
   /** `balance:<address>:<height>` where only a difference of balances is known. */
   readonly txHash: string
-  /** Position of the log inside its own receipt; 0 for the native coin. */
+  /** 0 for the native coin; 1 + position of the log inside its own receipt for tokens: both fit in one transaction. */
   readonly index: number
   readonly kind: "direct" | "internal"
   readonly matchKey: string
@@ -51,7 +51,10 @@ export type ChainEvent =
   }
   /** Everything after `to` is undone. */
   | { readonly _tag: "Rollback"; readonly to: ChainPoint }
-  /** Heights the network itself marks; null where the node does not know the mark. */
+  /**
+   * Heights the network itself marks; null where the node does not know the mark. Sent after every successful look at
+   * the chain, even when nothing moved: it is also the sign of life.
+   */
   | { readonly _tag: "Finality"; readonly finalized: bigint | null }
 
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
@@ -67,6 +70,12 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
 /** Answers whether an address is ours, from memory. */
 export interface WatchSet {
   readonly has: (matchKey: string) => boolean
+  /**
+   * Learns the targets other instances allocated. A driver runs it AFTER it has read a block and BEFORE it matches:
+   * an address is told to a payor only once it is committed, so no payment in the block can be to a target this
+   * look does not find. One small query.
+   */
+  readonly refresh: Effect.Effect<void>
 }
 
 /** Where the deployment's own funds arrive for one family: an account whose private key is not here. */
@@ -130,7 +139,7 @@ export interface JournalEntry {
   /** The status the handler has dealt with. */
   readonly handled: TransferStatus | "none"
   readonly required: RequiredDepth | null
-  /** Depth when the row was last written: 1 in its own block. */
+  /** Depth when the row was last written: 1 in its own block, 0 when reported and not yet seen by the driver here. */
   readonly confirmations: number
   /** Tries of the handler at this status that failed. */
   readonly attempts: number
@@ -182,6 +191,14 @@ export class Chains extends Context.Service<Chains, {
     readonly point: ChainPoint
     readonly time: number
   }) => Effect.Effect<void, PublicError>
-  /** Tells the follower that an address now needs its native balance compared (an open invoice with a native route). */
-  readonly reconcile: (invoiceId: string, network: Network, environment: Environment) => Effect.Effect<void>
+  /**
+   * Tells the follower that an address needs its native balance compared (`open`: an invoice with a native route), or
+   * no longer needs it. Ends by itself after 30 days. Without a target, or where the driver reads no balances: nothing.
+   */
+  readonly reconcile: (
+    invoiceId: string,
+    network: Network,
+    environment: Environment,
+    open?: boolean
+  ) => Effect.Effect<void>
 }>()("tillwire/runtime/Chains") {}
