@@ -1,0 +1,168 @@
+/**
+ * The token catalogue in memory over the table `tokens`: read back after every change, and every
+ * {@link followMillis} when another instance changed it.
+ */
+import { Effect, Layer, Schema, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import { TokenId } from "../../schemas/Ids.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { type Token, tokenKey, TokenType } from "../../schemas/Token.ts"
+import { TokenCatalog, type TokenListing } from "../TokenCatalog.ts"
+
+/**
+ * Milliseconds between looks for changes of other instances. Short, because a transfer of a token that this instance
+ * does not know yet would be refused as a wrong token.
+ */
+export const followMillis = 2_000
+
+/** Tokens one source may list. All of them live in memory, at about 1 KiB each. */
+export const maximumListings = 20_000
+
+const Row = Schema.Struct({
+  id: TokenId,
+  network: Network,
+  environment: Environment,
+  symbol: Schema.String,
+  name: Schema.String,
+  address: Schema.NullOr(Schema.String),
+  decimals: Schema.Int,
+  type: TokenType,
+  requires_memo: Schema.Boolean,
+  asset: Schema.NullOr(Schema.String),
+  stable: Schema.Boolean,
+  active: Schema.Boolean,
+  photo_uri: Schema.String
+})
+
+const tokenOf = ({ requires_memo, photo_uri, ...same }: typeof Row.Type): Token => ({
+  ...same,
+  requiresMemo: requires_memo,
+  photoUri: photo_uri
+})
+
+const rowOf = (source: string, { requiresMemo, photoUri, ...same }: TokenListing) => ({
+  ...same,
+  key: tokenKey(same),
+  source,
+  requires_memo: requiresMemo,
+  photo_uri: photoUri
+})
+
+/** The catalogue at one moment. */
+interface Snapshot {
+  readonly byId: ReadonlyMap<number, Token>
+  readonly byKey: ReadonlyMap<string, Token>
+  readonly lists: Readonly<Record<Environment, ReadonlyArray<Token>>>
+  /** Changes with every insert and update of the table. */
+  readonly mark: string
+}
+
+/** Code unit order: the same on every machine, whatever its locale. */
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Sorted as every list of tokens is (API reference, "Tokens and acceptance policy"). */
+const byNetworkSymbolId = (a: Token, b: Token): number =>
+  compareText(a.network, b.network) || compareText(a.symbol, b.symbol) || a.id - b.id
+
+const snapshotOf = (tokens: ReadonlyArray<Token>, mark: string): Snapshot => {
+  const sorted = tokens.toSorted(byNetworkSymbolId)
+  return {
+    byId: new Map(tokens.map((token) => [token.id, token])),
+    byKey: new Map(tokens.map((token) => [tokenKey(token), token])),
+    lists: {
+      devnet: sorted.filter(({ environment }) => environment === "devnet"),
+      mainnet: sorted.filter(({ environment }) => environment === "mainnet")
+    },
+    mark
+  }
+}
+
+/**
+ * Lists each token once, in the source's order; of two listings of one token the last one holds.
+ * The order decides the ids of tokens seen for the first time.
+ */
+const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
+  ...new Map(listings.map((listing) => [tokenKey(listing), rowOf(source, listing)])).values()
+]
+
+const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const oneAtATime = yield* Semaphore.make(1)
+  let current = snapshotOf([], "")
+
+  // Every write gives a row the writer's transaction id, so the sum changes with it and no column is needed.
+  const readMark = sql<{ readonly mark: string }>`
+    SELECT count(*)::text || ':' || coalesce(sum(xmin::text::numeric), 0)::text AS mark FROM tokens`.pipe(
+    Effect.map(([row]) => row?.mark ?? "")
+  )
+
+  const reload = Effect.gen(function*() {
+    // The mark first: a change between the two reads is then seen at the next look, not lost.
+    const mark = yield* readMark
+    const rows = yield* sql`
+      SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
+        photo_uri
+      FROM tokens`
+    current = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark)
+  })
+
+  const write = (source: string, listings: ReadonlyArray<TokenListing>) =>
+    sql.withTransaction(Effect.gen(function*() {
+      const rows = JSON.stringify(distinct(source, listings))
+      // One writer at a time, so that no id is taken in vain and the listing order is the id order; readers go on.
+      yield* sql`LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE`
+      yield* sql`
+        INSERT INTO tokens (key, source, network, environment, symbol, name, address, decimals, type, requires_memo,
+          asset, stable, active, photo_uri)
+        SELECT listed.key, source, network, environment, symbol, name, address, decimals, type, requires_memo, asset,
+          stable, active, photo_uri
+        FROM (SELECT (json_populate_record(null::tokens, item)).*, place
+              FROM json_array_elements(${rows}::json) WITH ORDINALITY AS items (item, place)) AS listed
+        WHERE NOT EXISTS (SELECT FROM tokens WHERE tokens.key = listed.key)
+        ORDER BY place`
+      yield* sql`
+        UPDATE tokens SET (source, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
+            photo_uri)
+          = (listed.source, listed.symbol, listed.name, listed.address, listed.decimals, listed.type,
+            listed.requires_memo, listed.asset, listed.stable, listed.active, listed.photo_uri)
+        FROM json_populate_recordset(null::tokens, ${rows}::json) AS listed
+        WHERE tokens.key = listed.key AND
+          (tokens.source, tokens.symbol, tokens.name, tokens.address, tokens.decimals, tokens.type,
+            tokens.requires_memo, tokens.asset, tokens.stable, tokens.active, tokens.photo_uri)
+          IS DISTINCT FROM
+          (listed.source, listed.symbol, listed.name, listed.address, listed.decimals, listed.type,
+            listed.requires_memo, listed.asset, listed.stable, listed.active, listed.photo_uri)`
+      yield* sql`
+        UPDATE tokens SET active = false
+        WHERE source = ${source} AND active AND NOT EXISTS (
+          SELECT FROM json_populate_recordset(null::tokens, ${rows}::json) AS listed WHERE listed.key = tokens.key)`
+    }))
+
+  const sync = Effect.fn("TokenCatalog.sync")(function*(source: string, listings: ReadonlyArray<TokenListing>) {
+    if (listings.length > maximumListings) {
+      return yield* Effect.die(new Error(`Token source ${source} lists more than ${maximumListings} tokens`))
+    }
+    yield* oneAtATime.withPermit(Effect.andThen(write(source, listings), reload)).pipe(Effect.orDie)
+  })
+
+  const follow = Effect.gen(function*() {
+    yield* Effect.sleep(followMillis)
+    if ((yield* readMark) !== current.mark) yield* oneAtATime.withPermit(reload)
+  }).pipe(
+    Effect.catchCause((cause) => Effect.logWarning("The token catalogue could not be read again", cause)),
+    Effect.forever
+  )
+
+  yield* Effect.orDie(reload)
+  yield* Effect.forkScoped(follow)
+
+  return TokenCatalog.of({
+    sync,
+    get: (id) => current.byId.get(id),
+    find: (network, environment, address) => current.byKey.get(tokenKey({ network, environment, address })),
+    list: (environment) => current.lists[environment]
+  })
+})
+
+/** Follows the table for as long as the layer lives. */
+export const layer: Layer.Layer<TokenCatalog, never, SqlClient.SqlClient> = Layer.effect(TokenCatalog, make)
