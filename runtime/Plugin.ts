@@ -19,6 +19,7 @@ import type { Sockets } from "./Sockets.ts"
 import type { Timers } from "./Timers.ts"
 import type { TokenCatalog } from "./TokenCatalog.ts"
 import type { Webhooks } from "./Webhooks.ts"
+import type { Environment } from "../schemas/Network.ts"
 
 /** Everything a plugin may ask the runtime for. A plugin that needs more does not compile. */
 export type Kernel =
@@ -71,6 +72,8 @@ export interface Plugin<
   /** Unique. Names the migrations table, the log annotation and the error "needs module X". */
   readonly name: string
   readonly slot: Slot
+  /** Environments it may ever serve; absent: all. What moves play money says `["devnet"]` and never starts elsewhere. */
+  readonly environments?: ReadonlyArray<Environment>
   /** Decoded from the config entry before any IO; an unknown key is an error. Absent: no options. */
   readonly options?: Options
   readonly needs?: N

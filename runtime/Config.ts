@@ -1,0 +1,257 @@
+/**
+ * Reads a deployment's config: JSONC file, environment overrides, secrets by reference, the plugins it names and their
+ * options. Nothing else is touched; every problem is found before anything starts, and all are told at once.
+ *
+ * Last wins: schema defaults, the file, `TILLWIRE__…` variables.
+ */
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { getNodeValue } from "jsonc-parser"
+import { check, type Picked } from "./config/Check.ts"
+import { decodeAt, isRecord } from "./config/Decode.ts"
+import { type Override, overridesIn, place, placeFreely, putAt } from "./config/Overrides.ts"
+import { findPlugin, slots } from "./config/Plugins.ts"
+import { configInvalid, type Problem, unreadable } from "./config/Problem.ts"
+import { literalSecrets } from "./config/Literals.ts"
+import { type BrokenReference, resolveReferences } from "./config/References.ts"
+import { type JsonValue, type KeyPath, parseSource, printPath, type Source, spanOf } from "./config/Source.ts"
+import { storeOptions } from "./config/StoreOptions.ts"
+import { type SettingsValue, SettingsSchema } from "./Settings.ts"
+import { Environment } from "../schemas/Network.ts"
+
+export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
+export type { Picked } from "./config/Check.ts"
+
+/** Bytes of a config file, at most: a large one is some other file. */
+export const maximumConfigBytes = 1_048_576
+
+export interface ConfigSource {
+  /** The file as the operator names it. */
+  readonly file: string
+  /** The process's environment variables: overrides and `${env:…}`. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+export interface Loaded {
+  readonly settings: SettingsValue
+  /** The chosen plugins with their decoded options, in the order they start. */
+  readonly picked: ReadonlyArray<Picked>
+}
+
+/** What is known of a config while it is being read; problems gather in it. */
+interface Draft {
+  readonly source: Source
+  readonly folder: string
+  value: JsonValue
+  readonly problems: Array<Problem>
+  /** Printed path -> the variable that set it. */
+  readonly variables: Map<string, string>
+  /** Printed paths of strings with a reference in them. */
+  readonly referenced: Set<string>
+}
+
+/** Loads and checks a config. Fails with the report of everything that is wrong with it. */
+export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
+  const draft = yield* read(from.file)
+  const deferred = applyOverrides(draft, overridesIn(from.environment))
+  const picks = yield* pick(draft)
+  applyDeferred(draft, deferred, picks)
+  yield* resolve(draft, from.environment)
+
+  const decoded = decodeAt(SettingsSchema, draft.value, [])
+  if (decoded._tag === "Refused") draft.problems.push(...decoded.problems)
+  checkStore(draft)
+  const picked = picks.map((entry) => decodeOptions(draft, entry))
+  const environments = environmentsOf(draft.value)
+  draft.problems.push(...check(picked, environments))
+  const literals = literalSecrets(draft.value, picked, (path) => isReferenced(draft, path))
+  if (environments.includes("mainnet")) draft.problems.push(...literals.map(literalProblem))
+
+  if (decoded._tag === "Refused" || draft.problems.length > 0) {
+    return yield* configInvalid(
+      draft.source,
+      draft.problems.filter((problem) => !isConsequence(draft, problem)).map((problem) => withVariable(draft, problem)),
+      literals.map((path) => spanOf(draft.source, path))
+    )
+  }
+  return { settings: decoded.value, picked } satisfies Loaded
+})
+
+const read = (file: string) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const info = yield* Effect.mapError(fs.stat(file), (error) =>
+      unreadable(
+        error.reason._tag === "NotFound"
+          ? `config file not found: ${file}. Name one with --config <file>.`
+          : `config file cannot be read: ${file} (${error.reason._tag})`
+      ))
+    if (info.type !== "File") return yield* unreadable(`config is not a file: ${file}`)
+    if (info.size > maximumConfigBytes) {
+      return yield* unreadable(`config file has more than ${maximumConfigBytes} bytes: ${file}`)
+    }
+    const text = yield* Effect.mapError(fs.readFileString(file), () => unreadable(`config file cannot be read: ${file}`))
+    const { errors, source } = parseSource(file, text)
+    if (errors.length > 0 || source.root === undefined) {
+      return yield* configInvalid(
+        source,
+        errors.length > 0
+          ? errors.map(({ message, span }) => ({ path: [], message, at: span }))
+          : [{ path: [], message: "the file is empty: start with { \"environments\": [\"devnet\"] }" }]
+      )
+    }
+    return {
+      source,
+      folder: path.dirname(path.resolve(file)),
+      value: getNodeValue(source.root) as JsonValue,
+      problems: [],
+      variables: new Map(),
+      referenced: new Set()
+    } satisfies Draft as Draft
+  })
+
+/** Puts every override whose key the settings know; answers those that point into a plugin's options. */
+const applyOverrides = (draft: Draft, overrides: ReadonlyArray<Override>) => {
+  const ast = Schema.toEncoded(SettingsSchema).ast
+  return overrides.flatMap((override) => {
+    const placed = place(ast, draft.value, override, [])
+    if (placed._tag === "Deferred") return [{ override: { ...override, segments: placed.segments }, path: placed.path }]
+    if (placed._tag === "Misplaced") draft.problems.push(placed.problem)
+    else put(draft, placed.path, placed.value, override.variable)
+    return []
+  })
+}
+
+const put = (draft: Draft, path: KeyPath, value: JsonValue, variable: string) => {
+  draft.value = putAt(draft.value, path, value)
+  draft.variables.set(printPath(path), variable)
+}
+
+interface Deferred {
+  readonly override: Override
+  readonly path: KeyPath
+}
+
+const applyDeferred = (draft: Draft, deferred: ReadonlyArray<Deferred>, picks: ReadonlyArray<Picked>) => {
+  for (const { override, path } of deferred) {
+    const entry = picks.find((candidate) => printPath([...candidate.path, "options"]) === printPath(path))
+    const schema = entry?.plugin.options ?? (path[0] === "store" ? storeSchema(draft.value) : undefined)
+    const here = valueAt(draft.value, path)
+    const known = schema === undefined ? undefined : place(Schema.toEncoded(schema).ast, here, override, path)
+    const placed = known === undefined || known._tag === "Deferred" ? placeFreely(here, override, path) : known
+    if (placed._tag === "Misplaced") draft.problems.push(placed.problem)
+    else if (placed._tag === "Placed") put(draft, placed.path, placed.value, override.variable)
+  }
+}
+
+const valueAt = (value: JsonValue | undefined, path: KeyPath): JsonValue | undefined =>
+  path.reduce<JsonValue | undefined>(
+    (at, key) => isRecord(at) ? at[key] : Array.isArray(at) ? at[Number(key)] : undefined,
+    value
+  )
+
+/** Finds the plugins; an entry that names none is a problem and left out. */
+const pick = (draft: Draft) =>
+  Effect.gen(function*() {
+    const entries = slots.flatMap((slot) => {
+      const list = valueAt(draft.value, [slot])
+      return !Array.isArray(list) ? [] : list.flatMap((entry: JsonValue, index) =>
+        isRecord(entry) && typeof entry["use"] === "string" && entry["use"] !== ""
+          ? [{ slot, use: entry["use"], path: [slot, index] }]
+          : []
+      )
+    })
+    const found = yield* Effect.forEach(entries, (entry) =>
+      Effect.match(findPlugin(entry.slot, entry.use, draft.folder), {
+        onSuccess: (plugin): ReadonlyArray<Picked> => [{ ...entry, plugin, options: undefined }],
+        onFailure: (message): ReadonlyArray<Picked> => {
+          draft.problems.push({ path: [...entry.path, "use"], message })
+          return []
+        }
+      }))
+    return found.flat()
+  })
+
+const resolve = (draft: Draft, environment: ConfigSource["environment"]) =>
+  Effect.gen(function*() {
+    const resolved = yield* resolveReferences(draft.value, { environment, folder: draft.folder })
+    draft.value = resolved.value
+    for (const path of resolved.referenced) draft.referenced.add(printPath(path))
+    draft.problems.push(...resolved.broken.map((broken) => brokenProblem(draft.source, broken)))
+  })
+
+/** Points at the reference inside its string where the text shows it. */
+const brokenProblem = (source: Source, { message, path, reference }: BrokenReference): Problem => {
+  const whole = spanOf(source, path)
+  const inside = source.text.slice(whole.offset, whole.offset + whole.length).indexOf(reference)
+  return {
+    path,
+    message,
+    at: inside === -1 ? whole : { offset: whole.offset + inside, length: reference.length }
+  }
+}
+
+/** A value whose reference is broken stays as written, and its schema's complaint about that would only confuse. */
+const isConsequence = (draft: Draft, problem: Problem): boolean =>
+  typeof problem.at !== "object" &&
+  draft.problems.some((other) => typeof other.at === "object" && printPath(other.path) === printPath(problem.path))
+
+const isReferenced = (draft: Draft, path: KeyPath): boolean =>
+  draft.referenced.has(printPath(path)) || variableOf(draft, path) !== undefined
+
+/** The variable that set the value at `path` or something around it. */
+const variableOf = (draft: Draft, path: KeyPath): string | undefined => {
+  for (let length = path.length; length > 0; length--) {
+    const variable = draft.variables.get(printPath(path.slice(0, length)))
+    if (variable !== undefined) return variable
+  }
+  return undefined
+}
+
+const withVariable = (draft: Draft, problem: Problem): Problem => {
+  const variable = problem.variable ?? variableOf(draft, problem.path)
+  return variable === undefined ? problem : { ...problem, variable }
+}
+
+const storeSchema = (value: JsonValue) => {
+  const use = valueAt(value, ["store", "use"])
+  return typeof use === "string" ? storeOptions[use] : storeOptions["embedded"]
+}
+
+const checkStore = (draft: Draft) => {
+  const use = valueAt(draft.value, ["store", "use"]) ?? "embedded"
+  if (typeof use !== "string") return
+  const schema = storeOptions[use]
+  if (schema === undefined) {
+    const known = Object.keys(storeOptions).map((name) => `"${name}"`).join(" or ")
+    draft.problems.push({ path: ["store", "use"], message: `no store "${use}": use ${known}` })
+    return
+  }
+  const decoded = decodeAt(schema, valueAt(draft.value, ["store", "options"]) ?? {}, ["store", "options"])
+  if (decoded._tag === "Refused") draft.problems.push(...decoded.problems)
+}
+
+const decodeOptions = (draft: Draft, entry: Picked): Picked => {
+  const path = [...entry.path, "options"]
+  const given = valueAt(draft.value, path)
+  if (entry.plugin.options === undefined) {
+    if (given !== undefined && !(isRecord(given) && Object.keys(given).length === 0)) {
+      draft.problems.push({ path, message: `"${entry.use}" takes no options: remove them`, at: "key" })
+    }
+    return entry
+  }
+  const decoded = decodeAt(entry.plugin.options, given ?? {}, path)
+  if (decoded._tag === "Decoded") return { ...entry, options: decoded.value }
+  draft.problems.push(...decoded.problems)
+  return entry
+}
+
+const environmentsOf = (value: JsonValue): ReadonlyArray<Environment> => {
+  const list = valueAt(value, ["environments"])
+  return Array.isArray(list) ? list.filter(Schema.is(Environment)) : []
+}
+
+const literalProblem = (path: KeyPath): Problem => ({
+  path,
+  message: "a secret written out in a mainnet config: write \"${env:NAME}\" or \"${file:/path}\""
+})

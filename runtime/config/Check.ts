@@ -1,0 +1,146 @@
+/** What the chosen plugins must be to each other before any of them starts. Pure; each problem says what to do. */
+import { HttpApi } from "effect/http-api"
+import type { Environment } from "../../schemas/Network.ts"
+import type { Slot } from "../Plugin.ts"
+import type { AnyPlugin } from "./Plugins.ts"
+import type { Problem } from "./Problem.ts"
+import type { KeyPath } from "./Source.ts"
+
+/** One entry of the config with the plugin it names; `options` are decoded, or undefined where they were refused. */
+export interface Picked {
+  readonly slot: Slot
+  readonly use: string
+  /** The entry's place: `["chains", 0]`. */
+  readonly path: KeyPath
+  readonly plugin: AnyPlugin
+  readonly options: unknown
+}
+
+/** Every problem of the plugins together; `picked` in the order they start. */
+export const check = (
+  picked: ReadonlyArray<Picked>,
+  environments: ReadonlyArray<Environment>
+): ReadonlyArray<Problem> => [
+  ...picked.flatMap(fitsSlot),
+  ...sameName(picked),
+  ...picked.flatMap((entry, index) => needsMet(entry, index, picked)),
+  ...picked.flatMap((entry) => servesEnvironment(entry, environments)),
+  ...collisions(picked, groupsOf, (group) => `the HTTP group "${group}" is`),
+  ...collisions(picked, routesOf, (route) => `${route} is`),
+  ...collisions(picked, tagsOf, (tag) => `the RPC "${tag}" is`)
+]
+
+const use = (entry: Picked): KeyPath => [...entry.path, "use"]
+
+const fitsSlot = (entry: Picked): ReadonlyArray<Problem> =>
+  entry.plugin.slot === entry.slot ? [] : [{
+    path: use(entry),
+    message: `"${entry.use}" belongs in "${entry.plugin.slot}", not in "${entry.slot}": move the entry there`
+  }]
+
+/** One driver may watch many networks, so chains may repeat; twice anything else would do its work twice. */
+const sameName = (picked: ReadonlyArray<Picked>): ReadonlyArray<Problem> =>
+  [...Map.groupBy(picked, (entry) => entry.plugin.name)].flatMap(([name, entries]) => {
+    const one = entries.every((entry) => entry.slot === "chains" && entry.plugin === entries[0]?.plugin)
+    return one ? [] : entries.slice(1).map((entry) => ({
+      path: use(entry),
+      message: `the plugin "${name}" is here twice: remove one of the entries`
+    }))
+  })
+
+const needsMet = (entry: Picked, index: number, picked: ReadonlyArray<Picked>): ReadonlyArray<Problem> =>
+  Object.keys(entry.plugin.needs ?? {}).flatMap((name) => {
+    const at = picked.findIndex((other) => other.plugin.name === name)
+    if (at === -1) {
+      return [{ path: use(entry), message: `"${entry.use}" needs "${name}": add { "use": "${name}" } before it` }]
+    }
+    return at < index ? [] : [{
+      path: use(entry),
+      message: `"${entry.use}" needs "${name}", which comes after it: move "${name}" before it`
+    }]
+  })
+
+const servesEnvironment = (
+  entry: Picked,
+  environments: ReadonlyArray<Environment>
+): ReadonlyArray<Problem> => {
+  const able = entry.plugin.environments ?? ["devnet", "mainnet"]
+  const wanted = optionEnvironment(entry.options)
+  const served = environments.map((name) => `"${name}"`).join(", ")
+  if (wanted !== undefined && !able.some((name) => name === wanted)) {
+    return [{
+      path: [...entry.path, "options", "environment"],
+      message: `"${entry.use}" never serves ${wanted}: it is made for ${able.join(" and ")} only`
+    }]
+  }
+  if (wanted !== undefined && !environments.some((name) => name === wanted)) {
+    return [{
+      path: [...entry.path, "options", "environment"],
+      message: `this deployment serves ${served} only: remove the entry, or add "${wanted}" to "environments"`
+    }]
+  }
+  return environments.some((name) => able.includes(name)) ? [] : [{
+    path: use(entry),
+    message: `"${entry.use}" is made for ${able.join(" and ")} only, and this deployment serves ${served}: remove it`
+  }]
+}
+
+/** A plugin tells the environment an entry serves by an option of that name. */
+const optionEnvironment = (options: unknown): string | undefined => {
+  const environment = typeof options === "object" && options !== null && "environment" in options
+    ? options.environment
+    : undefined
+  return typeof environment === "string" ? environment : undefined
+}
+
+/** Things only one plugin may have: the second one would silently replace the first. */
+const collisions = (
+  picked: ReadonlyArray<Picked>,
+  thingsOf: (plugin: AnyPlugin) => ReadonlyArray<string>,
+  subject: (thing: string) => string
+): ReadonlyArray<Problem> => {
+  const owners = new Map<string, Picked>()
+  return picked.flatMap((entry) =>
+    thingsOf(entry.plugin).flatMap((thing) => {
+      const owner = owners.get(thing)
+      if (owner === undefined) owners.set(thing, entry)
+      return owner === undefined || owner.plugin === entry.plugin && owner !== entry ? [] : [{
+        path: use(entry),
+        message: owner === entry
+          ? `${subject(thing)} in "${entry.use}" twice: tell its author`
+          : `${subject(thing)} in "${owner.use}" and in "${entry.use}": remove one of the two`
+      }]
+    })
+  )
+}
+
+interface Route {
+  readonly group: string
+  readonly method: string
+  readonly path: string
+}
+
+const endpointsOf = (plugin: AnyPlugin): ReadonlyArray<Route> => {
+  const routes: Array<Route> = []
+  if (plugin.http !== undefined && HttpApi.isHttpApi(plugin.http)) {
+    HttpApi.reflect(plugin.http, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint, group }) =>
+        routes.push({ group: group.identifier, method: endpoint.method, path: endpoint.path })
+    })
+  }
+  return routes
+}
+
+const groupsOf = (plugin: AnyPlugin): ReadonlyArray<string> => [
+  ...new Set(endpointsOf(plugin).map((route) => route.group))
+]
+
+/** Two paths that differ in the names of their parameters only match the same requests. */
+const routesOf = (plugin: AnyPlugin): ReadonlyArray<string> =>
+  endpointsOf(plugin).map(({ method, path }) => `${method} ${path.replace(/:[^/]+/g, ":_")}`)
+
+const tagsOf = (plugin: AnyPlugin): ReadonlyArray<string> => {
+  const group = plugin.rpc as { readonly requests?: ReadonlyMap<string, unknown> } | undefined
+  return [...group?.requests?.keys() ?? []]
+}

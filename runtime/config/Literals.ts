@@ -1,0 +1,42 @@
+/** Secrets written out in a config where a reference belongs. */
+import type { Picked } from "./Check.ts"
+import { isRecord, redactedPaths } from "./Decode.ts"
+import type { JsonValue, KeyPath } from "./Source.ts"
+
+/** `scheme://user:password@…`: a URL that carries a password. */
+const passwordInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]*:[^/@\s]+@/i
+
+/** Paths of secrets in `value` that do not come from a reference: tokens, masters, passwords, redacted options. */
+export const literalSecrets = (
+  value: JsonValue,
+  picked: ReadonlyArray<Picked>,
+  isReferenced: (path: KeyPath) => boolean
+): ReadonlyArray<KeyPath> => {
+  if (!isRecord(value)) return []
+  const { ops, rpc, secrets, store } = value
+  const own: Array<readonly [KeyPath, JsonValue | undefined]> = [
+    [["rpc", "token"], isRecord(rpc) ? rpc["token"] : undefined],
+    [["ops", "token"], isRecord(ops) ? ops["token"] : undefined]
+  ]
+  const masters = isRecord(secrets) ? secrets["master"] : undefined
+  if (Array.isArray(masters)) {
+    own.push(...masters.map((master: JsonValue, index): readonly [KeyPath, JsonValue] => [["secrets", "master", index], master]))
+  }
+  const options = isRecord(store) ? store["options"] : undefined
+  const url = isRecord(options) ? options["url"] : undefined
+  if (typeof url === "string" && passwordInUrl.test(url)) own.push([["store", "options", "url"], url])
+  const redacted = picked.flatMap((entry) => {
+    const given = optionsOf(value, entry)
+    return entry.plugin.options === undefined || given === undefined
+      ? []
+      : redactedPaths(entry.plugin.options.ast, given, [...entry.path, "options"])
+  })
+  return [...own.flatMap(([path, secret]) => typeof secret === "string" ? [path] : []), ...redacted]
+    .filter((path) => !isReferenced(path))
+}
+
+const optionsOf = (value: { readonly [key: string]: JsonValue }, entry: Picked): JsonValue | undefined => {
+  const list = value[entry.slot]
+  const written: JsonValue | undefined = Array.isArray(list) ? list[Number(entry.path[1])] : undefined
+  return isRecord(written) ? written["options"] : undefined
+}

@@ -1,0 +1,101 @@
+/** Finds the plugin an entry names: a built-in one, a package, or a file. */
+import { Effect, FileSystem, Path, Predicate } from "effect"
+import type { Plugin, Slot } from "../Plugin.ts"
+import { suggestion } from "./Problem.ts"
+
+/** Any plugin, whatever its options, needs and services. */
+export type AnyPlugin = Plugin<any, any, any>
+
+/** Where the built-in plugins of a slot are, below `modules/`. A feature is a folder with `plugin.ts`, a driver a file. */
+const folderOf: Readonly<Record<Slot, string>> = {
+  chains: "chains",
+  prices: "prices",
+  tokenSources: "tokensources",
+  transports: "transports",
+  modules: "."
+}
+
+/** The slots of the config file, in the order their plugins start: whoever uses a driver starts after it. */
+export const slots: ReadonlyArray<Slot> = ["tokenSources", "prices", "chains", "transports", "modules"]
+
+/** Folder of the built-in plugins. */
+export const builtInFolder: string = decodeURIComponent(new URL("../../modules", import.meta.url).pathname)
+
+/** The names of the built-in plugins of a slot, sorted. */
+export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = path.join(builtInFolder, folderOf[slot])
+    const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
+    if (slot !== "modules") {
+      return names.filter((name) => name.endsWith(".ts")).map((name) => name.slice(0, -".ts".length)).toSorted()
+    }
+    const features = yield* Effect.filter(names, (name) =>
+      Effect.orElseSucceed(fs.exists(path.join(folder, name, "plugin.ts")), () => false))
+    return features.toSorted()
+  })
+
+const isBuiltInName = (use: string) => /^[a-z][a-z0-9-]*$/.test(use)
+const isPath = (use: string) => /^\.{0,2}\//.test(use)
+
+/** What an entry's file exports as `plugin`. The failure is a sentence for the operator. */
+export const findPlugin = (
+  slot: Slot,
+  use: string,
+  configFolder: string
+): Effect.Effect<AnyPlugin, string, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function*() {
+    const path = yield* Path.Path
+    const fs = yield* FileSystem.FileSystem
+    if (isPath(use)) {
+      const file = path.resolve(configFolder, use)
+      const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
+      if (!exists) return yield* Effect.fail(`file not found: ${file}`)
+      return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+    }
+    const known = yield* builtIns(slot)
+    if (known.includes(use)) {
+      const file = path.join(builtInFolder, folderOf[slot], slot === "modules" ? `${use}/plugin.ts` : `${use}.ts`)
+      return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+    }
+    return yield* Effect.catch(importPlugin(use, use), (reason) =>
+      Effect.fail(
+        isMissing(reason) && isBuiltInName(use)
+          ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, known)}`
+          : isMissing(reason)
+          ? `package "${use}" is not installed: npm install ${use}`
+          : reason
+      ))
+  })
+
+const missing = "the module cannot be found"
+const isMissing = (reason: string) => reason === missing
+
+const importPlugin = (from: URL | string, use: string): Effect.Effect<AnyPlugin, string> =>
+  Effect.gen(function*() {
+    const specifier = String(from)
+    const module: unknown = yield* Effect.tryPromise({
+      try: () => import(/* @vite-ignore */ specifier),
+      catch: (cause) => reasonOf(cause, specifier)
+    })
+    const plugin = Predicate.hasProperty(module, "plugin") ? module.plugin : undefined
+    if (!isPlugin(plugin)) return yield* Effect.fail(`${use} exports no \`plugin\` made by Plugin.make`)
+    return plugin
+  })
+
+const reasonOf = (cause: unknown, specifier: string): string => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  // A package that is there but imports something that is not is another fault than a package that is not there.
+  const absent = Predicate.hasProperty(cause, "code") && cause.code === "ERR_MODULE_NOT_FOUND" &&
+    message.includes(`'${specifier}'`)
+  return absent || /^(Cannot find package|Failed to load url) .*\bimported from\b|^Failed to load url/.test(message) &&
+        message.includes(specifier)
+    ? missing
+    : `cannot be loaded: ${message}`
+}
+
+const isPlugin = (value: unknown): value is AnyPlugin =>
+  Predicate.hasProperty(value, "name") && typeof value.name === "string" &&
+  Predicate.hasProperty(value, "slot") && typeof value.slot === "string" &&
+  Predicate.hasProperty(value, "layer") && typeof value.layer === "function"

@@ -1,0 +1,95 @@
+/** What is wrong with a config: all problems at once, each where it stands and with what to do about it. */
+import { Schema } from "effect"
+import { codeFrame, type KeyPath, keySpanOf, positionOf, printPath, type Source, type Span, spanOf } from "./Source.ts"
+
+/** One thing to fix. `variable` names the environment variable where the value did not come from the file. */
+export interface Problem {
+  readonly path: KeyPath
+  readonly message: string
+  /** `key`: the key is at fault; `value` (default): its value; a span: a part of the text. */
+  readonly at?: "key" | "value" | Span
+  readonly variable?: string
+}
+
+/** The config cannot be used; the process ends with {@link exitCodeConfig}. */
+export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
+  /** Ready to print. */
+  report: Schema.String,
+  count: Schema.Int
+}) {
+  override get message() {
+    return this.report
+  }
+}
+
+/** Exit code of a config that cannot be used; every other failure is 1. */
+export const exitCodeConfig = 2
+
+/** A problem before there is a text to point into: the file itself cannot be read. */
+export const unreadable = (message: string): ConfigInvalid => new ConfigInvalid({ report: message, count: 1 })
+
+/**
+ * The report of `problems`, in the order of the file; those of environment variables last. `hidden` are the spans of
+ * secrets written out in the file, which no code frame may repeat.
+ */
+export const configInvalid = (
+  source: Source,
+  problems: ReadonlyArray<Problem>,
+  hidden: ReadonlyArray<Span> = []
+): ConfigInvalid => {
+  const located = problems.map((problem) => ({ problem, span: spanFor(source, problem) }))
+  const ordered = located.toSorted((a, b) =>
+    Number(a.problem.variable !== undefined) - Number(b.problem.variable !== undefined) ||
+    a.span.offset - b.span.offset
+  )
+  const lines = ordered.map(({ problem, span }) => {
+    const subject = printPath(problem.path)
+    const message = subject === "" ? problem.message : `${subject}: ${problem.message}`
+    if (problem.variable !== undefined) return `  ${problem.variable}  ${message}`
+    const { column, line } = positionOf(source.text, span.offset)
+    return `  ${source.file}:${line}:${column}  ${message}\n${codeFrame(source.text, span, hidden)}`
+  })
+  const unique = [...new Set(lines)]
+  const title = `${source.file}: ${unique.length} ${unique.length === 1 ? "problem" : "problems"}`
+  return new ConfigInvalid({ report: [title, ...unique].join("\n"), count: unique.length })
+}
+
+const spanFor = (source: Source, { at, path }: Problem): Span => {
+  if (typeof at === "object") return at
+  return at === "key" ? keySpanOf(source, path) : spanOf(source, path)
+}
+
+/** The known word nearest to `word`, or undefined when none is near enough to be what was meant. */
+export const nearest = (word: string, known: ReadonlyArray<string>): string | undefined => {
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+const editDistance = (a: string, b: string): number => {
+  const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, column) => column)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(Math.min(
+        rows[i - 1]![j]! + 1,
+        row[j - 1]! + 1,
+        rows[i - 1]![j - 1]! + (same ? 0 : 1),
+        swapped ? rows[i - 2]![j - 2]! + 1 : Infinity
+      ))
+    }
+    rows.push(row)
+  }
+  return rows[a.length]![b.length]!
+}
+
+/** `Did you mean "x"?`, or what there is to choose from. */
+export const suggestion = (word: string, known: ReadonlyArray<string>): string => {
+  const near = nearest(word, known)
+  if (near !== undefined) return `Did you mean "${near}"?`
+  return known.length === 0 ? "There are none here." : `Known: ${known.toSorted().join(", ")}.`
+}
