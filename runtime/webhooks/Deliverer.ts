@@ -1,0 +1,321 @@
+/**
+ * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
+ * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
+ */
+import { Clock, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, type Scope, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import { Commit, noCause } from "../Commit.ts"
+import { EventBus } from "../EventBus.ts"
+import { Secrets } from "../Secrets.ts"
+import { Settings, type SettingsValue } from "../Settings.ts"
+import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "../Webhooks.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings } from "./Attempts.ts"
+import { checkUrl, type EgressPolicy, receiverSet } from "./EgressGuard.ts"
+import { endpointWrite, findEndpoint } from "./Endpoints.ts"
+import { cancelWaiting, claim, type Claimed, type Mark, mark, maximumFailingInFlight, maximumInFlight } from "./Queue.ts"
+import { resolvesToPublic } from "./Resolve.ts"
+import { deliveryHeaders } from "./Signature.ts"
+
+/** An answer counts within 10 s (API reference, "Delivery"). */
+export const attemptTimeoutMillis = 10_000
+
+/** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
+const scanMillis = 1_000
+
+/** What a stop waits for attempts under way; the whole process has 10 s. The rest is given back to the queue. */
+const drainMillis = 8_000
+
+/** Characters of a failure's text that are kept. */
+const errorLength = 500
+
+/** Tries to disable an endpoint that answered 410 while others change its row. */
+const disableRetries = 3
+
+/** The deployment's settings contradict what deliveries promise. */
+export class WebhooksRefused extends Schema.TaggedError<WebhooksRefused>()("WebhooksRefused", {
+  reason: Schema.String
+}) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/** Where deliveries of this deployment may go. Local receivers are for devnet alone: no mainnet may share its process. */
+export const egressPolicy = (
+  settings: Pick<SettingsValue, "environments" | "http" | "webhooks"> & { readonly publicUrl: string }
+): Effect.Effect<EgressPolicy, WebhooksRefused> => {
+  const receivers = settings.webhooks.devnetReceivers ?? []
+  if (receivers.length > 0 && settings.environments.includes("mainnet")) {
+    return Effect.fail(
+      new WebhooksRefused({ reason: "webhooks.devnetReceivers works on devnet only: remove it, or serve devnet alone" })
+    )
+  }
+  const own = URL.canParse(settings.publicUrl) ? [new URL(settings.publicUrl).hostname] : []
+  return Effect.succeed({ devnetReceivers: receiverSet(receivers), ownHosts: new Set([...own, settings.http.host]) })
+}
+
+/** Defaults per environment (API reference, "Delivery"); a setting replaces them for both. */
+const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): RetrySettings => ({
+  baseMillis: (settings.retryBaseSeconds ?? (mainnet ? 60 : 2)) * 1000,
+  factor: settings.retryFactor ?? 8
+})
+
+const answered = (answer: DeliveryAnswer, nowMillis: number): Outcome => ({
+  _tag: "Answered",
+  status: answer.status,
+  retryAfterMillis: retryAfterMillis(answer.retryAfter, nowMillis)
+})
+
+const unanswered = (failure: TransportFailed): Outcome =>
+  failure.own ? { _tag: "OwnFault", reason: failure.reason } : { _tag: "Unanswered", reason: failure.reason }
+
+const make = Effect.gen(function*() {
+  const settings = yield* Settings
+  const secrets = yield* Secrets
+  const commit = yield* Commit
+  const bus = yield* EventBus
+  const sql = yield* SqlClient.SqlClient
+  const policy = yield* egressPolicy(settings)
+
+  const transports = new Map<string, Transport>()
+  const woken = new Set<number>()
+  const wake = yield* Latch.make()
+  let inFlight = 0
+  let failingInFlight = 0
+  let scanAt = 0
+  let stopping = false
+
+  // Marks: whoever finishes writes down everything that has gathered, so nothing waits on a timer.
+  let marks: Array<Mark> = []
+  const flushing = yield* Semaphore.make(1)
+  const settle = (result: Mark) =>
+    Effect.suspend(() => {
+      marks.push(result)
+      return flushing.withPermits(1)(Effect.suspend(() => {
+        const taken = marks
+        marks = []
+        return taken.length === 0 ? Effect.void : mark(taken)
+      }))
+    }).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      // The lease gives the row to the next claim, which may repeat an attempt that was answered: at least once.
+      Effect.catch((error) => Effect.logError("webhook results not written, the lease will give them back", error))
+    )
+
+  const scanIn = (millis: number) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      scanAt = Math.min(scanAt, now + millis)
+      wake.openUnsafe()
+    })
+
+  const transportFor = (url: string): Transport | undefined =>
+    [...transports.values()].find(({ schemes }) => schemes.includes(new URL(url).protocol))
+
+  const send = (claimed: Claimed) =>
+    Effect.gen(function*() {
+      const verdict = checkUrl(claimed.url, policy)
+      if (verdict._tag === "Refused") return yield* new TransportFailed({ reason: verdict.reason, own: false })
+      const transport = transportFor(claimed.url)
+      if (transport === undefined) return yield* new TransportFailed({ reason: "no transport", own: true })
+      const secret = secrets.open("webhook", claimed.sealedSecret)
+      if (secret === undefined) return yield* new TransportFailed({ reason: "the secret cannot be opened", own: true })
+      const millis = yield* Clock.currentTimeMillis
+      const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
+      return yield* transport.send({
+        url: claimed.url,
+        headers: deliveryHeaders({
+          deliveryId: `whd_${claimed.id}`,
+          eventId: claimed.event.id,
+          eventType: claimed.event.type,
+          environment: claimed.event.environment,
+          attempt: claimed.attempts + 1,
+          millis,
+          body: claimed.body,
+          secret,
+          previousSecret: overlap ? secrets.open("webhook", claimed.sealedPreviousSecret!) ?? null : null
+        }),
+        body: claimed.body,
+        timeoutMillis: attemptTimeoutMillis,
+        allowLocal: verdict.local
+      })
+    })
+
+  const markFor = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
+    Effect.map(Random.next, (random): { readonly mark: Mark; readonly gone: boolean } => {
+      const next = nextAttempt({
+        attempt: claimed.attempts + 1,
+        outcome,
+        settings: retrySettings(settings.webhooks, claimed.event.environment === "mainnet"),
+        random,
+        ageMillis: claimed.ageMillis
+      })
+      const waiting = next._tag === "Retrying"
+      return {
+        gone: next._tag === "Failed" && next.gone,
+        mark: {
+          claimed,
+          status: waiting ? (next.attempts === 0 ? "pending" : "retrying") : next._tag === "Failed" ? "failed" : "succeeded",
+          attempts: next.attempts,
+          dueInMillis: waiting ? next.afterMillis : null,
+          answerStatus: outcome._tag === "Answered" ? outcome.status : null,
+          error: outcome._tag === "Answered" ? null : outcome.reason.slice(0, errorLength),
+          latencyMillis,
+          health: outcome._tag === "OwnFault" ? null : next._tag === "Succeeded" ? "healthy" : "failing"
+        }
+      }
+    })
+
+  /** 410: the endpoint is disabled at once and what waits for it is canceled (API reference, "Delivery"). */
+  const disable = (claimed: Claimed) =>
+    Effect.gen(function*() {
+      const row = yield* findEndpoint(claimed.merchantId, claimed.endpointId)
+      if (row === undefined || row.status === "disabled" || row.url !== claimed.url) return
+      const now = yield* Clock.currentTimeMillis
+      yield* commit.append({
+        merchantId: row.merchantId,
+        environment: claimed.event.environment,
+        cause: noCause,
+        writes: [endpointWrite({
+          ...row,
+          version: row.version + 1,
+          status: "disabled",
+          disabledReason: "gone",
+          updatedAt: Math.floor(now / 1000)
+        })],
+        events: []
+      })
+      yield* cancelWaiting(claimed.merchantId, claimed.endpointId)
+      yield* Effect.logInfo(`webhook endpoint ${row.id} answered 410 and is disabled`)
+    }).pipe(
+      Effect.retry({ times: disableRetries, while: (error) => error._tag === "Conflict" }),
+      Effect.catch((error) => Effect.logWarning(`webhook endpoint ${claimed.endpointId} not disabled`, error)),
+      Effect.provideService(SqlClient.SqlClient, sql)
+    )
+
+  const conclude = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
+    Effect.gen(function*() {
+      const { gone, mark: result } = yield* markFor(claimed, outcome, latencyMillis)
+      if (gone) yield* disable(claimed)
+      yield* settle(result)
+      if (result.dueInMillis !== null) yield* scanIn(result.dueInMillis + 1)
+      if (result.status === "failed") {
+        const reason = result.error ?? `HTTP ${result.answerStatus}`
+        yield* Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
+      }
+    })
+
+  /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
+  const release = (claimed: Claimed): Mark => ({
+    claimed,
+    status: claimed.attempts === 0 ? "pending" : "retrying",
+    attempts: claimed.attempts,
+    dueInMillis: 0,
+    answerStatus: null,
+    error: "interrupted by a stop of the service",
+    latencyMillis: null,
+    health: null
+  })
+
+  const deliver = (claimed: Claimed) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function*() {
+        const started = yield* Clock.currentTimeMillis
+        const exit = yield* Effect.exit(restore(
+          send(claimed).pipe(
+            Effect.flatMap((answer) => Effect.map(Clock.currentTimeMillis, (now) => answered(answer, now))),
+            Effect.catch((failure) => Effect.succeed(unanswered(failure))),
+            Effect.catchDefect((defect) =>
+              Effect.as(
+                Effect.logError("a webhook transport failed in an unforeseen way", defect),
+                { _tag: "OwnFault", reason: "defect" } as Outcome
+              )
+            )
+          )
+        ))
+        const latency = (yield* Clock.currentTimeMillis) - started
+        yield* Exit.isSuccess(exit) ? conclude(claimed, exit.value, latency) : settle(release(claimed))
+      })
+    ).pipe(Effect.ensuring(Effect.sync(() => {
+      inFlight--
+      if (claimed.failing) failingInFlight--
+      woken.add(claimed.merchantId)
+      wake.openUnsafe()
+    })))
+
+  const fibers = yield* FiberSet.make()
+
+  /** One claim: of everyone when a scan is due, else of the merchants that woke us. Returns how long to wait. */
+  const step = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const slots = maximumInFlight - inFlight
+    const scan = now >= scanAt
+    if (stopping || slots === 0 || transports.size === 0 || (!scan && woken.size === 0)) {
+      return Math.max(1, scanAt - now)
+    }
+    const merchants = scan ? null : [...woken]
+    woken.clear()
+    if (scan) scanAt = now + scanMillis
+    const claimed = yield* claim({ merchants, slots, failingSlots: maximumFailingInFlight - failingInFlight })
+    inFlight += claimed.length
+    failingInFlight += claimed.filter(({ failing }) => failing).length
+    // All slots went: others may be waiting whom nobody will wake again, so the next free slot scans.
+    if (claimed.length === slots) scanAt = 0
+    for (const each of claimed) yield* FiberSet.run(fibers, deliver(each))
+    return 0
+  }).pipe(
+    Effect.uninterruptible,
+    Effect.provideService(SqlClient.SqlClient, sql),
+    Effect.catch((error) => Effect.as(Effect.logWarning("webhook claim failed, trying again", error), scanMillis))
+  )
+
+  const loop = Effect.gen(function*() {
+    wake.closeUnsafe()
+    const millis = yield* step
+    if (millis > 0) yield* Effect.timeoutOption(wake.await, millis)
+  })
+
+  yield* Effect.forkScoped(Effect.forever(loop))
+  yield* bus.subscribe("webhooks", (events) =>
+    Effect.sync(() => {
+      for (const { merchantId, pendingWebhooks } of events) if (pendingWebhooks > 0) woken.add(merchantId)
+      if (woken.size > 0) wake.openUnsafe()
+    }))
+
+  const drain = Effect.suspend(() =>
+    FiberSet.awaitEmpty(fibers).pipe(Effect.timeoutOption(drainMillis), Effect.andThen(FiberSet.clear(fibers)))
+  )
+  yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(() => { stopping = true }), drain))
+
+  const register = (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        transports.set(transport.name, transport)
+        scanAt = 0
+        wake.openUnsafe()
+      }),
+      // Attempts under way still use the transport: it must outlive them.
+      () => Effect.andThen(Effect.sync(() => transports.delete(transport.name)), drain)
+    )
+
+  return Webhooks.of({
+    register,
+    checkUrl: (text) =>
+      Effect.suspend(() => {
+        const verdict = checkUrl(text, policy)
+        const refusal = (reason: string) => Effect.fail(publicError("WEBHOOK_URL_INVALID", { message: reason, param: "url" }))
+        if (verdict._tag === "Refused") return refusal(verdict.reason)
+        return verdict.local
+          ? Effect.void
+          : Effect.flatMap(resolvesToPublic(verdict.url.hostname), (isPublic) =>
+            isPublic ? Effect.void : refusal("The host resolves to an address that is not public"))
+      })
+  })
+})
+
+/** Deliveries of this instance. Refuses to start with local receivers on mainnet. */
+export const layer: Layer.Layer<
+  Webhooks,
+  WebhooksRefused,
+  Settings | Secrets | Commit | EventBus | SqlClient.SqlClient
+> = Layer.effect(Webhooks, make)
