@@ -7,7 +7,7 @@
 import { Context, Effect, Schema, SchemaGetter } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { ReplyWrite } from "./Commit.ts"
+import type { Replayed, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import {
   errorBody,
@@ -31,6 +31,34 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
   "tillwire/runtime/Http/CurrentPrincipal"
 ) {}
 
+/**
+ * The code for a parameter of a query, path or body that its schema refuses, where `VALIDATION_ERROR` is not exact
+ * enough. An endpoint or group adds its own by annotation; these hold everywhere.
+ *
+ * @example
+ * HttpApiEndpoint.get("retrieve", "/:eventId", { … }).annotate(ParameterCodes, { eventId: "INVALID_EVENT_ID" })
+ */
+export const ParameterCodes = Context.Reference<Readonly<Record<string, ErrorCode>>>(
+  "tillwire/runtime/Http/ParameterCodes",
+  { defaultValue: () => ({}) }
+)
+
+/** Codes of {@link ParameterCodes} for the query parameters that mean the same on every list. */
+export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
+  limit: "INVALID_LIMIT",
+  offset: "INVALID_OFFSET",
+  page: "INVALID_PAGE",
+  environment: "INVALID_ENVIRONMENT",
+  starting_after: "INVALID_CURSOR",
+  ending_before: "INVALID_CURSOR"
+}
+
+/**
+ * Marks a group that pages of any origin may call without credentials: answers carry `Access-Control-Allow-Origin: *`
+ * and preflights are answered (API reference, "Payor session endpoints").
+ */
+export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOrigin", { defaultValue: () => false })
+
 /** Renders errors, schema errors included, as `{error, code}`. */
 export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Http/Flat") {}
 
@@ -38,7 +66,7 @@ export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Ht
 export class Wrapped extends HttpApiMiddleware.Service<Wrapped>()("tillwire/runtime/Http/Wrapped") {}
 
 /**
- * Requires an API key, resolved as the API reference, "Authentication and keys", says. Fails with `UNAUTHORIZED`,
+ * Provides {@link CurrentPrincipal}. Requires an API key, resolved as the API reference, "Authentication and keys", says. Fails with `UNAUTHORIZED`,
  * `API_KEY_INVALID`, `SCOPE_MISMATCH`, `AMBIGUOUS_CREDENTIALS`, `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED`.
  */
 export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { provides: CurrentPrincipal }>()(
@@ -56,8 +84,9 @@ export class Idempotency extends Context.Service<Idempotency, {
   /** The caller's key, or null when none was sent. */
   readonly key: string | null
   /**
-   * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. Once a commit
-   * carries it, nothing more is stored for the request.
+   * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
+   * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410, 422)
+   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link answerReplayed}.
    */
   readonly reply: (status: number, body: string) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
@@ -73,6 +102,22 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
   requires: CurrentPrincipal
   provides: Idempotency
 }>()("tillwire/runtime/Http/IdempotencyRequired") {}
+
+/**
+ * For a commit that carries {@link Idempotency}'s reply: another process that used the same key was first, so its
+ * stored reply is the answer. The failure leaves the handler as a defect, whatever the handler's error type, and the
+ * idempotency middleware answers it. Nothing of this request was written.
+ *
+ * @example
+ * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(answerReplayed)
+ */
+export const answerReplayed = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, Replayed>, R> =>
+  Effect.catch(self, (error) =>
+    (error as { readonly _tag?: unknown } | null)?._tag === "Replayed"
+      ? Effect.die(error)
+      : Effect.fail(error as Exclude<E, Replayed>))
 
 /** Checks API keys; the module that owns keys registers itself here. */
 export class Credentials extends Context.Service<Credentials, {

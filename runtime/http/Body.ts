@@ -1,0 +1,121 @@
+/** Request bodies before any schema sees them: size, encoding, depth, and strings that PostgreSQL cannot hold. */
+import { ByteSize, Effect } from "effect"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { isUtf8 } from "node:buffer"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+
+/** Bytes of a body, at most: 256 KiB (API reference, "Conventions"). */
+export const maximumBodyBytes = 262_144
+
+/** Nested arrays and objects in a body, at most; JSON.parse of 200,000 takes 221 ms, JSON.stringify of 5,000 throws. */
+export const maximumBodyDepth = 32
+
+const bodyLimit = ByteSize.bytes(maximumBodyBytes)
+
+const quote = 0x22
+const backslash = 0x5c
+const isOpening = (code: number): boolean => code === 0x5b || code === 0x7b
+const isClosing = (code: number): boolean => code === 0x5d || code === 0x7d
+
+/** The code unit that `\uXXXX` at `index` spells, or NaN. */
+const escapedUnit = (text: string, index: number): number =>
+  text.charCodeAt(index + 1) === 0x75 ? Number.parseInt(text.slice(index + 2, index + 6), 16) : Number.NaN
+
+/**
+ * What is wrong with a JSON text, judged in one pass before it is parsed; null if nothing here is. Malformed JSON is left
+ * to the parser. A text without `\u` escapes cannot hold a NUL or a lone surrogate, because UTF-8 was checked before.
+ */
+export const bodyFault = (text: string): "depth" | "text" | null => {
+  let depth = 0
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === quote) {
+      inString = !inString
+    } else if (inString) {
+      if (code !== backslash) continue
+      const unit = escapedUnit(text, index)
+      if (unit === 0 || (unit >= 0xdc00 && unit <= 0xdfff)) return "text"
+      if (unit >= 0xd800 && unit <= 0xdbff) {
+        const low = text.charCodeAt(index + 6) === backslash ? escapedUnit(text, index + 6) : Number.NaN
+        if (!(low >= 0xdc00 && low <= 0xdfff)) return "text"
+        index += 6
+      }
+      index++
+    } else if (isOpening(code)) {
+      depth += 1
+      if (depth > maximumBodyDepth) return "depth"
+    } else if (isClosing(code)) {
+      depth -= 1
+    }
+  }
+  return null
+}
+
+const tooDeep = publicError("VALIDATION_ERROR", {
+  message: `The body may nest arrays and objects ${maximumBodyDepth} deep at most`
+})
+
+const unstorableText = publicError("VALIDATION_ERROR", {
+  message: "Text must not contain the NUL character or half of a surrogate pair"
+})
+
+const notUtf8 = publicError("INVALID_JSON", { message: "The body is not valid UTF-8" })
+
+/** A byte order mark stays in the text, so that the JSON parser refuses it. */
+const decode = (buffer: ArrayBuffer): Effect.Effect<string, PublicError> => {
+  const bytes = Buffer.from(buffer)
+  if (!isUtf8(bytes)) return Effect.fail(notUtf8)
+  const text = bytes.toString("utf8")
+  const fault = bodyFault(text)
+  return fault === null ? Effect.succeed(text) : Effect.fail(fault === "depth" ? tooDeep : unstorableText)
+}
+
+const readFault = (error: HttpServerError.HttpServerError): PublicError =>
+  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+    ? publicError("PAYLOAD_TOO_LARGE")
+    : publicError("INVALID_JSON", { message: "The body ended early" })
+
+/** The body as text, read once however often it is asked for. */
+const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, PublicError> => {
+  let checked: Effect.Effect<string, PublicError> | undefined
+  return Effect.suspend(() =>
+    checked ??
+      request.arrayBuffer.pipe(
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, bodyLimit),
+        Effect.matchEffect({
+          onFailure: (error) => checked = Effect.fail(readFault(error)),
+          onSuccess: (bytes) => checked = decode(bytes)
+        })
+      )
+  )
+}
+
+/**
+ * Makes `request.text` the checked one. Endpoints decode their payload from it, after credentials were checked, so an
+ * unknown caller's body is never read. Its {@link PublicError} arrives as a defect there, and the family renders it.
+ */
+export const guardBody = (request: HttpServerRequest.HttpServerRequest): void => {
+  Object.defineProperty(request, "text", { value: checkedText(request) })
+}
+
+/** Whether the request announces a body. */
+export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] !== undefined ||
+  (headers["content-length"] !== undefined && headers["content-length"] !== "0")
+
+/** `application/json`, with no parameter but `charset=utf-8`. */
+const jsonType = /^application\/json\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?$/i
+
+/** Why the announced body is not read at all, if so: `PAYLOAD_TOO_LARGE` or `UNSUPPORTED_MEDIA_TYPE`. */
+export const announcedFault = ({ headers }: HttpServerRequest.HttpServerRequest): PublicError | undefined => {
+  if (Number(headers["content-length"]) > maximumBodyBytes) return publicError("PAYLOAD_TOO_LARGE")
+  const type = headers["content-type"]
+  if (type !== "application/json" && (type === undefined || type.length > 64 || !jsonType.test(type))) {
+    return publicError("UNSUPPORTED_MEDIA_TYPE")
+  }
+  const encoding = headers["content-encoding"]
+  return encoding === undefined || encoding === "identity"
+    ? undefined
+    : publicError("UNSUPPORTED_MEDIA_TYPE", { message: "Send the body without Content-Encoding" })
+}

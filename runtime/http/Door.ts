@@ -1,0 +1,101 @@
+/** What every request passes first and every response last, whoever serves it. */
+import { Context, Effect } from "effect"
+import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { apiVersion } from "../../schemas/Event.ts"
+import { RequestInfo } from "../Http.ts"
+import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
+import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
+import type { KnownPath, Routes } from "./Routes.ts"
+
+/** Every version of the API that a request may ask for (API reference, "Versioning"). */
+const versions: ReadonlySet<string> = new Set([apiVersion])
+
+const callersId = /^[A-Za-z0-9_-]{1,64}$/
+
+const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const sent = headers["x-request-id"]
+  return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
+}
+
+const badVersion = (sent: string | undefined): boolean => sent !== undefined && !versions.has(sent)
+
+/**
+ * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
+ * and sockets too; only its size is judged here.
+ */
+const refusalOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  known: () => KnownPath | undefined
+): PublicError | undefined => {
+  const announced = hasBody(request)
+  const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
+  if (Number(request.headers["content-length"]) > maximumBodyBytes) return publicError("PAYLOAD_TOO_LARGE")
+  const version = request.headers["x-service-version"]
+  const suspect = fault !== undefined || badVersion(version) || request.url.includes("%00")
+  if (!suspect) return undefined
+  const path = known()
+  if (path === undefined || !path.methods.includes(request.method)) return undefined
+  if (badVersion(version)) return publicError("INVALID_VERSION")
+  return fault ?? publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
+}
+
+const allowedHeaders = "content-type, idempotency-key, x-request-id, x-service-version, x-session-token, x-signature"
+
+/** The answer to a browser that asks whether it may call: any origin, never with credentials. Kept for a day. */
+const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.empty({
+    status: 204,
+    headers: {
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-allow-headers": allowedHeaders,
+      "access-control-max-age": "86400"
+    }
+  })
+
+const methodNotAllowed = (path: KnownPath, requestId: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeader(
+    errorResponse(publicError("METHOD_NOT_ALLOWED"), path.family, requestId),
+    "allow",
+    path.methods.join(", ")
+  )
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
+
+/**
+ * The global middleware: request id, refusals that need no route, 404 and 405, and the headers every response carries.
+ * A defect nobody rendered becomes a wrapped 500.
+ */
+export const door = (routes: Routes) => (app: App): App =>
+  Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    const requestId = requestIdOf(request)
+    const knownPath = () => routes.find(request.url)
+    const finish = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+      const headers: Record<string, string> = { "x-request-id": requestId, "x-service-version": apiVersion }
+      if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
+      if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
+        headers["access-control-allow-origin"] = "*"
+        headers["access-control-expose-headers"] = "x-request-id, x-service-version, retry-after"
+      }
+      return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
+    }
+    const refusal = refusalOf(request, knownPath)
+    if (refusal !== undefined) {
+      return Effect.succeed(finish(errorResponse(refusal, knownPath()?.family ?? "wrapped", requestId)))
+    }
+    if (hasBody(request)) guardBody(request)
+    const unrouted = (): HttpServerResponse.HttpServerResponse => {
+      const path = knownPath()
+      if (path === undefined) return errorResponse(publicError("NOT_FOUND"), "wrapped", requestId)
+      return path.anyOrigin && request.method === "OPTIONS" ? preflight(path) : methodNotAllowed(path, requestId)
+    }
+    return Effect.matchCauseEffect(app, {
+      onSuccess: (response) => Effect.succeed(finish(response)),
+      onFailure: (cause) =>
+        isRouteNotFound(cause)
+          ? Effect.succeed(finish(unrouted()))
+          : Effect.map(failureResponse(cause, "wrapped"), finish)
+    }).pipe(Effect.provideService(RequestInfo, { requestId }))
+  })

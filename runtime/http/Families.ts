@@ -1,0 +1,124 @@
+/** Turns whatever a route fails with into one of the two error bodies, and nothing of our insides with it. */
+import { Cause, Context, Effect, Layer, SchemaIssue } from "effect"
+import { Headers, HttpServerError, HttpServerResponse } from "effect/http"
+import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
+import { SqlError } from "effect/sql"
+import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
+import { Flat, listParameterCodes, ParameterCodes, RequestInfo, Wrapped } from "../Http.ts"
+
+/** The family a group renders its errors in. */
+export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {
+  for (const middleware of endpoint.middlewares) {
+    if (middleware.key === Flat.key) return "flat"
+  }
+  return "wrapped"
+}
+
+/** How a caller may prove who it is, for every 401 (RFC 9110 asks for the header). */
+const challenge = (code: ErrorCode): string =>
+  code.startsWith("SESSION_") ? "PayorSession realm=\"tillwire\"" : "ApiKey realm=\"tillwire\", header=\"x-api-key\""
+
+/** The response of an error: its body in `family`, `Retry-After` and `WWW-Authenticate` where they belong. */
+export const errorResponse = (
+  error: PublicError,
+  family: ErrorFamily,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => {
+  const headers: Record<string, string> = {}
+  if (error.retryAfterSeconds !== null) headers["retry-after"] = String(error.retryAfterSeconds)
+  if (error.status === 401) headers["www-authenticate"] = challenge(error.code)
+  return HttpServerResponse.text(JSON.stringify(errorBody(error, family, requestId)), {
+    status: error.status,
+    contentType: "application/json",
+    headers: Headers.fromRecordUnsafe(headers)
+  })
+}
+
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Characters of a schema's message that reach the caller, at most. */
+const maximumMessageLength = 300
+
+const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string =>
+  String(typeof segment === "object" ? segment.key : segment)
+
+/** What a schema refused, as the caller may see it. Schemas never report the value itself. */
+const refused = (
+  error: HttpApiError.HttpApiSchemaError,
+  codes: Readonly<Record<string, ErrorCode>>
+): PublicError | undefined => {
+  if (error.kind === "Body" || error.kind === "ResponseHeaders") return undefined
+  const issue = issuesOf(error.cause.issue).issues[0]
+  const path = issue?.path?.map(keyOf) ?? []
+  const message = (issue?.message ?? "Invalid").slice(0, maximumMessageLength)
+  if (error.kind === "Payload" && path.length === 0 && message === "Expected a valid JSON body") {
+    return publicError("INVALID_JSON")
+  }
+  const field = path[0]
+  const code = field === undefined
+    ? undefined
+    : codes[field] ?? (error.kind === "Query" ? listParameterCodes[field] : undefined)
+  return publicError(code ?? "VALIDATION_ERROR", {
+    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+    param: path.length === 0 ? null : path.join(".")
+  })
+}
+
+const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+
+/** Reasons for which the database may answer again soon. */
+const outages: ReadonlySet<string> = new Set([
+  "ConnectionError", "DeadlockError", "SerializationError", "LockTimeoutError", "StatementTimeoutError"
+])
+
+/**
+ * The error a caller is told of; undefined when it is ours: a bug. Failures and defects are judged alike, because a
+ * repository turns a lost database into a defect.
+ */
+export const publicErrorOf = (
+  cause: Cause.Cause<unknown>,
+  codes: Readonly<Record<string, ErrorCode>> = {}
+): PublicError | undefined => {
+  const error = Cause.squash(cause)
+  if (error instanceof PublicError) return error
+  if (HttpApiError.HttpApiSchemaError.is(error)) return refused(error, codes)
+  if (SqlError.isSqlError(error) && outages.has(error.reason._tag)) return unavailable
+  return undefined
+}
+
+/** As {@link errorResponse} of {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. */
+export const failureResponse = (
+  cause: Cause.Cause<unknown>,
+  family: ErrorFamily,
+  codes?: Readonly<Record<string, ErrorCode>>
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.withFiber((fiber) => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+    const { requestId } = fiber.getRef(RequestInfo)
+    const error = publicErrorOf(cause, codes)
+    const response = errorResponse(error ?? publicError("INTERNAL_ERROR"), family, requestId)
+    if (error !== undefined && error.status < 500) return Effect.succeed(response)
+    const log = error === undefined ? Effect.logError("request failed", cause) : Effect.logWarning("request refused", cause)
+    return Effect.as(Effect.annotateLogs(log, { requestId }), response)
+  })
+
+const render = (family: ErrorFamily) =>
+(
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>,
+  { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
+) => {
+  const codes = { ...Context.get(group.annotations, ParameterCodes), ...Context.get(endpoint.annotations, ParameterCodes) }
+  return Effect.catchCause(httpEffect, (cause) => failureResponse(cause, family, codes))
+}
+
+/** What stands behind `Flat` and `Wrapped`. */
+export const layer: Layer.Layer<Flat | Wrapped> = Layer.mergeAll(
+  Layer.succeed(Flat, render("flat") as never),
+  Layer.succeed(Wrapped, render("wrapped") as never)
+)
+
+/** Whether a failure is the router's "no such route". */
+export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {
+  const error = Cause.squash(cause)
+  return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+}

@@ -1,0 +1,238 @@
+/** Requests that may be sent twice and must act once (API reference, "Idempotency"). */
+import { Cause, Clock, Context, Deferred, Effect, Exit, Layer } from "effect"
+import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import type { SqlClient } from "effect/sql"
+import type { Principal } from "../../schemas/Auth.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { Commit, Replayed, type ReplyWrite } from "../Commit.ts"
+import { CurrentPrincipal, Idempotency, IdempotencyRequired, Idempotent, jsonText, RequestInfo } from "../Http.ts"
+import type { Leases } from "../Leases.ts"
+import { Secrets } from "../Secrets.ts"
+import { canonicalJson, sha256 } from "./CanonicalJson.ts"
+import { errorResponse, familyOf, publicErrorOf } from "./Families.ts"
+import { makeFind, open, pruning, type SealedReply, type StoredReply } from "./Replies.ts"
+
+/** How long a second request waits for the first one with its key (API reference, "Idempotency"). */
+export const waitMillis = 5_000
+
+/** Errors that a repeat gets again, because they were decided by running the request. */
+const keptErrors: ReadonlySet<number> = new Set([409, 410, 422])
+
+const isKept = (status: number): boolean => (status >= 200 && status < 300) || keptErrors.has(status)
+
+/** 1 to 255 visible ASCII characters. Node joins two headers with ", ", so a repeated one holds a space. */
+const keyPattern = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * The key a header carries; undefined when malformed. `"abc"` in quotes, the form of the IETF draft, is the same key as
+ * `abc`.
+ */
+export const readKey = (header: string): string | undefined => {
+  if (!keyPattern.test(header)) return undefined
+  const key = header.length > 1 && header.startsWith("\"") && header.endsWith("\"") ? header.slice(1, -1) : header
+  return key === "" ? undefined : key
+}
+
+/** The path of a request as it is compared: without query, doubled slashes and a slash at the end, as it is routed. */
+export const concretePath = (url: string): string => {
+  const path = url.split(/[?#]/, 1)[0]!
+  return path.includes("//") ? path.replaceAll(/\/{2,}/g, "/") : path
+}
+
+const malformed = publicError("INVALID_JSON")
+
+/** SHA-256 of the canonical form of a body; the empty body has a fingerprint of its own. */
+const fingerprintOf = (text: string): Effect.Effect<string, PublicError> =>
+  text === ""
+    ? Effect.succeed(sha256(""))
+    : Effect.map(Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => malformed }), (body) =>
+      sha256(canonicalJson(body)))
+
+const replayHeaders = Headers.fromRecordUnsafe({ "idempotent-replayed": "true" })
+
+/** A stored reply as the answer to a repeat; another body under the same key is refused. */
+const answer = (
+  { fingerprint, status, body }: StoredReply,
+  asked: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse, PublicError> => {
+  if (fingerprint !== asked) return Effect.fail(publicError("IDEMPOTENCY_KEY_REUSED"))
+  const response = body === "" ? HttpServerResponse.empty({ status }) : jsonText(body, status)
+  return Effect.succeed(HttpServerResponse.setHeaders(response, replayHeaders))
+}
+
+const inProgress = publicError("IDEMPOTENCY_REQUEST_IN_PROGRESS", { retryAfterSeconds: 1 })
+
+/** The body of a response that was built from text; undefined for a stream, which cannot be kept. */
+const bodyText = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined => {
+  if (body._tag === "Empty") return ""
+  return body._tag === "Uint8Array" ? body.text ?? new TextDecoder().decode(body.body) : undefined
+}
+
+const replayedBy = (cause: Cause.Cause<unknown>): Replayed | undefined => {
+  const error = Cause.squash(cause)
+  return error instanceof Replayed ? error : undefined
+}
+
+/** A request that sent no key: its commits carry no reply. */
+const withoutKey: typeof Idempotency.Service = { key: null, reply: () => undefined }
+
+/** A request and the key it was sent with. */
+interface Keyed {
+  readonly principal: Principal
+  readonly key: string
+  readonly scope: string
+  readonly fingerprint: string
+}
+
+/** What a key's request came to: the response, and the reply that is now stored, if any. */
+interface Outcome {
+  readonly response: HttpServerResponse.HttpServerResponse
+  readonly kept: StoredReply | null
+}
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Idempotency>
+
+const make = Effect.gen(function*() {
+  const commit = yield* Commit
+  const secrets = yield* Secrets
+  const find = yield* makeFind
+  const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
+
+  const answerSealed = (sealed: SealedReply, { fingerprint }: Keyed) =>
+    Effect.flatMap(open(secrets, sealed), (kept) =>
+      Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept })))
+
+  /** Stores a reply that no commit of the handler carried. The act is done: a failure to store it is only logged. */
+  const keep = (keyed: Keyed, response: HttpServerResponse.HttpServerResponse, carried: StoredReply | undefined) =>
+    Effect.gen(function*() {
+      const body = bodyText(response)
+      if (!isKept(response.status) || body === undefined) return { response, kept: null }
+      const kept: StoredReply = { fingerprint: keyed.fingerprint, status: response.status, body }
+      if (carried?.status === kept.status && carried.body === body) return { response, kept }
+      const { requestId } = yield* RequestInfo
+      return yield* commit.append({
+        merchantId: keyed.principal.merchantId,
+        environment: keyed.principal.environment,
+        cause: { requestId, idempotencyKey: keyed.key },
+        writes: [],
+        events: [],
+        reply: { ...kept, scope: keyed.scope, sealedBody: secrets.seal("reply", body) }
+      }).pipe(
+        Effect.as<Outcome>({ response, kept }),
+        Effect.catchTags({
+          Replayed: (replayed) => answerSealed(replayed, keyed),
+          Conflict: (conflict) => Effect.die(conflict),
+          PublicError: (error) =>
+            Effect.as(
+              Effect.annotateLogs(Effect.logWarning("a reply was not stored", error), { requestId }),
+              { response, kept: null }
+            )
+        })
+      )
+    })
+
+  /** Runs the handler, which may carry the reply in its own commit. */
+  const run = (app: App, keyed: Keyed, endpoint: HttpApiEndpoint.Top): Effect.Effect<Outcome, unknown> => {
+    let carried: StoredReply | undefined
+    const reply = (status: number, body: string): ReplyWrite => {
+      carried = { fingerprint: keyed.fingerprint, status, body }
+      return {
+        scope: keyed.scope,
+        fingerprint: keyed.fingerprint,
+        status,
+        sealedBody: secrets.seal("reply", body)
+      }
+    }
+    return app.pipe(
+      Effect.provideService(Idempotency, { key: keyed.key, reply }),
+      Effect.matchCauseEffect({
+        onSuccess: (response) => keep(keyed, response, carried),
+        onFailure: (cause): Effect.Effect<Outcome, unknown> => {
+          const replayed = replayedBy(cause)
+          if (replayed !== undefined) return answerSealed(replayed, keyed)
+          const error = publicErrorOf(cause)
+          if (error === undefined || !keptErrors.has(error.status)) return Effect.failCause(cause)
+          return Effect.flatMap(RequestInfo, ({ requestId }) =>
+            keep(keyed, errorResponse(error, familyOf(endpoint), requestId), carried))
+        }
+      })
+    )
+  }
+
+  const lead = (app: App, keyed: Keyed, endpoint: HttpApiEndpoint.Top): Effect.Effect<Outcome, unknown> =>
+    Effect.flatMap(
+      find({
+        merchantId: keyed.principal.merchantId,
+        environment: keyed.principal.environment,
+        scope: keyed.scope
+      }),
+      (found) => found === null ? run(app, keyed, endpoint) : answerSealed(found, keyed)
+    )
+
+  /** One request per key at a time; the others get its reply, or their turn when it left none. */
+  const once = (
+    app: App,
+    keyed: Keyed,
+    endpoint: HttpApiEndpoint.Top,
+    deadline: number
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, unknown> => {
+    const { merchantId, environment } = keyed.principal
+    const slot = `${merchantId} ${environment} ${keyed.scope}`
+    const first = underWay.get(slot)
+    if (first === undefined) {
+      const mine = Deferred.makeUnsafe<StoredReply | null>()
+      underWay.set(slot, mine)
+      return lead(app, keyed, endpoint).pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            underWay.delete(slot)
+            Deferred.doneUnsafe(mine, Exit.succeed(exit._tag === "Success" ? exit.value.kept : null))
+          })
+        ),
+        Effect.map(({ response }) => response)
+      )
+    }
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Deferred.await(first).pipe(
+        Effect.timeoutOrElse({ duration: Math.max(0, deadline - now), orElse: () => Effect.fail(inProgress) }),
+        Effect.flatMap((kept) =>
+          kept === null
+            ? Effect.suspend(() => once(app, keyed, endpoint, deadline))
+            : answer(kept, keyed.fingerprint)
+        )
+      ))
+  }
+
+  return (required: boolean) =>
+    Effect.fnUntraced(function*(app: App, { endpoint }: { readonly endpoint: HttpApiEndpoint.Top }) {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const header = request.headers["idempotency-key"]
+      if (header === undefined) {
+        if (required) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_MISSING"))
+        return yield* Effect.provideService(app, Idempotency, withoutKey)
+      }
+      const key = readKey(header)
+      if (key === undefined) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
+      const principal = yield* CurrentPrincipal
+      const fingerprint = yield* fingerprintOf(yield* request.text)
+      const scope = `${request.method} ${concretePath(request.url)} ${key}`
+      const now = yield* Clock.currentTimeMillis
+      return yield* once(app, { principal, key, scope, fingerprint }, endpoint, now + waitMillis)
+    })
+})
+
+/** What stands behind `Idempotent` and `IdempotencyRequired`: one memory of requests under way for both. */
+export const layer: Layer.Layer<
+  Idempotent | IdempotencyRequired,
+  never,
+  Commit | Secrets | Leases | SqlClient.SqlClient
+> = Layer.effectContext(
+  Effect.gen(function*() {
+    const middleware = yield* make
+    yield* pruning
+    return Context.make(Idempotent, middleware(false) as never).pipe(
+      Context.add(IdempotencyRequired, middleware(true) as never)
+    )
+  })
+)
