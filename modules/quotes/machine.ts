@@ -1,0 +1,194 @@
+/**
+ * The rules of quotes: what a route costs, how long that holds, and what a transfer is worth. Pure.
+ */
+import type { InvoiceId, QuoteId, TokenId } from "../../schemas/Ids.ts"
+import {
+  type BaseUnits,
+  formatUnits,
+  type Rate,
+  tokenAmountUp,
+  type UsdMillis,
+  usdDecimal,
+  usdMillis,
+  usdValueDown,
+  usdWire
+} from "../../schemas/Money.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { PaymentMetadata } from "../../schemas/Payment.ts"
+import { type Quote, quoteTtlSeconds } from "../../schemas/Quote.ts"
+
+/** A quote that has no more than this left is replaced rather than shown again (API reference, "Quotes"). */
+export const renewSeconds = 30
+
+/**
+ * The most a single transfer is credited with, in usd_millis: $10,000,000,000. Test tokens can be minted at will, and
+ * an amount beyond 2^53 - 1 has no form on the wire; 900 such payments of one invoice stay below it.
+ */
+export const maximumCredit = usdMillis(10_000_000_000_000n)
+
+/** A price as the sources agreed on it; `rate` is what `text` reads as. */
+export interface SpotPrice {
+  readonly rate: Rate
+  readonly text: string
+  readonly source: string
+  /** Epoch seconds. */
+  readonly at: number
+}
+
+/** What is quoted, for whom. */
+export interface QuoteRequest {
+  readonly merchantId: number
+  readonly invoiceId: InvoiceId
+  readonly environment: Environment
+  readonly token: { readonly id: TokenId; readonly network: Network; readonly decimals: number }
+  readonly amountRemaining: UsdMillis
+}
+
+/** A quote as it is kept. Times are epoch seconds. */
+export interface QuoteRow {
+  readonly id: QuoteId
+  readonly merchantId: number
+  readonly invoiceId: InvoiceId
+  readonly network: Network
+  readonly tokenId: TokenId
+  /** Of the token when it was quoted: `tokenAmount` is in these units. */
+  readonly decimals: number
+  readonly environment: Environment
+  readonly exchangeRate: string
+  /** `exchangeRate`, read. */
+  readonly rate: Rate
+  readonly rateSource: string
+  readonly pricedAt: number
+  readonly tokenAmount: BaseUnits
+  readonly amountRemaining: UsdMillis
+  readonly createdAt: number
+  readonly validUntil: number
+}
+
+/** A new quote at `spot`, holding for {@link quoteTtlSeconds} from `nowSeconds`. The token amount is rounded up. */
+export const priced = (id: QuoteId, request: QuoteRequest, spot: SpotPrice, nowSeconds: number): QuoteRow => ({
+  id,
+  merchantId: request.merchantId,
+  invoiceId: request.invoiceId,
+  network: request.token.network,
+  tokenId: request.token.id,
+  decimals: request.token.decimals,
+  environment: request.environment,
+  exchangeRate: spot.text,
+  rate: spot.rate,
+  rateSource: spot.source,
+  pricedAt: spot.at,
+  tokenAmount: tokenAmountUp(request.amountRemaining, spot.rate, request.token.decimals),
+  amountRemaining: request.amountRemaining,
+  createdAt: nowSeconds,
+  validUntil: nowSeconds + quoteTtlSeconds
+})
+
+/** Whether `row` answers `request` still: same route, same amount, more than {@link renewSeconds} left. */
+export const isReusable = (row: QuoteRow, request: QuoteRequest, nowSeconds: number): boolean =>
+  row.network === request.token.network && row.tokenId === request.token.id &&
+  row.decimals === request.token.decimals && row.amountRemaining === request.amountRemaining &&
+  row.createdAt <= nowSeconds && row.validUntil - nowSeconds > renewSeconds
+
+const owed = (route: {
+  readonly invoiceId: InvoiceId
+  readonly network: Network
+  readonly tokenId: TokenId
+  readonly amountRemaining: UsdMillis
+}) => ({
+  object: "payment_quote" as const,
+  invoice_id: route.invoiceId,
+  network: route.network,
+  supported_token_id: route.tokenId,
+  settlement_token_id: route.tokenId,
+  currency: "usd" as const,
+  amount_remaining: usdWire(route.amountRemaining),
+  amount_remaining_decimal: usdDecimal(route.amountRemaining),
+  amount_unit: "usd_millis" as const
+})
+
+/** The wire object of a quote at `nowSeconds`: available until its end, expired from then on. */
+export const quoteObject = (row: QuoteRow, nowSeconds: number): Quote => {
+  const left = Math.max(0, row.validUntil - nowSeconds)
+  return {
+    ...owed(row),
+    estimated_token_amount_remaining: formatUnits(row.tokenAmount, row.decimals),
+    exchange_rate: row.exchangeRate,
+    quote_last_updated_at: row.pricedAt,
+    quote_valid_until: row.validUntil,
+    quote_expires_in_seconds: left,
+    ...(left > 0
+      ? { quote_status: "available", status_code: "ok", message: null, retryable: null, retry_after_seconds: null }
+      : {
+        quote_status: "expired",
+        status_code: "quote_expired",
+        message: "This quote has ended: ask for a new one",
+        retryable: true,
+        retry_after_seconds: null
+      })
+  }
+}
+
+/** The wire object where there is no price: what is owed stands, what it costs is unknown, and when to ask again. */
+export const unavailableObject = (request: QuoteRequest, message: string, retryAfterSeconds: number): Quote => ({
+  ...owed({ ...request, network: request.token.network, tokenId: request.token.id }),
+  estimated_token_amount_remaining: null,
+  exchange_rate: null,
+  quote_last_updated_at: null,
+  quote_valid_until: null,
+  quote_expires_in_seconds: null,
+  quote_status: "unavailable",
+  status_code: "quote_unavailable",
+  message,
+  retryable: true,
+  retry_after_seconds: retryAfterSeconds
+})
+
+export interface Valuation {
+  readonly amount: UsdMillis
+  readonly quote: NonNullable<PaymentMetadata["quote"]>
+}
+
+/**
+ * What a transfer of `tokenAmount` is worth (API reference, "Invoice payment and settlement"): at the newest candidate
+ * whose token amount it covers, else at the newest candidate, else at `spot`, else unknown yet.
+ *
+ * `candidates` are the quotes of the transfer's route that held when it was seen, newest first. The amount is rounded
+ * down, and never above {@link maximumCredit}. A transfer that covers a quote is worth at least what that quote asked
+ * for.
+ */
+export const valuation = (
+  candidates: ReadonlyArray<QuoteRow>,
+  tokenAmount: BaseUnits,
+  spot: SpotPrice | null,
+  decimals: number
+): Valuation | null => {
+  const locked = candidates.find((candidate) => tokenAmount >= candidate.tokenAmount) ?? candidates[0]
+  if (locked !== undefined) {
+    return {
+      amount: credit(tokenAmount, locked.rate, decimals),
+      quote: {
+        quote_id: locked.id,
+        exchange_rate: locked.exchangeRate,
+        rate_source: locked.rateSource,
+        priced_at: locked.pricedAt,
+        pricing: "locked"
+      }
+    }
+  }
+  return spot === null ? null : {
+    amount: credit(tokenAmount, spot.rate, decimals),
+    quote: {
+      quote_id: null,
+      exchange_rate: spot.text,
+      rate_source: spot.source,
+      priced_at: spot.at,
+      pricing: "spot"
+    }
+  }
+}
+
+const credit = (tokenAmount: BaseUnits, rate: Rate, decimals: number): UsdMillis => {
+  const value = usdValueDown(tokenAmount, rate, decimals)
+  return value > maximumCredit ? maximumCredit : value
+}

@@ -1,0 +1,133 @@
+/**
+ * The catalogue that comes with the service: `bundled.json`, one token a line with its source, and whatever the
+ * operator adds in `extra`.
+ */
+import { Effect, Layer, Schema } from "effect"
+import bundledTokens from "./bundled.json" with { type: "json" }
+import * as Plugin from "../../runtime/Plugin.ts"
+import { TokenCatalog, type TokenListing } from "../../runtime/TokenCatalog.ts"
+import { Environment, Family, familyOf, Network } from "../../schemas/Network.ts"
+import { tokenKey, TokenType } from "../../schemas/Token.ts"
+
+/** Tokens an operator may add by hand; more belong into a source of their own. */
+const maximumExtra = 200
+
+/** Facts of a token as the data file and the config state them. */
+const shared = {
+  network: Network,
+  environment: Environment,
+  symbol: Schema.String.check(Schema.isPattern(/^[\w.$+-]{1,32}$/, { message: "Expected a symbol like \"USDC\"" })),
+  name: Schema.NonEmptyString.check(Schema.isMaxLength(100)),
+  /** Contract, mint, coin type or jetton master; null for the native coin. */
+  address: Schema.NullOr(Schema.String),
+  decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 36 })),
+  token_type: TokenType
+}
+
+const BundledToken = Schema.Struct({
+  ...shared,
+  requires_memo: Schema.Boolean,
+  supports_stable_settlement: Schema.Boolean,
+  price_id_coingecko: Schema.NullOr(Schema.String),
+  default_active: Schema.Boolean,
+  source: Schema.String,
+  notes: Schema.optionalKey(Schema.String)
+})
+
+/** How a token's address looks, by type. Sources: EIP-55, Solana (base58, 32 bytes), Sui coin types, TEP-2. */
+const addressPatterns: Readonly<Record<TokenType, RegExp | null>> = {
+  native: null,
+  erc20: /^0x[0-9a-fA-F]{40}$/,
+  spl: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/,
+  sui: /^0x[0-9a-f]{1,64}::\w{1,128}::\w{1,128}$/,
+  ton: /^([\w-]{48}|-?\d:[0-9a-f]{64})$/
+}
+
+/** Families whose networks a token type lives on. */
+const typeFamilies: Readonly<Record<TokenType, ReadonlyArray<Family>>> = {
+  native: ["evm", "solana", "ton", "sui", "cardano"],
+  erc20: ["evm"],
+  spl: ["solana"],
+  sui: ["sui"],
+  ton: ["ton"]
+}
+
+const ExtraToken = Schema.Struct({
+  ...shared,
+  requires_memo: Schema.optionalKey(Schema.Boolean),
+  /** A dollar stablecoin. */
+  stable: Schema.optionalKey(Schema.Boolean),
+  /** What it is priced as: a CoinGecko id that a price source knows; without one it has no price. */
+  asset: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
+  active: Schema.optionalKey(Schema.Boolean)
+}).check(Schema.makeFilter(({ address, network, token_type }) => {
+  if (!typeFamilies[token_type].includes(familyOf(network))) return `A ${token_type} token cannot be on ${network}`
+  const pattern = addressPatterns[token_type]
+  if (pattern === null) return address === null || "The native coin has no address: write null"
+  return (address !== null && pattern.test(address)) || `This is no address of a ${token_type} token`
+}))
+
+const Options = Schema.Struct({
+  /** Only tokens of these networks; default all ten. Ids stay, so a network may come back. */
+  networks: Schema.optionalKey(Schema.NonEmptyArray(Network)),
+  /** Tokens to add; one with the network, environment and address of a bundled token replaces it. */
+  extra: Schema.optionalKey(Schema.Array(ExtraToken).check(Schema.isMaxLength(maximumExtra)))
+})
+
+/** Shipped with the service, never linked from elsewhere (API reference, "Tokens and acceptance policy"). */
+const photoUriOf = (symbol: string): string => `/assets/tokens/${encodeURIComponent(symbol.toLowerCase())}.svg`
+
+const bundledListing = (token: typeof BundledToken.Type): TokenListing => ({
+  network: token.network,
+  environment: token.environment,
+  symbol: token.symbol,
+  name: token.name,
+  address: token.address,
+  decimals: token.decimals,
+  type: token.token_type,
+  requiresMemo: token.requires_memo,
+  asset: token.price_id_coingecko,
+  stable: token.supports_stable_settlement,
+  active: token.default_active,
+  photoUri: photoUriOf(token.symbol)
+})
+
+const extraListing = (token: typeof ExtraToken.Type): TokenListing => ({
+  network: token.network,
+  environment: token.environment,
+  symbol: token.symbol,
+  name: token.name,
+  address: token.address,
+  decimals: token.decimals,
+  type: token.token_type,
+  requiresMemo: token.requires_memo ?? false,
+  asset: token.asset ?? null,
+  stable: token.stable ?? false,
+  active: token.active ?? true,
+  photoUri: photoUriOf(token.symbol)
+})
+
+/** Every token of the data file and of `extra`, in that order, each once. */
+export const listings = (
+  bundled: ReadonlyArray<typeof BundledToken.Type>,
+  { extra = [], networks }: typeof Options.Type
+): ReadonlyArray<TokenListing> => {
+  const kept = bundled.filter(({ network }) => networks === undefined || networks.includes(network))
+  const all = [...kept.map(bundledListing), ...extra.map(extraListing)]
+  return [...new Map(all.map((listing) => [tokenKey(listing), listing])).values()]
+}
+
+/** The data file, checked. A line that cannot be read is a bug of ours. */
+export const readBundled = Schema.decodeUnknownEffect(Schema.Array(BundledToken))(bundledTokens).pipe(Effect.orDie)
+
+/** Source name `bundled`. */
+export const plugin = Plugin.make({
+  name: "bundled",
+  slot: "tokenSources",
+  options: Options,
+  layer: (options) =>
+    Layer.effectDiscard(Effect.gen(function*() {
+      const catalog = yield* TokenCatalog
+      yield* catalog.sync("bundled", listings(yield* readBundled, options))
+    }))
+})
