@@ -1,0 +1,166 @@
+/** The `postgres` store: any PostgreSQL from 15 on, by URL. */
+import { PgClient } from "@effect/sql-pg"
+import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { saidBy, sqlStateOf, StoreError } from "./StoreError.ts"
+import { StoreGuard } from "./StoreGuard.ts"
+
+/** Oldest PostgreSQL the SQL of this service is tested on; the first with `MERGE` and per-table `CREATE` grants. */
+const minimumMajor = 15
+
+/** Connections of one pool; more only queue on the server's processors. */
+const defaultConnections = 10
+const maximumConnections = 200
+
+/** Half of what a caller is ready to wait for a write, so that one retry still fits. */
+const connectTimeout = Duration.seconds(3)
+
+/** Idle time before TCP asks whether the server still lives; the driver then gives up after 10 probes, one a second. */
+const keepAlive = Duration.seconds(5)
+
+/** How long the boot waits for a server that is not reachable or still starting, for instance beside us in a compose. */
+const bootPatience = Duration.seconds(15)
+const bootRetry = Duration.millis(250)
+
+export const maxConnectionsOption = (maximum: number) =>
+  Schema.Int.check(Schema.isBetween({ minimum: 2, maximum })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(defaultConnections))
+  )
+
+export const PostgresOptions = Schema.Struct({
+  /**
+   * `postgresql://user:password@host:5432/database?sslmode=require`. TLS certificates are always verified; trust a
+   * private authority by `NODE_EXTRA_CA_CERTS`. Not through a pooler in transaction or statement mode: `LISTEN` and
+   * session settings do not survive one.
+   */
+  url: Schema.RedactedFromValue(
+    Schema.String.check(Schema.isPattern(/^postgres(ql)?:\/\/./, { expected: "postgresql://user:password@host/database" }))
+  ),
+  /** Size of the pool, 2 to 200. Default 10. */
+  maxConnections: maxConnectionsOption(maximumConnections)
+})
+export type PostgresOptions = typeof PostgresOptions.Type
+
+/**
+ * Session settings every connection starts with. A statement longer than 30 s or a transaction idle for 10 s is a fault
+ * that would hold locks, so the server ends it. Isolation and time zone are fixed because the SQL above relies on them.
+ */
+const session = {
+  statement_timeout: "30s",
+  idle_in_transaction_session_timeout: "10s",
+  default_transaction_isolation: "read committed",
+  TimeZone: "UTC"
+} as const
+
+/** Where a server is: by URL, or (`host` a directory) by its unix socket. */
+export type Address = Pick<PgClient.PgClientConfig, "url" | "host" | "username" | "database">
+
+/** A failed connection attempt as an operator reads it. Never shows the URL: it holds a password. */
+export const explainConnection = (error: SqlError.SqlError, where: string): StoreError => {
+  const said = saidBy(error)
+  const fail = (what: string, hint: string) => new StoreError({ what, hint, cause: error })
+  const state = sqlStateOf(error)
+  if (state !== undefined && state.startsWith("28")) {
+    return fail(`PostgreSQL at ${where} refused the login: ${said}.`, "Check user and password in store.options.url.")
+  }
+  switch (state) {
+    case "3D000":
+      return fail(`PostgreSQL at ${where} has no such database: ${said}.`, "Create it, or correct store.options.url.")
+    case "53300":
+      return fail(
+        `PostgreSQL at ${where} has no free connection: ${said}.`,
+        "Raise its max_connections, or lower store.options.maxConnections."
+      )
+    default:
+      return fail(
+        `PostgreSQL at ${where} cannot be reached: ${said}.`,
+        "Check host, port and sslmode in store.options.url, and that the server is running."
+      )
+  }
+}
+
+/** A pool of the sessions described above. Opens no connection until one is needed. `where` names it in errors. */
+export const pool = (
+  address: Address,
+  where: string,
+  maxConnections: number
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, StoreError> =>
+  PgClient.layerFrom(
+    PgClient.make({
+      ...address,
+      maxConnections,
+      connectTimeout,
+      keepAlive,
+      applicationName: "tillwire",
+      startupParameters: session
+    }).pipe(Effect.mapError((error) => explainConnection(error, where)))
+  )
+
+/** Not there yet: the address does not answer, or the server says it is starting (57P03). */
+const mayComeUp = (error: SqlError.SqlError) =>
+  sqlStateOf(error) === "57P03" || (error.reason._tag === "ConnectionError" && sqlStateOf(error) === undefined)
+
+interface ServerFacts {
+  readonly version: number
+  readonly version_text: string
+  readonly encoding: string
+  readonly standby: boolean
+  readonly durable: boolean
+}
+
+/** Why this server cannot hold the service's state, or nothing. Version numbers: 150004 is 15.4. */
+export const objection = (facts: Omit<ServerFacts, "durable">): Pick<StoreError, "what" | "hint"> | undefined => {
+  if (facts.version < minimumMajor * 10_000) {
+    return {
+      what: `PostgreSQL ${facts.version_text} is too old.`,
+      hint: `Use version ${minimumMajor} or later, or "store": { "use": "embedded" }.`
+    }
+  }
+  if (facts.encoding !== "UTF8") {
+    return {
+      what: `The database's encoding is ${facts.encoding}.`,
+      hint: "Create it anew: create database … encoding 'UTF8' template template0."
+    }
+  }
+  if (facts.standby) {
+    return { what: "The server is a read-only standby.", hint: "Give the primary's address in store.options.url." }
+  }
+  return undefined
+}
+
+const checkServer = (where: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const [facts] = yield* sql<ServerFacts>`
+      select current_setting('server_version_num')::int as version, current_setting('server_version') as version_text,
+        current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
+        current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as durable`.pipe(
+      Effect.retry({ while: mayComeUp, schedule: Schedule.spaced(bootRetry).pipe(Schedule.upTo({ duration: bootPatience })) }),
+      Effect.mapError((error) => explainConnection(error, where))
+    )
+    const found = facts === undefined ? undefined : objection(facts)
+    if (found !== undefined) return yield* new StoreError(found)
+    if (facts?.durable === false) {
+      yield* Effect.logWarning(
+        "fsync or synchronous_commit is off on this PostgreSQL: a crash of the database server loses acknowledged payments"
+      )
+    }
+  })
+
+/** Host, port and database of a URL, without user and password; fit for logs. */
+export const whereIs = (url: Redacted.Redacted<string>): string => {
+  const parsed = URL.parse(Redacted.value(url))
+  return parsed === null ? "store.options.url" : `${decodeURIComponent(parsed.host)}${parsed.pathname}`
+}
+
+/** A pool on the server behind `url`, checked once: version, encoding, and that it takes writes. */
+export const layer = (
+  options: PostgresOptions
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
+  const where = whereIs(options.url)
+  return Layer.effectDiscard(checkServer(where)).pipe(
+    Layer.provideMerge(pool({ url: options.url }, where, options.maxConnections)),
+    Layer.merge(Layer.succeed(StoreGuard, { lost: Effect.never }))
+  )
+}

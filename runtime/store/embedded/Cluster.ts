@@ -1,0 +1,207 @@
+/** The files of one embedded server: where they are, whose they are, and making them for the first time. */
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { reasonOf, StoreError } from "../StoreError.ts"
+import { findBinaries, findRunAs, openToAll } from "./Binaries.ts"
+import type { Binaries, RunAs } from "./Binaries.ts"
+import { attempt } from "./Files.ts"
+
+/** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
+export const role = "tillwire"
+
+/** Bytes of a unix socket's path, on the strictest platform (macOS). */
+const socketPathBytes = 103
+const socketName = "/.s.PGSQL.5432"
+
+/** Everything the server is started with. Paths are absolute. */
+export interface Cluster {
+  /** The PostgreSQL data directory, `<data.directory>/postgres`. */
+  readonly directory: string
+  /** How the server is told about it: `/proc/self/cwd` where its own user may not walk there by name. */
+  readonly argument: string
+  /** The server's messages, `<data.directory>/postgres.log`. */
+  readonly log: string
+  /** Holds the socket; open to the server's user alone, which is what guards the door (no password, no TCP). */
+  readonly sockets: string
+  readonly binaries: Binaries
+  readonly runAs: RunAs | undefined
+}
+
+/** Environment of the server's programs: none of the service's secrets, and messages in English. */
+export const plainEnvironment = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/bin:/bin" }
+
+/** A program's end: its exit code (null when a signal ended it) and the last 8 KB it wrote to stderr. */
+interface Ended {
+  readonly code: number | null
+  readonly stderr: string
+}
+
+const stderrKept = 8_192
+
+/** Runs a program to its end, with `input` on stdin; interruption kills it. */
+const run = (
+  program: string,
+  args: ReadonlyArray<string>,
+  at: { readonly cwd: string; readonly runAs: RunAs | undefined; readonly input: string }
+): Effect.Effect<Ended> =>
+  Effect.callback<Ended>((resume) => {
+    const child = spawn(program, args, {
+      ...at.runAs,
+      cwd: at.cwd,
+      env: plainEnvironment,
+      stdio: ["pipe", "ignore", "pipe"]
+    })
+    let stderr = ""
+    child.stderr.on("data", (chunk) => {
+      stderr = (stderr + String(chunk)).slice(-stderrKept)
+    })
+    child.once("error", (cause) => resume(Effect.succeed({ code: null, stderr: reasonOf(cause) })))
+    child.once("close", (code) => resume(Effect.succeed({ code, stderr })))
+    // A program that ended early closes the pipe; its exit code tells the story.
+    child.stdin.on("error", () => {})
+    child.stdin.end(at.input)
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+/** Why PostgreSQL's programs failed, from what they wrote: the first pattern that fits, and what to do about it. */
+const knownFailures: ReadonlyArray<readonly [RegExp, string]> = [
+  [/No space left on device|Disk quota exceeded/, "The disk is full: free some space and start again."],
+  [/could not look up effective user ID/, "This user id has no entry in /etc/passwd: add one, or run as a user with one."],
+  [/Read-only file system/, "That file system is read-only: set data.directory to one that can be written."],
+  [/Permission denied|invalid permissions|wrong ownership/, "Its files must belong to the user that runs the service."],
+  [/incompatible with server|not compatible with/, "Start it with the version of this service that wrote it."],
+  [/shared memory|semaphores/, "The system has too little shared memory or too few semaphores for a database server."],
+  [/ENOENT|error while loading shared libraries|not found \(required by/, "These programs need glibc: Alpine has none."]
+]
+
+/** The telling line of PostgreSQL's output: its last FATAL, PANIC or error, else its last line. */
+export const tellingLine = (output: string): string => {
+  const lines = output.split("\n").map((line) => line.trim()).filter((line) => line !== "")
+  return lines.findLast((line) => /FATAL|PANIC|ERROR|error:/.test(line)) ?? lines.at(-1) ?? "no message"
+}
+
+export const programFailed = (what: string, output: string, log: string): StoreError =>
+  new StoreError({
+    what: `${what}: ${tellingLine(output)}.`,
+    hint: knownFailures.find(([pattern]) => pattern.test(output))?.[1] ?? `More may be in ${log}.`
+  })
+
+const prepareSockets = (dataDirectory: string, runAs: RunAs | undefined): string => {
+  const name = `till-${createHash("sha256").update(realpathSync(dataDirectory)).digest("hex").slice(0, 12)}`
+  const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
+  const sockets = join(fits ? tmpdir() : "/tmp", name)
+  mkdirSync(dirname(sockets), { recursive: true })
+  if (!existsSync(sockets)) mkdirSync(sockets, { mode: 0o700 })
+  const found = lstatSync(sockets)
+  const owner = runAs?.uid ?? process.getuid?.()
+  if (!found.isDirectory() || (found.uid !== owner && found.uid !== process.getuid?.())) {
+    throw new Error(`${sockets} exists and belongs to someone else: remove it`)
+  }
+  chmodSync(sockets, 0o700)
+  if (runAs !== undefined) chownSync(sockets, runAs.uid, runAs.gid)
+  return sockets
+}
+
+/** Server programs and places for `dataDirectory`, which is made (mode 0700) when it is not there. */
+export const locate = Effect.fn("Embedded.locate")(
+  function*(dataDirectory: string): Effect.fn.Return<Cluster, StoreError> {
+    const directory = join(dataDirectory, "postgres")
+    yield* attempt("The data directory cannot be used.", () => {
+      mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
+      statSync(directory, { throwIfNoEntry: false })
+    })
+    const runAs = yield* findRunAs(directory)
+    const binaries = yield* findBinaries(dataDirectory, runAs)
+    const sockets = yield* attempt(
+      "The directory of the database's socket cannot be used.",
+      () => prepareSockets(dataDirectory, runAs)
+    )
+    const byName = runAs === undefined || (yield* attempt("The data directory cannot be used.", () => openToAll(dataDirectory)))
+    if (!byName && !existsSync("/proc/self/cwd")) {
+      return yield* new StoreError({
+        what: `PostgreSQL does not run as root, and ${dataDirectory} is closed to other users.`,
+        hint: "Start the service as an ordinary user, or set data.directory to one that is open to all."
+      })
+    }
+    const argument = byName ? directory : "/proc/self/cwd"
+    return { directory, argument, log: join(dataDirectory, "postgres.log"), sockets, binaries, runAs }
+  }
+)
+
+/**
+ * Makes the cluster if there is none: in a directory of its own, renamed when complete, so that a start killed at any
+ * moment leaves either nothing or all of it. About 1 s. Fails when the files belong to someone else, or to another
+ * major version of PostgreSQL.
+ */
+export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
+  function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
+    const { directory } = cluster
+    const exists = () => existsSync(join(directory, "PG_VERSION"))
+    const found = yield* attempt("The data directory cannot be used.", () => statSync(directory, { throwIfNoEntry: false }))
+    const expected = cluster.runAs?.uid ?? process.getuid?.()
+    if (found !== undefined && found.uid !== expected) {
+      return yield* new StoreError({
+        what: `${directory} belongs to user id ${found.uid}, but the database would run as ${expected}.`,
+        hint: `Start the service as that user, or give it the files: chown -R ${expected} ${directory}`
+      })
+    }
+    if (found === undefined) yield* createCluster(cluster)
+    if (!exists()) {
+      return yield* new StoreError({
+        what: `${directory} exists but holds no PostgreSQL data.`,
+        hint: "Move it away, or set data.directory to another directory."
+      })
+    }
+    const version = yield* attempt(
+      "The data directory cannot be read.",
+      () => readFileSync(join(directory, "PG_VERSION"), "utf8").trim()
+    )
+    if (version !== cluster.binaries.major) {
+      return yield* new StoreError({
+        what: `${directory} was written by PostgreSQL ${version}; this build brings ${cluster.binaries.major}.`,
+        hint: "Start the build that wrote it and move the data by pg_dump, or set data.directory to a new directory."
+      })
+    }
+  }
+)
+
+const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
+  const { argument, binaries, directory, log, runAs } = cluster
+  const fresh = yield* attempt("The data directory cannot be used.", () => {
+    const made = mkdtempSync(`${directory}.new-`)
+    if (runAs !== undefined) chownSync(made, runAs.uid, runAs.gid)
+    return made
+  })
+  const at = argument === directory ? fresh : argument
+  const discard = attempt("The unfinished database cannot be removed.", () => rmSync(fresh, { recursive: true, force: true }))
+  const build = Effect.gen(function*() {
+    yield* Effect.logInfo("making the embedded database", { directory })
+    const made = yield* run(binaries.initdb, [
+      ...["-D", at, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--data-checksums"],
+      ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    ], { cwd: fresh, runAs, input: "" })
+    if (made.code !== 0) return yield* programFailed("The embedded database could not be made", made.stderr, log)
+    const owned = yield* run(binaries.postgres, ["--single", "-D", at, "-c", "exit_on_error=on", "postgres"], {
+      cwd: fresh,
+      runAs,
+      input: `create role ${role} login\ncreate database ${role} owner ${role}\n`
+    })
+    if (owned.code !== 0) return yield* programFailed("The embedded database could not be made", owned.stderr, log)
+    yield* attempt("The embedded database could not be put in place.", () => putInPlace(fresh, directory))
+  })
+  yield* build.pipe(Effect.onError(() => Effect.catch(discard, (error) => Effect.logWarning(error.message))))
+})
+
+/** The first of two processes that make a cluster at once wins; the other drops its own and uses the winner's. */
+const putInPlace = (fresh: string, directory: string) => {
+  if (existsSync(directory)) rmSync(fresh, { recursive: true, force: true })
+  else renameSync(fresh, directory)
+  const leftover = directory.slice(dirname(directory).length + 1) + ".new-"
+  for (const name of readdirSync(dirname(directory))) {
+    if (name.startsWith(leftover)) rmSync(join(dirname(directory), name), { recursive: true, force: true })
+  }
+}

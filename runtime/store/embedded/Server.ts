@@ -1,0 +1,229 @@
+/** The server process of one cluster: start it or adopt it, and stop it. */
+import { Duration, Effect, Schedule, Schema } from "effect"
+import { spawn } from "node:child_process"
+import { closeSync, existsSync, openSync, readFileSync, readlinkSync, realpathSync, renameSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { reasonOf, StoreError } from "../StoreError.ts"
+import { plainEnvironment, programFailed, tellingLine } from "./Cluster.ts"
+import type { Cluster } from "./Cluster.ts"
+import { attempt } from "./Files.ts"
+
+/**
+ * Settings for a small machine: about 80 MB in all. Durable: an answered commit survives a power cut. On a unix socket
+ * only. The log holds the server's own life, never statements: they carry customers' data.
+ */
+const settings: Readonly<Record<string, string>> = {
+  fsync: "on",
+  synchronous_commit: "on",
+  full_page_writes: "on",
+  listen_addresses: "",
+  unix_socket_permissions: "0700",
+  max_connections: "50",
+  shared_buffers: "64MB",
+  work_mem: "4MB",
+  maintenance_work_mem: "32MB",
+  max_wal_size: "512MB",
+  max_worker_processes: "4",
+  max_parallel_workers_per_gather: "0",
+  autovacuum_max_workers: "2",
+  io_method: "sync",
+  jit: "off",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_min_messages: "log",
+  log_min_error_statement: "panic",
+  log_checkpoints: "off",
+  log_autovacuum_min_duration: "-1",
+  cluster_name: "tillwire"
+}
+
+const poll = Duration.millis(10)
+
+/** Recovery after a crash replays at most `max_wal_size`; a server that needs longer has a sick disk. */
+const startPatience = Duration.minutes(5)
+
+/** After kill -9 of service and server, the server's last processes hold its shared memory for a moment. */
+const busyPatience = Duration.seconds(5)
+const busyRetry = Duration.millis(100)
+
+/** A fast shutdown writes one checkpoint; after this an immediate one, which the next start recovers from. */
+const stopPatience = Duration.seconds(20)
+
+/** The log is set aside when it is larger at a start; one older file is kept. */
+const logBytes = 10 * 1024 * 1024
+
+/** A server that takes connections. */
+export interface Server {
+  readonly pid: number
+  readonly sockets: string
+  /** Whether this process started it, or found it running. */
+  readonly adopted: boolean
+}
+
+/** The directory is not free yet; may be over in a moment. */
+class Busy extends Schema.TaggedError<Busy>()("Busy", { said: Schema.String }) {}
+
+interface PidFile {
+  readonly pid: number
+  readonly sockets: string
+  readonly status: string
+}
+
+/** `postmaster.pid`: line 1 the pid, line 5 the socket's directory, line 8 the state. Source: PostgreSQL, miscadmin/pidfile.h. */
+const readPidFile = (cluster: Cluster): PidFile | undefined => {
+  const path = join(cluster.directory, "postmaster.pid")
+  if (!existsSync(path)) return undefined
+  const lines = readFileSync(path, "utf8").split("\n")
+  const pid = Number.parseInt(lines[0] ?? "", 10)
+  return pid > 0 ? { pid, sockets: lines[4]?.trim() ?? "", status: lines[7]?.trim() ?? "" } : undefined
+}
+
+const alive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (cause) {
+    return (cause as { readonly code?: string }).code === "EPERM"
+  }
+}
+
+/**
+ * Whether `pid` is the server of this cluster. Process ids are used again, in containers at once, so where /proc can
+ * tell, the process must also stand in the cluster's directory, as every postmaster does.
+ */
+const isServer = (cluster: Cluster, pid: number): boolean => {
+  if (!existsSync("/proc/self/cwd")) return alive(pid)
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cluster.directory)
+  } catch {
+    return false
+  }
+}
+
+const openLog = (path: string): { readonly fd: number; readonly from: number } => {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (size > logBytes) renameSync(path, `${path}.1`)
+  return { fd: openSync(path, "a", 0o600), from: size > logBytes ? 0 : size }
+}
+
+/** Messages that mean another server's remains, or a starting one, still hold the directory. */
+const busy = /lock file .* already exists|pre-existing shared memory block|could not bind Unix address/
+
+const startServer = Effect.fnUntraced(function*(
+  cluster: Cluster,
+  stale: number | undefined
+): Effect.fn.Return<Server, StoreError | Busy> {
+  const log = yield* attempt("The database's log cannot be written.", () => openLog(cluster.log))
+  const child = yield* Effect.sync(() => {
+    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+    const started = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", cluster.sockets, ...options], {
+      ...cluster.runAs,
+      cwd: cluster.directory,
+      // PostgreSQL takes this id for one of its own family, so a pid file that names an unrelated process is stale to it.
+      env: { ...plainEnvironment, ...(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale) }) },
+      // A Ctrl-C in the terminal must reach the service only, which then stops the server in order.
+      detached: true,
+      stdio: ["ignore", "ignore", log.fd]
+    })
+    closeSync(log.fd)
+    started.unref()
+    return started
+  })
+  const failure = { said: "" }
+  child.once("error", (cause) => {
+    failure.said = reasonOf(cause)
+  })
+  const outcome = Effect.suspend((): Effect.Effect<Server | undefined, StoreError | Busy> => {
+    const ended = child.exitCode !== null || child.signalCode !== null || failure.said !== ""
+    if (ended) {
+      const output = failure.said || readFileSync(cluster.log, "utf8").slice(log.from)
+      return busy.test(output)
+        ? Effect.fail(new Busy({ said: tellingLine(output) }))
+        : Effect.fail(programFailed("The embedded database did not start", output, cluster.log))
+    }
+    const file = readPidFile(cluster)
+    return Effect.succeed(
+      file !== undefined && file.pid === child.pid && file.status === "ready"
+        ? { pid: file.pid, sockets: cluster.sockets, adopted: false }
+        : undefined
+    )
+  })
+  return yield* untilServer(outcome, cluster).pipe(
+    Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(child.pid))
+  )
+})
+
+/** Asks again until there is a server; a start that takes longer than `startPatience` has failed. */
+const untilServer = <E>(
+  ask: Effect.Effect<Server | undefined, E>,
+  cluster: Cluster
+): Effect.Effect<Server, E | StoreError> =>
+  Effect.gen(function*() {
+    while (true) {
+      const server = yield* ask
+      if (server !== undefined) return server
+      yield* Effect.sleep(poll)
+    }
+  }).pipe(Effect.timeoutOrElse({
+    duration: startPatience,
+    orElse: () =>
+      Effect.fail(
+        new StoreError({
+          what: `The embedded database was not ready after ${Duration.format(startPatience)}.`,
+          hint: `See ${cluster.log}: it may still be recovering from a crash.`
+        })
+      )
+  }))
+
+/** The running server, once its own start or stop is over; else a new one. */
+const adoptOrStart = (cluster: Cluster): Effect.Effect<Server, StoreError | Busy> =>
+  untilServer(
+    Effect.gen(function*() {
+      const found = yield* attempt("The data directory cannot be read.", () => readPidFile(cluster))
+      if (found === undefined || !isServer(cluster, found.pid)) {
+        return yield* startServer(cluster, found?.pid)
+      }
+      return found.status === "ready" ? { pid: found.pid, sockets: found.sockets, adopted: true } : undefined
+    }),
+    cluster
+  )
+
+/**
+ * A server on the cluster that takes connections: the one that runs (left by a service that was killed, or another
+ * service's: the caller's lock tells them apart), or a new one. Never deletes `postmaster.pid`: PostgreSQL itself
+ * judges whether it is stale. A directory that is still held is tried for 5 s.
+ */
+export const ensureServer = (cluster: Cluster): Effect.Effect<Server, StoreError> =>
+  adoptOrStart(cluster).pipe(
+    Effect.retry({
+      while: (error) => error._tag === "Busy",
+      schedule: Schedule.spaced(busyRetry).pipe(Schedule.upTo({ duration: busyPatience }))
+    }),
+    Effect.catchTag("Busy", ({ said }) =>
+      Effect.fail(
+        new StoreError({
+          what: `Another PostgreSQL still holds ${cluster.directory}: ${said}.`,
+          hint: "Stop the process named in its postmaster.pid, then start again. Do not delete that file."
+        })
+      ))
+  )
+
+const signal = (pid: number, name: "SIGINT" | "SIGQUIT") =>
+  Effect.sync(() => {
+    if (alive(pid)) process.kill(pid, name)
+  })
+
+const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
+  Effect.tap((lives) => lives ? Effect.sleep(poll) : Effect.void),
+  Effect.repeat({ while: (lives) => lives })
+)
+
+/** Stops the server in order (fast shutdown: it ends the connections and writes a checkpoint), and waits for its end. */
+export const stopServer = (pid: number): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    yield* signal(pid, "SIGINT")
+    const stopped = yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
+    if (stopped._tag === "Some") return
+    yield* Effect.logError(`the embedded database (process ${pid}) did not stop: ending it; the next start recovers`)
+    yield* signal(pid, "SIGQUIT")
+    yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience), Effect.asVoid)
+  })
