@@ -57,6 +57,11 @@ export interface Append {
   readonly events: ReadonlyArray<EventDraft>
   readonly reply?: ReplyWrite
   readonly fence?: Fence
+  /**
+   * Id of the one endpoint these events are delivered to, whatever its filters, environment and scope, if it is enabled
+   * (API reference, "Endpoint management", `test`). Absent: every enabled endpoint that matches.
+   */
+  readonly deliverOnlyTo?: string
 }
 
 /** Rows in one commit, at most. */

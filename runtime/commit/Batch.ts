@@ -1,0 +1,211 @@
+/** Commits on their way to a flush: encoded once, gathered so that no two of a batch want the same row. */
+import type { Append, CommittedEvent } from "../Commit.ts"
+import { dataText, eventIndex, payorDataText } from "../../schemas/Event.ts"
+import { eventIdOf } from "../../schemas/Ids.ts"
+import { filtersMatching } from "../../schemas/Webhook.ts"
+import { maximumWrites, systemMerchant } from "../Commit.ts"
+import type { TableShape } from "./Statement.ts"
+
+/** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
+export const maximumBatch = 256
+
+/** Bytes of encoded rows and events in one flush, at most; a larger commit flushes alone. */
+export const maximumBatchBytes = 4 * 1024 * 1024
+
+/** Waiting commits looked at for one batch, at most: behind one contended row, the rest may as well wait. */
+const maximumLook = 4 * maximumBatch
+
+/** An event without its position. */
+type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhooks">
+
+/** A commit as the flush sends it. */
+export interface Encoded {
+  readonly append: Append
+  /** Rows as JSON objects, with the place of their table in the list. */
+  readonly rows: ReadonlyArray<{ readonly table: number; readonly json: string }>
+  /** Names of what no other commit of the batch may name: its rows and its idempotency scope. */
+  readonly claims: ReadonlyArray<string>
+  readonly drafts: ReadonlyArray<Draft>
+  /** UTF-16 units: what bounds a batch need not be exact. */
+  readonly size: number
+}
+
+const filterLists = new Map<string, string>()
+
+/** The filters that select `type` as a PostgreSQL array literal; types are few and need no quoting. */
+const filterList = (type: string): string => {
+  const known = filterLists.get(type)
+  if (known !== undefined) return known
+  const made = `{${filtersMatching(type).join(",")}}`
+  filterLists.set(type, made)
+  return made
+}
+
+/** Throws on a commit that breaks the rules of `Commit.ts`: a bug of its caller. */
+export const encode = (append: Append, shapes: ReadonlyMap<string, TableShape & { readonly place: number }>): Encoded => {
+  if (append.writes.length > maximumWrites) {
+    throw new Error(`A commit takes at most ${maximumWrites} rows, not ${append.writes.length}`)
+  }
+  if (append.merchantId === systemMerchant && append.events.length > 0) {
+    throw new Error("A commit of no merchant tells no events")
+  }
+  const claims: Array<string> = []
+  let size = 0
+  const rows = append.writes.map(({ row, table }) => {
+    const shape = shapes.get(table)
+    if (shape === undefined) throw new Error(`Table "${table}" is not on the list of tables that commits write to`)
+    if (!Number.isSafeInteger(row.version) || row.version < 1) throw new Error(`"${table}": version ${row.version}`)
+    claims.push(shape.key.reduce((claim, column) => `${claim}\n${String(row[column])}`, table))
+    const json = JSON.stringify(row)
+    size += json.length
+    return { table: shape.place, json }
+  })
+  if (new Set(claims).size < claims.length) throw new Error(`A commit writes a row twice: ${claims.join(", ")}`)
+  if (append.reply !== undefined) {
+    claims.push(`\n${append.merchantId}\n${append.environment}\n${append.reply.scope}`)
+    size += append.reply.sealedBody.length
+  }
+  const drafts = append.events.map((event): Draft => {
+    const data = dataText(event.object, event.previousAttributes)
+    const payorData = payorDataText(event)
+    size += data.length + (payorData?.length ?? 0)
+    return {
+      merchantId: append.merchantId,
+      environment: append.environment,
+      type: event.type,
+      requestId: append.cause.requestId,
+      idempotencyKey: append.cause.idempotencyKey,
+      ...eventIndex(event.object),
+      data,
+      payorData
+    }
+  })
+  return { append, rows, claims, drafts, size }
+}
+
+/**
+ * Takes the next batch out of `waiting`, oldest first: at most {@link maximumBatch} commits and
+ * {@link maximumBatchBytes}, no two with a claim in common; what has to wait keeps its place.
+ */
+export const takeBatch = <A extends { readonly encoded: Encoded }>(waiting: Array<A>): Array<A> => {
+  const batch: Array<A> = []
+  const left: Array<A> = []
+  const claimed = new Set<string>()
+  let size = 0
+  let index = 0
+  const end = Math.min(waiting.length, maximumLook)
+  for (; index < end && batch.length < maximumBatch; index++) {
+    const next = waiting[index]!
+    const { claims } = next.encoded
+    size += next.encoded.size
+    if (size > maximumBatchBytes && batch.length > 0) break
+    if (claims.some((claim) => claimed.has(claim))) {
+      size -= next.encoded.size
+      left.push(next)
+    } else {
+      batch.push(next)
+    }
+    for (const claim of claims) claimed.add(claim)
+  }
+  waiting.splice(0, index, ...left)
+  return batch
+}
+
+const jsonArray = (items: ReadonlyArray<string>): string => (items.length === 0 ? "" : `[${items.join(",")}]`)
+const jsonOrNull = (items: ReadonlyArray<unknown>): string | null => (items.length === 0 ? null : JSON.stringify(items))
+
+const rowsByTable = (batch: ReadonlyArray<Encoded>, tables: number) => {
+  const rows = Array.from({ length: tables }, (): Array<string> => [])
+  const owners = Array.from({ length: tables }, (): Array<number> => [])
+  batch.forEach((commit, owner) => {
+    for (const { json, table } of commit.rows) {
+      rows[table]!.push(json)
+      owners[table]!.push(owner)
+    }
+  })
+  return { rows, owners }
+}
+
+/** Arguments of the write function. */
+export const writeArguments = (batch: ReadonlyArray<Encoded>, tables: number): ReadonlyArray<unknown> => {
+  const { rows } = rowsByTable(batch, tables)
+  const fences = batch.flatMap(({ append: { fence } }) =>
+    fence === undefined ? [] : [{ name: fence.name, token: fence.token.toString() }]
+  )
+  const keys = batch.flatMap(({ append: { environment, merchantId, reply } }) =>
+    reply === undefined ? [] : [{
+      m: merchantId,
+      e: environment,
+      s: reply.scope,
+      f: reply.fingerprint,
+      a: reply.status,
+      b: reply.sealedBody
+    }]
+  )
+  const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, one: append.deliverOnlyTo })))
+  const events = drafts.map(({ draft, one }) => ({
+    m: draft.merchantId,
+    e: draft.environment,
+    t: draft.type,
+    filters: filterList(draft.type),
+    one,
+    commerce: draft.commerce,
+    i: draft.invoiceId,
+    o: draft.orderId,
+    c: draft.customerId,
+    r: draft.requestId,
+    k: draft.idempotencyKey
+  }))
+  return [
+    [fences.length, keys.length, ...rows.map((table) => table.length)],
+    jsonOrNull(fences),
+    jsonOrNull(keys),
+    rows.map(jsonArray),
+    [...new Set(drafts.map(({ draft }) => draft.merchantId))],
+    jsonOrNull(events),
+    drafts.map(({ draft }) => draft.data),
+    drafts.map(({ draft }) => draft.payorData ?? "")
+  ]
+}
+
+/** Arguments of the function that names the losers. */
+export const losersArguments = (batch: ReadonlyArray<Encoded>, tables: number): ReadonlyArray<unknown> => {
+  const { owners, rows } = rowsByTable(batch, tables)
+  const fences = batch.flatMap(({ append: { fence } }, n) =>
+    fence === undefined ? [] : [{ n, name: fence.name, token: fence.token.toString() }]
+  )
+  const keys = batch.flatMap(({ append: { environment, merchantId, reply } }, n) =>
+    reply === undefined ? [] : [{ n, m: merchantId, e: environment, s: reply.scope }]
+  )
+  return [jsonOrNull(fences), jsonOrNull(keys), rows.map(jsonArray), owners.map((table) => `{${table.join(",")}}`)]
+}
+
+/** A row of the function that names the losers; the reply's columns are there when `cause` is `idempotency`. */
+export interface Loser {
+  readonly n: number
+  readonly cause: string
+  readonly fingerprint: string
+  readonly status: number
+  readonly sealed_body: string
+}
+
+/** A row the write function answers with: one for each event, in order. */
+export interface Numbered {
+  readonly ms: bigint
+  readonly seq: bigint
+  readonly pending: number
+  readonly previous_ms: bigint
+  readonly previous_seq: bigint
+}
+
+/** Milliseconds in a second; an event's `created` is in whole seconds (API reference, "Events", rule 5). */
+const second = 1_000n
+
+/** The event as it now stands in the table. */
+export const committed = (draft: Draft, { ms, pending, seq }: Numbered): CommittedEvent => ({
+  ...draft,
+  id: eventIdOf({ ms, seq }),
+  position: { ms, seq },
+  created: Number(ms / second),
+  pendingWebhooks: pending
+})
