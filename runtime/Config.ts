@@ -14,8 +14,8 @@ import { configInvalid, type Problem, unreadable } from "./config/Problem.ts"
 import { literalSecrets } from "./config/Literals.ts"
 import { type BrokenReference, resolveReferences } from "./config/References.ts"
 import { type JsonValue, type KeyPath, parseSource, printPath, type Source, spanOf } from "./config/Source.ts"
-import { storeOptions } from "./config/StoreOptions.ts"
 import { type SettingsValue, SettingsSchema } from "./Settings.ts"
+import { type StoreName, type StoreOptions, storeOptions } from "./Store.ts"
 import { Environment } from "../schemas/Network.ts"
 
 export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
@@ -31,8 +31,14 @@ export interface ConfigSource {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
+/** The chosen store with its decoded options. */
+export type PickedStore = {
+  readonly [Name in StoreName]: { readonly use: Name; readonly options: StoreOptions[Name] }
+}[StoreName]
+
 export interface Loaded {
   readonly settings: SettingsValue
+  readonly store: PickedStore
   /** The chosen plugins with their decoded options, in the order they start. */
   readonly picked: ReadonlyArray<Picked>
 }
@@ -59,21 +65,21 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
 
   const decoded = decodeAt(SettingsSchema, draft.value, [])
   if (decoded._tag === "Refused") draft.problems.push(...decoded.problems)
-  checkStore(draft)
+  const store = pickStore(draft)
   const picked = picks.map((entry) => decodeOptions(draft, entry))
   const environments = environmentsOf(draft.value)
   draft.problems.push(...check(picked, environments))
   const literals = literalSecrets(draft.value, picked, (path) => isReferenced(draft, path))
   if (environments.includes("mainnet")) draft.problems.push(...literals.map(literalProblem))
 
-  if (decoded._tag === "Refused" || draft.problems.length > 0) {
+  if (decoded._tag === "Refused" || store === undefined || draft.problems.length > 0) {
     return yield* configInvalid(
       draft.source,
       draft.problems.filter((problem) => !isConsequence(draft, problem)).map((problem) => withVariable(draft, problem)),
       literals.map((path) => spanOf(draft.source, path))
     )
   }
-  return { settings: decoded.value, picked } satisfies Loaded
+  return { settings: decoded.value, store, picked } satisfies Loaded as Loaded
 })
 
 const read = (file: string) =>
@@ -213,22 +219,26 @@ const withVariable = (draft: Draft, problem: Problem): Problem => {
   return variable === undefined ? problem : { ...problem, variable }
 }
 
-const storeSchema = (value: JsonValue) => {
-  const use = valueAt(value, ["store", "use"])
-  return typeof use === "string" ? storeOptions[use] : storeOptions["embedded"]
-}
+const stores: Readonly<Record<string, Schema.Codec<any, any>>> = storeOptions
 
-const checkStore = (draft: Draft) => {
-  const use = valueAt(draft.value, ["store", "use"]) ?? "embedded"
-  if (typeof use !== "string") return
-  const schema = storeOptions[use]
+const storeSchema = (value: JsonValue) => stores[String(valueAt(value, ["store", "use"]) ?? defaultStore)]
+
+const defaultStore = "embedded"
+
+/** The store is no plugin: it starts before them and they all stand on it. */
+const pickStore = (draft: Draft): PickedStore | undefined => {
+  const use = valueAt(draft.value, ["store", "use"]) ?? defaultStore
+  if (typeof use !== "string") return undefined
+  const schema = stores[use]
   if (schema === undefined) {
-    const known = Object.keys(storeOptions).map((name) => `"${name}"`).join(" or ")
+    const known = Object.keys(stores).map((name) => `"${name}"`).join(" or ")
     draft.problems.push({ path: ["store", "use"], message: `no store "${use}": use ${known}` })
-    return
+    return undefined
   }
   const decoded = decodeAt(schema, valueAt(draft.value, ["store", "options"]) ?? {}, ["store", "options"])
-  if (decoded._tag === "Refused") draft.problems.push(...decoded.problems)
+  if (decoded._tag === "Decoded") return { use, options: decoded.value } as PickedStore
+  draft.problems.push(...decoded.problems)
+  return undefined
 }
 
 const decodeOptions = (draft: Draft, entry: Picked): Picked => {

@@ -1,0 +1,61 @@
+/** Serves all groups that registered as one: HTTP POST with newline-delimited JSON at {@link rpcPath}. */
+import { Context, Effect, Layer, Redacted } from "effect"
+import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type Rpc as Procedure, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
+import { Rpc } from "../Rpc.ts"
+import { bearerMatches } from "./Credential.ts"
+
+/** Where the internal door answers calls. */
+export const rpcPath = "/rpc"
+
+
+interface Served {
+  readonly group: RpcGroup.RpcGroup<Procedure.Any>
+  readonly handlers: Context.Context<never>
+}
+
+/** What registered so far; the door reads it once, after the last plugin. */
+export class RpcRegistry extends Context.Service<RpcRegistry, {
+  readonly served: () => ReadonlyArray<Served>
+}>()("tillwire/runtime/rpc/RpcRegistry") {}
+
+/** `Rpc` for the plugins, and the registry for the door. */
+export const layer: Layer.Layer<Rpc | RpcRegistry> = Layer.effectContext(Effect.sync(() => {
+  const served: Array<Served> = []
+  const rpc = Rpc.of({
+    serve: (group, handlers) =>
+      Effect.gen(function*() {
+        const built = yield* Layer.build(handlers)
+        // The group's own calls are known to whoever registers it; here they are only carried.
+        const entry = { group, handlers: built } as unknown as Served
+        yield* Effect.acquireRelease(
+          Effect.sync(() => served.push(entry)),
+          () => Effect.sync(() => served.splice(served.indexOf(entry), 1))
+        )
+      })
+  })
+  return Context.make(Rpc, rpc).pipe(Context.add(RpcRegistry, RpcRegistry.of({ served: () => served })))
+}))
+
+const unauthorized = HttpServerResponse.jsonUnsafe(
+  { error: "Send the internal credential: Authorization: Bearer <rpc.token>", code: "UNAUTHORIZED" },
+  { status: 401, headers: { "www-authenticate": "Bearer realm=\"tillwire-internal\"" } }
+)
+
+/** Mounts the merged group on `router`; 401 for every call without `token`, before a byte of its body is read. */
+export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, token: Redacted.Redacted) {
+  const registry = yield* RpcRegistry
+  const served = registry.served()
+  const group = RpcGroup.make().merge(...served.map((entry) => entry.group)) as RpcGroup.RpcGroup<never>
+  const handlers = served.reduce((all, entry) => Context.merge(all, entry.handlers), Context.empty())
+  const answer = yield* RpcServer.toHttpEffect(group, { disableTracing: true, disableFatalDefects: true }).pipe(
+    Effect.provideContext(handlers),
+    Effect.provide(RpcSerialization.layerNdjson)
+  )
+  yield* router.add(
+    "POST",
+    rpcPath,
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+      bearerMatches(headers["authorization"], token) ? answer : Effect.succeed(unauthorized))
+  )
+})

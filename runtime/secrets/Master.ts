@@ -1,0 +1,145 @@
+/** Secrets from the master keys of the settings, or from a key file in the data directory on devnet. */
+import { Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import { type DerivedKey, type SecretLabel, Secrets } from "../Secrets.ts"
+import { Settings } from "../Settings.ts"
+
+/** Bytes of a master key and of every key derived from it. */
+const keyBytes = 32
+/** AES-GCM's own sizes: a random nonce of 96 bits, a tag of 128. */
+const nonceBytes = 12
+const tagBytes = 16
+
+/** Name of the devnet key file in the data directory. */
+export const masterFile = "master.key"
+
+const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply"]
+
+/** The masters cannot be used: what is wrong and what to do. Never holds a key. */
+export class SecretsInvalid extends Schema.TaggedError<SecretsInvalid>()("SecretsInvalid", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/** The 32 bytes a master is written as: 64 hex digits, or base64 (standard or URL alphabet). */
+export const parseMaster = (text: string): Option.Option<Buffer> => {
+  const hex = /^[0-9a-fA-F]{64}$/.test(text)
+  const base64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(text)
+  const bytes = hex ? Buffer.from(text, "hex") : base64 ? Buffer.from(text, "base64") : Buffer.alloc(0)
+  return bytes.length === keyBytes ? Option.some(bytes) : Option.none()
+}
+
+/** Tells masters apart in what was made with them: the first byte of a hash of the master, so it is safe to show. */
+const idOf = (master: Buffer): number => createHash("sha256").update("tillwire master id\0").update(master).digest()[0] ?? 0
+
+const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
+  id: idOf(master),
+  bytes: Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `tillwire/${label}`, keyBytes))
+})
+
+type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
+
+/** The service over `masters`, newest first. Fails when two share an id: their values could not be told apart. */
+export const fromMasters = (
+  masters: readonly [Buffer, ...ReadonlyArray<Buffer>]
+): Effect.Effect<Secrets["Service"], SecretsInvalid> => {
+  const ids = masters.map(idOf)
+  const repeated = ids.findIndex((id, index) => ids.indexOf(id) !== index)
+  if (repeated !== -1) {
+    return Effect.fail(
+      new SecretsInvalid({
+        reason: `secrets.master[${ids.indexOf(ids[repeated] ?? 0)}] and [${repeated}] have the same key id: make another key`
+      })
+    )
+  }
+  const [newest, ...older] = masters
+  const derived = new Map(
+    labels.map((label): readonly [SecretLabel, Keys] => [
+      label,
+      [derive(newest, label), ...older.map((master) => derive(master, label))]
+    ])
+  )
+  const keys = (label: SecretLabel): Keys => derived.get(label) ?? [derive(newest, label)]
+  return Effect.succeed({ keys, seal: sealWith(keys), open: openWith(keys) })
+}
+
+/** Layout in base64: key id (1 byte), nonce (12), tag (16), ciphertext. The label is authenticated beside it. */
+const sealWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, plain: string): string => {
+  const [key] = keys(label)
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv("aes-256-gcm", key.bytes, nonce).setAAD(Buffer.from(label))
+  const text = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()])
+  return Buffer.concat([Buffer.of(key.id), nonce, cipher.getAuthTag(), text]).toString("base64")
+}
+
+const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, sealed: string): string | undefined => {
+  const bytes = Buffer.from(sealed, "base64")
+  const key = keys(label).find((candidate) => candidate.id === bytes[0])
+  if (key === undefined || bytes.length < 1 + nonceBytes + tagBytes) return undefined
+  const nonce = bytes.subarray(1, 1 + nonceBytes)
+  const tag = bytes.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes)
+  const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce, { authTagLength: tagBytes })
+    .setAAD(Buffer.from(label))
+    .setAuthTag(tag)
+  const text = bytes.subarray(1 + nonceBytes + tagBytes)
+  // `final` throws when the tag does not fit: altered, or made under another key.
+  return Option.getOrUndefined(
+    Option.liftThrowable(() => decipher.update(text, undefined, "utf8") + decipher.final("utf8"))()
+  )
+}
+
+/** Reads the masters, or on a deployment without mainnet the key file, which it makes if absent. */
+const masters = Effect.gen(function*() {
+  const settings = yield* Settings
+  if (settings.secrets !== undefined) {
+    const [first, ...rest] = yield* Effect.forEach(settings.secrets.master, (text, index) =>
+      Option.match(parseMaster(text), {
+        onSome: Effect.succeed,
+        onNone: () =>
+          new SecretsInvalid({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
+      }))
+    return [first, ...rest] as const
+  }
+  if (settings.environments.includes("mainnet")) {
+    return yield* new SecretsInvalid({
+      reason: "mainnet needs a master key: set secrets.master to [\"${file:/path}\"] or [\"${env:NAME}\"] "
+        + "with 32 bytes (openssl rand -hex 32), and keep a copy: without it no stored secret can be read"
+    })
+  }
+  const path = yield* Path.Path
+  const file = path.join(settings.dataDirectory, masterFile)
+  const text = yield* keptSecret(file, () => randomBytes(keyBytes).toString("hex"))
+  return Option.match(parseMaster(text), {
+    onSome: (master) => [master] as const,
+    onNone: () => undefined
+  }) ?? (yield* new SecretsInvalid({ reason: `${file} is not 32 bytes in hex: restore it, or remove it with the data` }))
+})
+
+/**
+ * The secret in `file`, made once and kept with mode 600. Written beside it and linked into place, so that it is never
+ * half there, and of two processes that start together both read the same one.
+ */
+export const keptSecret = (
+  file: string,
+  make: () => string
+): Effect.Effect<string, SecretsInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
+    if (!(yield* fs.exists(file))) {
+      const draft = `${file}.${randomBytes(8).toString("hex")}`
+      yield* fs.writeFileString(draft, `${make()}\n`, { flag: "wx", mode: 0o600 })
+      yield* fs.link(draft, file).pipe(
+        Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.void),
+        Effect.ensuring(Effect.ignore(fs.remove(draft)))
+      )
+    }
+    return (yield* fs.readFileString(file)).trim()
+  }).pipe(Effect.mapError((error) => new SecretsInvalid({ reason: `${file} cannot be used: ${error.message}` })))
+
+export const layer: Layer.Layer<Secrets, SecretsInvalid, Settings | FileSystem.FileSystem | Path.Path> = Layer.effect(
+  Secrets,
+  Effect.flatMap(masters, fromMasters)
+)

@@ -1,0 +1,51 @@
+/** Counts and times of requests by route pattern and status: never by path, which would hold ids. */
+import { Clock, Context, Effect, Metric } from "effect"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+
+/** Upper bounds in seconds: from a cached read to the longest a handler may take. */
+const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+const requests = Metric.counter("http_requests_total", { description: "Requests answered", incremental: true })
+
+const durations = Metric.histogram("http_request_duration_seconds", {
+  description: "Seconds from a request's head to its answer's",
+  boundaries
+})
+
+/** The route pattern of the request being served, found by {@link probe}, read by {@link measure}. */
+class MatchedRoute extends Context.Reference<{ pattern: string | undefined }>(
+  "tillwire/runtime/telemetry/MatchedRoute",
+  { defaultValue: () => ({ pattern: undefined }) }
+) {}
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
+
+const observe = (route: string, status: string, seconds: number) =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(requests, { route, status }), 1),
+    Metric.update(Metric.withAttributes(durations, { route }), seconds)
+  )
+
+/** The outermost global middleware: add it first. */
+export const measure = (app: App): App =>
+  Effect.gen(function*() {
+    const matched: { pattern: string | undefined } = { pattern: undefined }
+    const started = yield* Clock.currentTimeNanos
+    const response = yield* Effect.provideService(app, MatchedRoute, matched)
+    const seconds = Number(yield* Clock.currentTimeNanos) / 1e9 - Number(started) / 1e9
+    const { method } = yield* Effect.service(HttpServerRequest.HttpServerRequest) as unknown as Effect.Effect<
+      HttpServerRequest.HttpServerRequest
+    >
+    const route = matched.pattern === undefined ? "unknown" : `${method} ${matched.pattern}`
+    yield* observe(route, String(response.status), seconds)
+    return response
+  })
+
+/** The innermost global middleware: add it last. The router leaves its match in the fiber's context. */
+export const probe = (app: App): App =>
+  Effect.onExit(app, () =>
+    Effect.withFiber((fiber) => {
+      const match = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)
+      if (match !== undefined) fiber.getRef(MatchedRoute).pattern = match.route.path
+      return Effect.void
+    }))

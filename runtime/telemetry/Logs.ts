@@ -1,0 +1,81 @@
+/** Structured logs: one JSON line per entry for machines, one readable line for people; both without secrets. */
+import { Cause, Layer, Logger, type LogLevel, References } from "effect"
+import { Headers, UrlParams } from "effect/http"
+import type { SettingsValue } from "../Settings.ts"
+import { redactText, secretHeaders, secretQueryFields } from "./Redact.ts"
+
+/** Characters of one entry, at most: a cause may hold a whole response body. */
+export const maximumEntryLength = 16_384
+
+interface Entry {
+  readonly ts: string
+  readonly level: string
+  readonly msg: string
+  readonly annotations: Readonly<Record<string, unknown>>
+  readonly cause: string | undefined
+}
+
+const entryOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Entry => ({
+  ts: date.toISOString(),
+  level: logLevel.toLowerCase(),
+  msg: (Array.isArray(message) ? message : [message]).map(textOf).join(" "),
+  annotations: fiber.getRef(References.CurrentLogAnnotations),
+  cause: cause.reasons.length > 0 ? Cause.pretty(cause) : undefined
+})
+
+const textOf = (part: unknown): string => {
+  if (typeof part === "string") return part
+  return Cause.isCause(part) ? Cause.pretty(part) : jsonOf(part)
+}
+
+/** JSON of anything: what JSON cannot hold is written as text, what cannot be written is named. */
+const jsonOf = (value: unknown): string => {
+  const seen = new Set<unknown>()
+  const text = JSON.stringify(value, (_, item: unknown) => {
+    if (typeof item === "bigint") return String(item)
+    if (item instanceof Error) return item.message
+    if (typeof item === "object" && item !== null) {
+      if (seen.has(item)) return "<repeated>"
+      seen.add(item)
+    }
+    return item
+  })
+  return text ?? String(value)
+}
+
+/** The entry as one line of JSON: `ts, level, msg`, then its annotations, then `cause`. */
+export const formatJson: Logger.Logger<unknown, string> = Logger.make((options) => {
+  const { annotations, cause, ...head } = entryOf(options)
+  const short = { ...head, msg: cut(head.msg) }
+  return redactText(jsonOf({ ...annotations, ...short, ...cause === undefined ? {} : { cause: cut(cause) } }))
+})
+
+const cut = (text: string) => text.length > maximumEntryLength ? `${text.slice(0, maximumEntryLength)}…` : text
+
+/** The entry for people: time, level where it is not the usual one, message, `name=value` pairs, cause below. */
+export const formatPretty: Logger.Logger<unknown, string> = Logger.make((options) => {
+  const { annotations, cause, level, msg, ts } = entryOf(options)
+  const pairs = Object.entries(annotations).map(([name, value]) => ` ${name}=${textOf(value)}`).join("")
+  const below = cause === undefined ? "" : `\n  ${cause.replaceAll("\n", "\n  ")}`
+  return redactText(cut(`${ts.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${msg}${pairs}${below}`))
+})
+
+const levels: Readonly<Record<SettingsValue["telemetry"]["level"], LogLevel.LogLevel>> = {
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  error: "Error"
+}
+
+/** Logs as the settings say. `isTerminal` decides for `auto`. */
+export const layer = (telemetry: SettingsValue["telemetry"], isTerminal: boolean): Layer.Layer<never> => {
+  const pretty = telemetry.logs === "pretty" || telemetry.logs === "auto" && isTerminal
+  return Layer.mergeAll(
+    Logger.layer([Logger.withConsoleLog(pretty ? formatPretty : formatJson)]),
+    Layer.succeed(References.MinimumLogLevel, levels[telemetry.level]),
+    // No exporter reads spans: making them would cost every request for nothing.
+    Layer.succeed(References.TracerEnabled, false),
+    Layer.succeed(Headers.CurrentRedactedNames, secretHeaders),
+    Layer.succeed(UrlParams.CurrentRedactedNames, secretQueryFields)
+  )
+}

@@ -1,0 +1,76 @@
+/** `/health/live`, `/health/ready` and `/metrics`, on both doors (API reference, "Operations"). */
+import { Clock, Effect, Metric, Redacted } from "effect"
+import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { bearerMatches } from "../rpc/Credential.ts"
+import { Health } from "./Health.ts"
+
+/** Every metric's name starts with it. */
+export const metricsPrefix = "tillwire"
+
+const oldestPending = Metric.gauge("webhook_oldest_pending_seconds", {
+  description: "Age of the oldest webhook delivery that is due and not yet sent"
+})
+const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
+const memory = Metric.gauge("process_resident_memory_bytes", { description: "Memory of the process" })
+const uptime = Metric.gauge("process_uptime_seconds", { description: "Seconds since the service was ready" })
+
+const noStore = { "cache-control": "no-store" }
+
+/** Prometheus text of all metrics; the ones that are measured and not counted are measured now. */
+const scrape = (startedMillis: number) =>
+  Effect.gen(function*() {
+    const health = yield* Health
+    const report = yield* health.report
+    const age = report.checks.deliveries.oldest_due_seconds
+    if (age !== null) yield* Metric.update(oldestPending, age)
+    yield* Metric.update(ready, report.status === "unavailable" ? 0 : 1)
+    yield* Metric.update(memory, process.memoryUsage.rss())
+    yield* Metric.update(uptime, Math.round(((yield* Clock.currentTimeMillis) - startedMillis) / 1000))
+    const body = yield* PrometheusMetrics.format({ prefix: metricsPrefix, metricNameMapper: withoutPrefix })
+    return HttpServerResponse.text(body, {
+      contentType: "text/plain; version=0.0.4; charset=utf-8",
+      headers: noStore
+    })
+  })
+
+/** A module that writes the prefix itself does not get it twice. */
+const withoutPrefix = (name: string) => name.startsWith(`${metricsPrefix}_`) ? name.slice(metricsPrefix.length + 1) : name
+
+const live = HttpServerResponse.jsonUnsafe({ status: "ok" }, { headers: noStore })
+
+const readiness = Effect.gen(function*() {
+  const report = yield* (yield* Health).report
+  return HttpServerResponse.jsonUnsafe(report, {
+    status: report.status === "unavailable" ? 503 : 200,
+    headers: report.status === "unavailable" ? { ...noStore, "retry-after": "1" } : noStore
+  })
+})
+
+const unauthorized = HttpServerResponse.jsonUnsafe(
+  { error: "Send the operator's credential: Authorization: Bearer <ops.token>", code: "UNAUTHORIZED" },
+  { status: 401, headers: { ...noStore, "www-authenticate": "Bearer realm=\"tillwire-ops\"" } }
+)
+
+/**
+ * Mounts the three routes. `metrics` is open (the internal door, on loopback) or behind a bearer credential; with
+ * `"closed"` it answers 401 to everyone.
+ */
+export const mount = Effect.fnUntraced(function*(
+  router: HttpRouter.HttpRouter,
+  metrics: "open" | "closed" | Redacted.Redacted
+) {
+  const health = yield* Health
+  const started = yield* Clock.currentTimeMillis
+  const allowed = (header: string | undefined) =>
+    metrics === "open" || metrics !== "closed" && bearerMatches(header, metrics)
+  const provide = Effect.provideService(Health, health)
+  yield* router.add("GET", "/health/live", live)
+  yield* router.add("GET", "/health/ready", provide(readiness))
+  yield* router.add(
+    "GET",
+    "/metrics",
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+      allowed(headers["authorization"]) ? provide(scrape(started)) : Effect.succeed(unauthorized))
+  )
+})
