@@ -1,0 +1,75 @@
+/** One fiber per source, on the one instance that holds the source's lease. */
+import { Cause, Clock, Effect, Latch, Layer } from "effect"
+import { Leases } from "../Leases.ts"
+import { type DueSource, Timers } from "../Timers.ts"
+
+/** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
+const pollMillis = 5_000
+
+/** Milliseconds a source stays with an instance that has stopped renewing. */
+const leaseMillis = 15_000
+
+/** Milliseconds before a row that is due but was not handled is looked at again. */
+const unhandledMillis = 250
+
+/** Milliseconds before a failed run is tried again, doubled up to the second figure with each failure in a row. */
+const firstBackoffMillis = 200
+const maximumBackoffMillis = 30_000
+
+const make = Effect.gen(function*() {
+  const leases = yield* Leases
+  const latches = new Map<string, Latch.Latch>()
+
+  /** Runs until less than a batch was due, then says how long nothing is. */
+  const runDue = (source: DueSource) =>
+    Effect.gen(function*() {
+      let handled: number
+      do {
+        handled = yield* source.run(yield* Clock.currentTimeMillis, source.batchSize)
+      } while (handled >= source.batchSize)
+      const due = yield* source.nextDueMillis
+      const now = yield* Clock.currentTimeMillis
+      if (due === null) return pollMillis
+      return Math.min(pollMillis, Math.max(handled === 0 ? unhandledMillis : 0, due - now))
+    })
+
+  const follow = (source: DueSource, latch: Latch.Latch): Effect.Effect<never> =>
+    Effect.gen(function*() {
+      let failures = 0
+      while (true) {
+        // Closed before looking: a wake that comes while looking is not lost.
+        latch.closeUnsafe()
+        const pause = yield* runDue(source).pipe(
+          Effect.tap(() => Effect.sync(() => failures = 0)),
+          Effect.catchCause((cause) => {
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            const backoff = Math.min(maximumBackoffMillis, firstBackoffMillis * 2 ** Math.min(failures++, 16))
+            const context = { name: source.name, backoffMillis: backoff }
+            return Effect.as(Effect.logError("A timer's run failed and will be repeated", context, cause), backoff)
+          })
+        )
+        if (failures > 0) yield* Effect.sleep(pause)
+        else yield* Effect.raceFirst(Effect.sleep(pause), latch.await)
+      }
+    })
+
+  const register = (source: DueSource) =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe(false)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          if (latches.has(source.name)) throw new Error(`Two timers are named "${source.name}"`)
+          latches.set(source.name, latch)
+        }),
+        () => Effect.sync(() => latches.delete(source.name))
+      )
+      yield* Effect.forkScoped(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
+    })
+
+  const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())
+
+  return Timers.of({ register, wake })
+})
+
+/** Timers under the leases `timer:<name>`. */
+export const layer: Layer.Layer<Timers, never, Leases> = Layer.effect(Timers, make)
