@@ -1,0 +1,63 @@
+/** Rules of webhook endpoints: who may make which, what they may listen to, how they are shown. Pure. */
+import type { Principal } from "../../schemas/Auth.ts"
+import { apiVersion, eventTypes } from "../../schemas/Event.ts"
+import { type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { filtersMatching, maximumEndpoints } from "../../schemas/Webhook.ts"
+
+/** What a caller asks for, types checked and nothing else. */
+export interface EndpointRequest {
+  readonly url: string
+  readonly enabledEvents: ReadonlyArray<string>
+  readonly environment: string | null
+  readonly description: string | null
+  readonly apiVersion: string | null
+}
+
+/** An endpoint as decided; the actor adds id, secret and time. */
+export interface NewEndpoint {
+  readonly url: string
+  readonly environment: Environment
+  readonly commerceOnly: boolean
+  readonly filters: ReadonlyArray<string>
+  readonly apiVersion: string
+  readonly description: string | null
+}
+
+/** Every filter that selects at least one event type there is. */
+const knownFilters: ReadonlySet<string> = new Set(eventTypes.flatMap(filtersMatching))
+
+const refuse = (code: ErrorCode, param: string, message?: string): PublicError =>
+  publicError(code, { param, ...(message === undefined ? {} : { message }) })
+
+/**
+ * What `principal` gets for `request`, or why not. An endpoint made by a key has the key's environment; one made by a
+ * commerce key hears of commerce only (API reference, "Endpoint management"). Total.
+ */
+export const decideEndpoint = (principal: Principal, request: EndpointRequest): NewEndpoint | PublicError => {
+  const environments: ReadonlyArray<string> = Environment.literals
+  if (request.environment !== null && !environments.includes(request.environment)) {
+    return refuse("INVALID_ENVIRONMENT", "environment")
+  }
+  if (request.environment !== null && request.environment !== principal.environment) {
+    return refuse("ENVIRONMENT_FORBIDDEN", "environment")
+  }
+  const unknown = request.enabledEvents.findIndex((filter) => !knownFilters.has(filter))
+  if (unknown !== -1) {
+    return refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
+  }
+  if (request.apiVersion !== null && request.apiVersion !== apiVersion) {
+    return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${apiVersion}`)
+  }
+  return {
+    url: request.url,
+    environment: principal.environment,
+    commerceOnly: principal.scope === "commerce",
+    filters: [...new Set(request.enabledEvents)],
+    apiVersion,
+    description: request.description
+  }
+}
+
+/** Whether a merchant that has `endpoints` may have one more. */
+export const mayAdd = (endpoints: number): boolean => endpoints < maximumEndpoints

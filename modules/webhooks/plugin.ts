@@ -1,0 +1,17 @@
+/** Webhook endpoints a merchant manages; the runtime delivers to them. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Endpoints } from "./actor.ts"
+import { WebhooksApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
+
+export const plugin = Plugin.make({
+  name: "webhooks",
+  slot: "modules",
+  http: WebhooksApi,
+  migrations,
+  tables,
+  layer: () => HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers), Layer.provide(Endpoints.layer))
+})
