@@ -1,0 +1,176 @@
+/**
+ * Native payments no block shows: a contract that forwards coins leaves no log and no transaction to our address.
+ * The balance of an address with an open native invoice is compared at final depth, and what the journal cannot
+ * explain is credited as one `internal` transfer (API reference, "Invoice payment and settlement").
+ *
+ * The base is the balance when the comparison began and stays; the last compared height moves with every credit, in
+ * the same commit, so that two passes never credit one difference.
+ */
+import { Effect } from "effect"
+import { baseUnits } from "../../schemas/Money.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { Token } from "../../schemas/Token.ts"
+import type { ChainDriver, DriverError, JournalEntry } from "../Chains.ts"
+import type { Write } from "../Commit.ts"
+import { type BalanceRow, balanceWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
+
+/** Milliseconds between two passes: a few blocks of most networks, at a rate paid providers allow. */
+export const passMillis = (environment: Environment): number => environment === "devnet" ? 1_000 : 30_000
+/** Addresses compared in one pass. */
+const passLimit = 400
+/** Balances asked for at once. */
+const concurrency = 8
+/** A comparison ends by itself: 30 days. */
+const maximumAgeSeconds = 30 * 86_400
+
+/** Balances read at one height; worthless after a rollback. */
+export interface Reading {
+  readonly _tag: "Reading"
+  readonly height: bigint
+  readonly generation: number
+  readonly balances: ReadonlyArray<{
+    readonly base: BalanceRow
+    /** Balance at `sinceHeight`. */
+    readonly since: bigint
+    /** Balance at the reading's height; null where that is not past the base. */
+    readonly now: bigint | null
+    readonly hasSent: boolean
+  }>
+}
+
+/** The native coin as `balanceAt` wants it; only the null address matters to a driver. */
+const nativeCoin = (driver: ChainDriver): Token => ({
+  id: 1 as Token["id"],
+  network: driver.network,
+  environment: driver.environment,
+  symbol: "",
+  name: "",
+  address: null,
+  decimals: 18,
+  type: "native",
+  requiresMemo: false,
+  asset: null,
+  stable: false,
+  active: true,
+  photoUri: ""
+})
+
+/** A base as it must be after a rollback to `height`: compared again from there on. */
+export const undo = (base: BalanceRow, height: bigint): BalanceRow => ({
+  ...base,
+  height,
+  sinceHeight: base.sinceHeight > height ? height : base.sinceHeight,
+  sinceBalance: base.sinceHeight > height ? null : base.sinceBalance,
+  version: base.version + 1
+})
+
+/** Reads what is due at `at.height`; null when nothing is. */
+export const read = Effect.fnUntraced(function*(
+  rows: Rows,
+  driver: ChainDriver,
+  at: { readonly height: bigint; readonly generation: number },
+  nowSeconds: number
+): Effect.fn.Return<Reading | null, DriverError> {
+  const balanceAt = driver.balanceAt
+  if (balanceAt === null) return null
+  const due = yield* rows.openBalances(driver.network, driver.environment, at.height, passLimit)
+  if (due.length === 0) return null
+  const coin = nativeCoin(driver)
+  const balances = yield* Effect.forEach(due, (base) =>
+    Effect.gen(function*() {
+      const open = nowSeconds - base.openedAt < maximumAgeSeconds
+      const since = base.sinceBalance ?? (yield* balanceAt(base.address, coin, base.sinceHeight)).balance
+      const now = at.height > base.sinceHeight ? yield* balanceAt(base.address, coin, at.height) : null
+      return { base: { ...base, open }, since, now: now?.balance ?? null, hasSent: now?.hasSent ?? false }
+    }), { concurrency })
+  return { _tag: "Reading", ...at, balances }
+})
+
+/**
+ * What one comparison means: nothing, a credit, or an alert that ends the comparison. Pure.
+ *
+ * An address that has ever sent has no explainable balance; one that holds less than it received neither.
+ */
+export const judge = (since: bigint, now: bigint, credits: bigint, hasSent: boolean): bigint | "alert" => {
+  const unexplained = now - since - credits
+  return hasSent || unexplained < 0n ? "alert" : unexplained
+}
+
+/** When a block of this height was made, by the pace of the ring: a header of its own is not worth a call. */
+const timeAt = (ring: ReadonlyArray<RingPoint>, height: bigint, nowSeconds: number): number => {
+  const exact = ring.find((point) => point.height === height)
+  const newest = ring[0]
+  const oldest = ring[ring.length - 1]
+  if (exact !== undefined) return exact.time
+  if (newest === undefined || oldest === undefined || newest.height === oldest.height) return nowSeconds
+  const span = BigInt(newest.time - oldest.time)
+  return newest.time - Number((newest.height - height) * span / (newest.height - oldest.height))
+}
+
+/** The writes of a reading, against rows read again: a base that moved meanwhile is left for the next pass. */
+export const settle = Effect.fnUntraced(function*(
+  rows: Rows,
+  reading: Reading,
+  ring: ReadonlyArray<RingPoint>,
+  nowSeconds: number
+) {
+  const writes: Array<Write> = []
+  const alerts: Array<{ readonly address: string; readonly message: string }> = []
+  let credits = 0
+  for (const { base, hasSent, now, since } of reading.balances) {
+    const current = yield* rows.balance(base.id)
+    if (current === null || current.version !== base.version) continue
+    if (now === null) {
+      writes.push(balanceWrite({ ...base, sinceBalance: since, version: base.version + 1 }))
+      continue
+    }
+    const known = yield* rows.nativeCredits(base, reading.height)
+    const verdict = judge(since, now, known, hasSent)
+    const next = { ...base, sinceBalance: since, height: reading.height, version: base.version + 1 }
+    if (verdict === "alert") {
+      alerts.push({ address: base.address, message: "an address has sent or lacks funds: its balance is not credited" })
+      writes.push(balanceWrite({ ...next, open: false }))
+    } else {
+      if (verdict > 0n) {
+        credits += 1
+        writes.push(transferWrite(internal(base, reading.height, verdict, ring, nowSeconds)))
+      }
+      writes.push(balanceWrite(next))
+    }
+  }
+  return { writes, alerts, credits }
+})
+
+const internal = (
+  base: BalanceRow,
+  height: bigint,
+  amount: bigint,
+  ring: ReadonlyArray<RingPoint>,
+  nowSeconds: number
+): JournalEntry => {
+  const txHash = `balance:${base.address}:${height}`
+  return {
+    id: transferId(base.network, base.environment, txHash, 0),
+    network: base.network,
+    environment: base.environment,
+    txHash,
+    index: 0,
+    kind: "internal",
+    merchantId: base.merchantId,
+    invoiceId: base.invoiceId,
+    matchKey: base.matchKey,
+    tokenAddress: null,
+    amount: baseUnits(amount),
+    from: null,
+    height,
+    blockHash: ring.find((point) => point.height === height)?.hash ?? "",
+    blockTime: timeAt(ring, height, nowSeconds),
+    observedAt: nowSeconds,
+    status: "seen",
+    handled: "none",
+    required: null,
+    confirmations: 1,
+    attempts: 0,
+    version: 1
+  }
+}

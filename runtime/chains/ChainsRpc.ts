@@ -1,0 +1,47 @@
+/** What internal services may ask of the chains: report a transfer their own watcher saw, and how networks are. */
+import { Schema } from "effect"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { PublicError } from "../../schemas/Errors.ts"
+import { EpochSeconds } from "../../schemas/Ids.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+
+const Integer = Schema.String.check(Schema.isPattern(/^\d{1,78}$/))
+const Text = Schema.NonEmptyString.check(Schema.isMaxLength(256))
+
+/** A transfer another watcher saw, under the key format of the network's driver. */
+export const TransferReport = Schema.Struct({
+  network: Network,
+  environment: Environment,
+  /** As the chain spells it; with `index` the journal's key. */
+  tx_hash: Text,
+  /** 0 for the native coin, 1 + position of the log in its own receipt for tokens. */
+  index: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_147_483_647 })),
+  /** The receiving address in lower case, or the family's reference. */
+  match_key: Text,
+  token_address: Schema.NullOr(Text),
+  /** Base units of the token, above zero. */
+  amount: Integer,
+  from: Schema.NullOr(Text),
+  height: Integer,
+  block_hash: Text,
+  block_time: EpochSeconds
+})
+export type TransferReport = typeof TransferReport.Type
+
+export const NetworkHealth = Schema.Struct({
+  network: Network,
+  environment: Environment,
+  healthy: Schema.Boolean,
+  head: Schema.NullOr(Integer),
+  head_time: Schema.NullOr(EpochSeconds)
+})
+
+export class ChainsRpc extends RpcGroup.make(
+  /** Idempotent by (network, environment, tx_hash, index). Where a driver follows here, it must see it too. */
+  Rpc.make("chains.report", { payload: TransferReport, success: Schema.Void, error: PublicError }),
+  Rpc.make("chains.status", {
+    payload: { environment: Environment },
+    success: Schema.Array(NetworkHealth),
+    error: PublicError
+  })
+) {}

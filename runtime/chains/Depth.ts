@@ -1,0 +1,115 @@
+/** What a block, a rollback or a deeper head means for journal entries. Pure: no clock, no SQL. */
+import { requiredDepth } from "../../schemas/Network.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
+import { type ChainHeights, type RingPoint, type TargetRow, transferId } from "./Rows.ts"
+
+/** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
+export const ringSize = 128
+
+/** The ring after a block. */
+export const pushPoint = (ring: ReadonlyArray<RingPoint>, point: RingPoint): ReadonlyArray<RingPoint> =>
+  [point, ...ring].slice(0, ringSize)
+
+/** The ring after a rollback. */
+export const dropAbove = (ring: ReadonlyArray<RingPoint>, height: bigint): ReadonlyArray<RingPoint> =>
+  ring.filter((point) => point.height <= height)
+
+/** Depth of a height below a head: 1 in the head itself, never below 0. */
+export const depthAt = (head: bigint, height: bigint): number =>
+  head < height ? 0 : Number(head - height + 1n)
+
+/**
+ * The height at and below which a network's blocks are taken as final: its own mark where known, else the depth of
+ * policy `final`. On devnet, where chains are reset at will, the head.
+ */
+export const finalHeight = (network: Network, environment: Environment, heights: ChainHeights): bigint => {
+  const { blocks, finalized } = requiredDepth(network, environment, "final", 0n)
+  return finalized && heights.finalized !== null ? heights.finalized : heights.head - BigInt(blocks) + 1n
+}
+
+/**
+ * What the sight of a transfer in a block makes of its entry: a new one, one that is seen again, or `undefined` when
+ * nothing changed (the same block read twice).
+ */
+export const sight = (
+  known: JournalEntry | undefined,
+  transfer: ObservedTransfer,
+  target: TargetRow,
+  place: {
+    readonly network: Network
+    readonly environment: Environment
+    readonly point: RingPoint
+    readonly observedAt: number
+    /** 1 where a driver here saw it, 0 where it was reported. */
+    readonly confirmations: number
+  }
+): JournalEntry | undefined => {
+  const { confirmations, environment, network, point } = place
+  const seen = {
+    kind: transfer.kind,
+    merchantId: target.merchantId,
+    invoiceId: target.invoiceId,
+    matchKey: transfer.matchKey,
+    tokenAddress: transfer.tokenAddress,
+    amount: transfer.amount,
+    from: transfer.from,
+    height: point.height,
+    blockHash: point.hash,
+    blockTime: point.time,
+    status: "seen" as const,
+    confirmations,
+    attempts: 0
+  }
+  if (known === undefined) {
+    return {
+      ...seen,
+      id: transferId(network, environment, transfer.txHash, transfer.index),
+      network,
+      environment,
+      txHash: transfer.txHash,
+      index: transfer.index,
+      observedAt: place.observedAt,
+      handled: "none",
+      required: null,
+      version: 1
+    }
+  }
+  const reportOnly = confirmations === 0
+  const sameBlock = known.blockHash === point.hash && known.status !== "reverted"
+  if (reportOnly || (sameBlock && known.confirmations > 0)) return undefined
+  const sameFact = known.amount === transfer.amount && known.matchKey === transfer.matchKey &&
+    known.tokenAddress === transfer.tokenAddress
+  return { ...known, ...seen, handled: sameFact ? known.handled : "none", version: known.version + 1 }
+}
+
+/** An entry whose block is no longer canonical. */
+export const reverted = (entry: JournalEntry): JournalEntry => ({
+  ...entry,
+  status: "reverted",
+  attempts: 0,
+  version: entry.version + 1
+})
+
+/** An entry deep enough under `head`. */
+export const confirmed = (entry: JournalEntry, head: bigint): JournalEntry => ({
+  ...entry,
+  status: "confirmed",
+  confirmations: Math.max(1, depthAt(head, entry.height)),
+  attempts: 0,
+  version: entry.version + 1
+})
+
+/**
+ * Whether a rollback may undo an entry by itself. A confirmed entry at final depth is money that was promised to be
+ * final: an operator decides (reliability invariant "no automatic reversal after final depth").
+ */
+export const mayRevert = (entry: JournalEntry, final: bigint): boolean =>
+  entry.environment === "devnet" || entry.status !== "confirmed" || entry.height > final
+
+/** Milliseconds before the handler is asked again after `attempts` failures: 100 ms, four times more each, to 5 min. */
+export const retryPauseMillis = (attempts: number): number =>
+  Math.min(maximumRetryPauseMillis, firstRetryPauseMillis * 4 ** Math.min(attempts - 1, 10))
+
+const firstRetryPauseMillis = 100
+const maximumRetryPauseMillis = 300_000

@@ -1,0 +1,306 @@
+/**
+ * One follower per network: under a lease, from the stored cursor, one fact after the other. A block's transfers and
+ * the cursor are one commit; everything is read again before it is written, so doing a block twice changes nothing
+ * and a second follower by accident only loses races.
+ */
+import { Clock, Effect, Exit, Metric, Queue, Schedule, Semaphore, Stream } from "effect"
+import { familyOf } from "../../schemas/Network.ts"
+import type { ChainDriver, ChainEvent, ChainPoint, JournalEntry, NetworkStatus, ObservedTransfer } from "../Chains.ts"
+import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
+import type { Leases } from "../Leases.ts"
+import * as Balances from "./Balances.ts"
+import { confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, sight } from "./Depth.ts"
+import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
+import type { make as makeTargets } from "./Targets.ts"
+
+/** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
+const rowsPerCommit = 900
+/** An unanswered chain is unhealthy after this long (API reference, "Networks"). */
+const silenceMillis = 60_000
+/** How long another instance takes over after this one dies. */
+const leaseMillis = 6_000
+/** Cursors of empty blocks are stored this often: a restart reads a few empty blocks again, harmlessly. */
+const idleCursorMillis = 5_000
+/** How often a follower looks for entries other instances made ready, and others look at its cursor. */
+const tickMillis = 1_000
+/** Conflicts in a row on one fact before the follower starts again from its cursor. */
+const conflictRetries = 10
+/** Pause after a failure: doubles from the first to the longest. */
+const firstPauseMillis = 250
+const longestPauseMillis = 15_000
+
+const reorgs = Metric.counter("tillwire_reorgs_total", { incremental: true })
+const alerts = Metric.counter("tillwire_chain_alerts_total", { incremental: true })
+const headLag = Metric.gauge("tillwire_payment_detection_lag_seconds")
+const health = Metric.gauge("tillwire_network_health")
+
+/** What one turn of a follower works on. */
+type Item = ChainEvent | { readonly _tag: "Check" } | Balances.Reading
+
+/** A follower as the rest of the process sees it. */
+export interface Follower {
+  readonly driver: ChainDriver
+  readonly status: () => NetworkStatus
+  /** Looks at once whether entries are deep enough. */
+  readonly check: Effect.Effect<void>
+  /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
+  readonly head: () => bigint | null
+}
+
+export interface FollowerServices {
+  readonly rows: Rows
+  readonly commit: Commit["Service"]
+  readonly leases: Leases["Service"]
+  readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
+  /** Says that entries wait for the handler. */
+  readonly wakeHandler: Effect.Effect<void>
+}
+
+/** Starts following in the current scope. */
+export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
+  const { commit, leases, rows, targets, wakeHandler } = services
+  const { environment, network } = driver
+  const family = familyOf(network)
+  const attributes = { network, environment }
+  const clock = yield* Clock.Clock
+  const wakes = yield* Queue.sliding<{ readonly _tag: "Check" }>(1)
+  const readings = yield* Queue.bounded<Balances.Reading>(1)
+  const readingTurn = yield* Semaphore.make(1)
+
+  let ring: ReadonlyArray<RingPoint> = []
+  let version = 0
+  let storedAt = 0
+  let finalized: bigint | null = null
+  let answeredAt = clock.currentTimeMillisUnsafe()
+  let following = false
+  let mayWait = true
+  let failures = 0
+  /** Changes with every rollback: what was read before one is not written after it. */
+  let generation = 0
+  const lookedFor = new Set<string>()
+
+  const heights = () => ({ head: ring[0]!.height, finalized })
+  const seconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1000)
+
+  const write = (fence: Fence, writes: ReadonlyArray<Write>) =>
+    commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [], fence })
+
+  /** Writes rows and then the cursor `next`, in as many commits as needed, the cursor in the last. */
+  const store = Effect.fnUntraced(function*(fence: Fence, writes: ReadonlyArray<Write>, next: ReadonlyArray<RingPoint>) {
+    for (let done = 0; writes.length - done > rowsPerCommit; done += rowsPerCommit) {
+      yield* write(fence, writes.slice(done, done + rowsPerCommit))
+    }
+    const rest = writes.slice(Math.max(0, Math.ceil(writes.length / rowsPerCommit) - 1) * rowsPerCommit)
+    const cursor: Cursor = { recent: next, answeredAt: Math.floor(answeredAt / 1000), version: version + 1 }
+    yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
+    version += 1
+    storedAt = clock.currentTimeMillisUnsafe()
+    ring = next
+  })
+
+  /** Entries that seeing `transfers` at `point` makes or changes. */
+  const sightings = Effect.fnUntraced(function*(transfers: ReadonlyArray<ObservedTransfer>, point: RingPoint) {
+    const changed: Array<JournalEntry> = []
+    for (let from = 0; from < transfers.length; from += rowsPerCommit) {
+      const part = transfers.slice(from, from + rowsPerCommit)
+      const owners = yield* rows.targetsByKey(family, environment, [...new Set(part.map(({ matchKey }) => matchKey))])
+      const owner = new Map(owners.map((target) => [target.matchKey, target]))
+      const idOf = (transfer: ObservedTransfer) => transferId(network, environment, transfer.txHash, transfer.index)
+      const known = new Map((yield* rows.transfers(part.map(idOf))).map((entry) => [entry.id, entry]))
+      for (const transfer of part) {
+        const target = owner.get(transfer.matchKey)
+        if (target === undefined) continue
+        const place = { network, environment, point, observedAt: seconds(), confirmations: 1 }
+        const entry = sight(known.get(idOf(transfer)), transfer, target, place)
+        if (entry !== undefined) changed.push(entry)
+      }
+    }
+    return changed
+  })
+
+  const forward = Effect.fnUntraced(function*(fence: Fence, event: Extract<ChainEvent, { _tag: "Forward" }>) {
+    const point: RingPoint = { ...event.point, time: event.time }
+    const next = pushPoint(ring, point)
+    const changed = event.transfers.length === 0 ? [] : yield* sightings(event.transfers, point)
+    const idleStore = clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
+    if (changed.length > 0 || version === 0 || idleStore) {
+      yield* store(fence, changed.map((entry) => transferWrite(entry)), next)
+    } else {
+      ring = next
+    }
+    if (changed.length > 0) {
+      mayWait = true
+      yield* wakeHandler
+      yield* Metric.update(Metric.withAttributes(headLag, attributes), Math.max(0, seconds() - event.time))
+    }
+    if (!event.behind) yield* check(fence)
+  })
+
+  const rollback = Effect.fnUntraced(function*(fence: Fence, to: ChainPoint) {
+    generation += 1
+    const final = ring.length === 0 ? 0n : finalHeight(network, environment, heights())
+    yield* Metric.update(Metric.withAttributes(reorgs, attributes), 1)
+    yield* Effect.logWarning("chain reorganised", { network, from: ring[0]?.height, to: to.height })
+    const kept: Array<JournalEntry> = []
+    while (true) {
+      const found = yield* rows.above(network, environment, to.height, rowsPerCommit + kept.length)
+      const undone = found.filter((entry) => mayRevert(entry, final))
+      kept.splice(0, kept.length, ...found.filter((entry) => !mayRevert(entry, final)))
+      if (undone.length === 0) break
+      yield* write(fence, undone.map((entry) => transferWrite(reverted(entry))))
+      yield* wakeHandler
+    }
+    for (const entry of kept) {
+      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "reorg_below_final" }), 1)
+      yield* Effect.logError("a final transfer left the chain: an operator must decide", { id: entry.id })
+    }
+    const bases = yield* rows.balancesAbove(network, environment, to.height, rowsPerCommit)
+    const writes = bases.map((base) => balanceWrite(Balances.undo(base, to.height)))
+    yield* store(fence, writes, dropAbove(ring, to.height))
+  })
+
+  /** Confirms what is deep enough, and looks again for what only a report told of. */
+  const check = Effect.fnUntraced(function*(fence: Fence) {
+    if (ring.length === 0 || !mayWait) return
+    while (true) {
+      const found = yield* rows.deepEnough(network, environment, heights(), rowsPerCommit)
+      if (found.length === 0) break
+      yield* write(fence, found.map((entry) => transferWrite(confirmed(entry, heights().head))))
+      yield* wakeHandler
+    }
+    mayWait = yield* rows.anySeen(network, environment)
+    yield* lookAgain(fence)
+  })
+
+  /** Reads the blocks of reported entries once more: the driver must see a transfer itself before it counts. */
+  const lookAgain = Effect.fnUntraced(function*(fence: Fence) {
+    const oldest = ring[ring.length - 1]!.height + 1n
+    const reported = (yield* rows.unseen(network, environment, oldest, ring[0]!.height, rowsPerCommit))
+      .filter((entry) => !lookedFor.has(entry.id))
+    for (const entry of reported) {
+      lookedFor.add(entry.id)
+      const before = ring.filter((point) => point.height < entry.height)
+      const event = yield* driver.follow(before, targets.watch(family, environment)).pipe(
+        Stream.filter((found) => found._tag === "Forward" && found.point.height >= entry.height),
+        Stream.runHead
+      )
+      if (event._tag === "None" || event.value._tag !== "Forward") continue
+      const { point, time, transfers } = event.value
+      const canonical = ring.some((known) => known.hash === point.hash)
+      const changed = canonical ? yield* sightings(transfers, { ...point, time }) : []
+      if (changed.length === 0) yield* Effect.logWarning("a reported transfer is not on the chain", { id: entry.id })
+      else yield* write(fence, changed.map((seen) => transferWrite(seen)))
+      yield* Queue.offer(wakes, { _tag: "Check" })
+    }
+  })
+
+  const credit = Effect.fnUntraced(function*(fence: Fence, reading: Balances.Reading) {
+    if (reading.generation !== generation) return
+    const decision = yield* Balances.settle(rows, reading, ring, seconds())
+    for (const alert of decision.alerts) {
+      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "balance" }), 1)
+      yield* Effect.logError(alert.message, { network, address: alert.address })
+    }
+    if (decision.writes.length === 0) return
+    yield* write(fence, decision.writes)
+    if (decision.credits > 0) {
+      mayWait = true
+      yield* wakeHandler
+    }
+  })
+
+  const process = (fence: Fence, item: Item) => {
+    switch (item._tag) {
+      case "Forward":
+        return forward(fence, item)
+      case "Rollback":
+        return rollback(fence, item.to)
+      case "Finality":
+        finalized = item.finalized
+        return Effect.void
+      case "Check":
+        mayWait = true
+        return check(fence)
+      case "Reading":
+        return credit(fence, item)
+    }
+  }
+
+  /** Reads balances beside the follower, so that a slow node holds up no block. */
+  const readBalances = Effect.gen(function*() {
+    if (driver.balanceAt === null || ring.length === 0) return
+    const at = { height: finalHeight(network, environment, heights()), generation }
+    const reading = yield* Balances.read(rows, driver, at, seconds())
+    if (reading !== null) yield* Queue.offer(readings, reading)
+  }).pipe(
+    Effect.catchTag("DriverError", (error) => Effect.logWarning("balances could not be read", error)),
+    readingTurn.withPermits(1)
+  )
+
+  const run = Effect.fnUntraced(function*(fence: Fence) {
+    const stored = yield* rows.cursor(network, environment)
+    ring = stored?.recent ?? []
+    version = stored?.version ?? 0
+    mayWait = true
+    following = true
+    const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
+      Stream.tap(() => Effect.sync(() => {
+        answeredAt = clock.currentTimeMillisUnsafe()
+        failures = 0
+      }))
+    )
+    const ticks = Stream.map(Stream.tick(tickMillis), (): Item => ({ _tag: "Check" }))
+    const items = Stream.mergeAll(
+      [chain, ticks, Stream.fromQueue(wakes), Stream.fromQueue(readings)],
+      { concurrency: "unbounded", bufferSize: 16 }
+    )
+    yield* Effect.forkScoped(Effect.repeat(readBalances, Schedule.spaced(Balances.passMillis(environment))))
+    yield* Stream.runForEach(items, (item) =>
+      process(fence, item).pipe(
+        Effect.retry({
+          while: (error) => error instanceof Conflict,
+          schedule: Schedule.max([Schedule.recurs(conflictRetries), Schedule.spaced(5)])
+        })
+      ))
+  }, Effect.scoped)
+
+  /** For ever: runs, and after a failure pauses and runs again from the stored cursor. */
+  const keepRunning = (fence: Fence): Effect.Effect<never> =>
+    Effect.gen(function*() {
+      while (true) {
+        const exit = yield* Effect.exit(run(fence))
+        failures += 1
+        if (Exit.isFailure(exit)) yield* Effect.logWarning("following failed", { network, environment }, exit.cause)
+        yield* Effect.sleep(Math.min(longestPauseMillis, firstPauseMillis * 2 ** Math.min(failures, 10)))
+      }
+    }).pipe(Effect.ensuring(Effect.sync(() => void (following = false))))
+
+  /** What the follower on another instance has stored. */
+  const peek = Effect.gen(function*() {
+    yield* Metric.update(Metric.withAttributes(health, attributes), status().healthy ? 1 : 0)
+    if (following) return
+    const stored = yield* rows.cursor(network, environment)
+    if (stored === null || following) return
+    ring = stored.recent
+    answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network }, cause)))
+
+  const status = (): NetworkStatus => ({
+    network,
+    environment,
+    healthy: clock.currentTimeMillisUnsafe() - answeredAt < silenceMillis,
+    head: ring[0]?.height ?? null,
+    headTime: ring[0]?.time ?? null
+  })
+
+  yield* Effect.forkScoped(leases.hold(`chain:${network}:${environment}`, leaseMillis, keepRunning))
+  yield* Effect.forkScoped(Effect.repeat(peek, Schedule.spaced(tickMillis)))
+
+  const follower: Follower = {
+    driver,
+    status,
+    check: Effect.asVoid(Queue.offer(wakes, { _tag: "Check" })),
+    head: () => ring[0]?.height ?? null
+  }
+  return follower
+})

@@ -1,0 +1,169 @@
+/** `Chains` over the store: drivers are followed, their transfers journalled and handed over. See runtime/Chains.ts. */
+import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
+import type { SqlClient } from "effect/sql"
+import { publicError } from "../../schemas/Errors.ts"
+import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { type ChainDriver, Chains, type JournalEntry } from "../Chains.ts"
+import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
+import { Leases } from "../Leases.ts"
+import { sight } from "./Depth.ts"
+import { type Follower, start } from "./Followers.ts"
+import { type Handler, run } from "./Handling.ts"
+import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
+import { make as makeTargets } from "./Targets.ts"
+
+/** Conflicts in a row before a small write gives up. */
+const conflictRetries = 10
+/** How often reported entries of networks without a driver are looked at, beside the look after each handling. */
+const reportedMillis = 5_000
+/** Their entries confirmed at once. */
+const reportedLimit = 500
+
+type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
+
+const make = Effect.gen(function*() {
+  const commit = yield* Commit
+  const leases = yield* Leases
+  const rows = yield* makeRows
+  const targets = yield* makeTargets(rows, commit)
+  const wakes = yield* Queue.sliding<void>(1)
+  const wakeHandler = Effect.asVoid(Queue.offer(wakes, undefined))
+  const drivers = new Map<string, ChainDriver>()
+  const followers = new Map<string, Follower>()
+  const oneSweep = yield* Semaphore.make(1)
+
+  const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+  const write = (environment: Environment, writes: ReadonlyArray<Write>) =>
+    commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] })
+
+  const onConflict = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.retry(effect, { while: (error) => error instanceof Conflict, times: conflictRetries })
+
+  const driver = (network: Network, environment: Environment) => drivers.get(cursorId(network, environment))
+
+  const register = Effect.fnUntraced(function*(added: ChainDriver) {
+    const id = cursorId(added.network, added.environment)
+    if (drivers.has(id)) return yield* Effect.die(new Error(`two chain drivers for ${id}: remove one`))
+    drivers.set(id, added)
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        drivers.delete(id)
+        followers.delete(id)
+      })
+    )
+    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler }))
+  })
+
+  const status = (environment: Environment) =>
+    [...followers.values()].filter(({ driver }) => driver.environment === environment).map((each) => each.status())
+
+  const allocate: Chains["Service"]["allocate"] = Effect.fnUntraced(function*(request) {
+    const offering = [...drivers.values()].find((each) =>
+      each.wallet !== null && each.environment === request.environment && familyOf(each.network) === request.family
+    )
+    if (offering === undefined || offering.wallet === null) return yield* publicError("UNSUPPORTED_NETWORK")
+    return yield* targets.allocate(offering.wallet, request)
+  })
+
+  const target: Chains["Service"]["target"] = (invoiceId, family) =>
+    Effect.map(targets.target(invoiceId, family), (found) =>
+      found === null ? null : { address: found.address, matchKey: found.matchKey, memo: found.memo })
+
+  const handled: Chains["Service"]["handled"] = (entry, required) =>
+    transferWrite({ ...entry, handled: entry.status, required, attempts: 0, version: entry.version + 1 })
+
+  /** A report is all there is where nobody follows the network: the watcher elsewhere answers for its depth. */
+  const confirmReported = oneSweep.withPermits(1)(Effect.gen(function*() {
+    const found = yield* rows.reported([...drivers.keys()], reportedLimit)
+    if (found.length === 0) return
+    const writes = found.map((entry) => transferWrite({ ...entry, status: "confirmed", version: entry.version + 1 }))
+    yield* write(found[0]!.environment, writes)
+    yield* wakeHandler
+  }).pipe(
+    onConflict,
+    Effect.catchCause((cause) => Effect.logWarning("reported transfers could not be confirmed", cause))
+  ))
+
+  const dealtWith = (entry: JournalEntry) =>
+    followers.get(cursorId(entry.network, entry.environment))?.check ?? confirmReported
+
+  const onTransfer = (handler: Handler) =>
+    Effect.gen(function*() {
+      yield* Effect.forkScoped(run({ rows, commit, leases, wakes, dealtWith }, handler))
+      yield* Effect.forkScoped(Effect.repeat(confirmReported, Schedule.spaced(reportedMillis)))
+    })
+
+  const journal = Effect.fnUntraced(function*(told: TransferSighting) {
+    const { environment, network, point } = told
+    const owner = (yield* rows.targetsByKey(familyOf(network), environment, [told.matchKey]))[0]
+    if (owner === undefined) {
+      return yield* publicError("VALIDATION_ERROR", { param: "match_key", message: "No target has this match key" })
+    }
+    const known = (yield* rows.transfers([transferId(network, environment, told.txHash, told.index)]))[0]
+    const entry = sight(known, told, owner, {
+      network,
+      environment,
+      point: { ...point, time: told.time },
+      observedAt: yield* nowSeconds,
+      confirmations: 0
+    })
+    if (entry === undefined) return
+    yield* write(environment, [transferWrite(entry)])
+    yield* wakeHandler
+    yield* followers.get(cursorId(network, environment))?.check ?? Effect.void
+  })
+
+  const report: Chains["Service"]["report"] = (told) =>
+    onConflict(journal(told)).pipe(
+      Effect.mapError((error) =>
+        error._tag === "PublicError" ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+      )
+    )
+
+  const openBase = Effect.fnUntraced(function*(invoiceId: string, network: Network, environment: Environment) {
+    const owner = yield* targets.target(invoiceId, familyOf(network))
+    const follower = followers.get(cursorId(network, environment))
+    if (owner === null || follower === undefined || follower.driver.balanceAt === null) return
+    const id = `${network}:${environment}:${owner.matchKey}`
+    const current = yield* rows.balance(id)
+    if (current?.open === true) return
+    const head = follower.head() ?? (yield* rows.cursor(network, environment))?.recent[0]?.height
+    if (current === null && head === undefined) return yield* Effect.logWarning("no block read yet", { network })
+    const base = current ?? {
+      id,
+      merchantId: owner.merchantId,
+      version: 0,
+      network,
+      environment,
+      matchKey: owner.matchKey,
+      invoiceId,
+      address: owner.address,
+      sinceHeight: head!,
+      sinceBalance: null,
+      height: head!,
+      openedAt: yield* nowSeconds,
+      open: true
+    }
+    yield* write(environment, [balanceWrite({ ...base, open: true, version: base.version + 1 })])
+  })
+
+  const closeBase = Effect.fnUntraced(function*(invoiceId: string, network: Network, environment: Environment) {
+    const open = (yield* rows.balancesOfInvoice(invoiceId)).filter((base) =>
+      base.open && base.network === network && base.environment === environment
+    )
+    if (open.length === 0) return
+    yield* write(environment, open.map((base) => balanceWrite({ ...base, open: false, version: base.version + 1 })))
+  })
+
+  const reconcile: Chains["Service"]["reconcile"] = (invoiceId, network, environment, open = true) =>
+    (open ? openBase : closeBase)(invoiceId, network, environment).pipe(
+      onConflict,
+      Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))
+    )
+
+  return Chains.of({ register, driver, status, allocate, target, onTransfer, handled, report, reconcile })
+})
+
+/** Chains with its journal in the store. Drivers and the handler register later, from plugins. */
+export const layer: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases> = Layer.effect(Chains, make)

@@ -1,0 +1,314 @@
+/** The chain tables' SQL: rows to domain values and back. Faults of the database are defects here. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { baseUnits } from "../../schemas/Money.ts"
+import type { Environment, Family, Network } from "../../schemas/Network.ts"
+import type { ChainPoint, JournalEntry, ReceiveTarget, TransferStatus } from "../Chains.ts"
+import { systemMerchant, type Write } from "../Commit.ts"
+
+/** A point of the ring, with the block's time in epoch seconds. */
+export interface RingPoint extends ChainPoint {
+  readonly time: number
+}
+
+/** Where a follower stands: its newest points, newest first. */
+export interface Cursor {
+  readonly recent: ReadonlyArray<RingPoint>
+  /** Epoch seconds of the chain's last answer. */
+  readonly answeredAt: number
+  /** 0 before the first row. */
+  readonly version: number
+}
+
+/** A target and whose it is. */
+export interface TargetRow extends ReceiveTarget {
+  readonly family: Family
+  readonly merchantId: number
+  readonly invoiceId: string
+  readonly environment: Environment
+  readonly fingerprint: string
+  readonly walletIndex: number
+}
+
+/** The base a target's native balance is compared with. */
+export interface BalanceRow {
+  readonly id: string
+  readonly merchantId: number
+  readonly version: number
+  readonly network: Network
+  readonly environment: Environment
+  readonly matchKey: string
+  readonly invoiceId: string
+  readonly address: string
+  /** Nothing before or at this height is credited by difference. */
+  readonly sinceHeight: bigint
+  /** Balance at that height; null until it was read. */
+  readonly sinceBalance: bigint | null
+  /** Last height compared. */
+  readonly height: bigint
+  /** Epoch seconds. */
+  readonly openedAt: number
+  readonly open: boolean
+}
+
+/** What a depth check needs to know of a chain. */
+export interface ChainHeights {
+  readonly head: bigint
+  readonly finalized: bigint | null
+}
+
+export const transferId = (network: Network, environment: Environment, txHash: string, index: number): string =>
+  `${network}:${environment}:${txHash}:${index}`
+
+/** The whole row of an entry at `version`. `retryAt`: epoch milliseconds before which the handler is not asked. */
+export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
+  table: "transfers",
+  row: {
+    id: entry.id,
+    merchant_id: entry.merchantId,
+    version: entry.version,
+    network: entry.network,
+    environment: entry.environment,
+    tx_hash: entry.txHash,
+    tx_index: entry.index,
+    kind: entry.kind,
+    invoice_id: entry.invoiceId,
+    match_key: entry.matchKey,
+    token_address: entry.tokenAddress,
+    amount: entry.amount.toString(),
+    sender: entry.from,
+    height: entry.height.toString(),
+    block_hash: entry.blockHash,
+    block_time: entry.blockTime,
+    observed_at: entry.observedAt,
+    status: entry.status,
+    handled: entry.handled,
+    required_blocks: entry.required?.blocks ?? null,
+    required_finalized: entry.required?.finalized ?? null,
+    confirmations: entry.confirmations,
+    attempts: entry.attempts,
+    retry_at: retryAt
+  }
+})
+
+export const cursorId = (network: Network, environment: Environment): string => `${network}:${environment}`
+
+export const cursorWrite = (network: Network, environment: Environment, cursor: Cursor): Write => ({
+  table: "chain_cursors",
+  row: {
+    id: cursorId(network, environment),
+    merchant_id: systemMerchant,
+    version: cursor.version,
+    network,
+    environment,
+    recent: cursor.recent.map(({ hash, height, time }) => ({ height: height.toString(), hash, time })),
+    answered_at: cursor.answeredAt
+  }
+})
+
+export const targetWrite = (target: TargetRow, createdAt: number): Write => ({
+  table: "receive_targets",
+  row: {
+    id: `${target.invoiceId}:${target.family}`,
+    merchant_id: target.merchantId,
+    version: 1,
+    family: target.family,
+    match_key: target.matchKey,
+    invoice_id: target.invoiceId,
+    environment: target.environment,
+    address: target.address,
+    memo: target.memo,
+    fingerprint: target.fingerprint,
+    wallet_index: target.walletIndex,
+    created_at: createdAt
+  }
+})
+
+export const counterWrite = (fingerprint: string, nextIndex: number, version: number): Write => ({
+  table: "wallet_counters",
+  row: { fingerprint, merchant_id: systemMerchant, version, next_index: nextIndex }
+})
+
+export const balanceWrite = (row: BalanceRow): Write => ({
+  table: "target_balances",
+  row: {
+    id: row.id,
+    merchant_id: row.merchantId,
+    version: row.version,
+    network: row.network,
+    environment: row.environment,
+    match_key: row.matchKey,
+    invoice_id: row.invoiceId,
+    address: row.address,
+    since_height: row.sinceHeight.toString(),
+    since_balance: row.sinceBalance === null ? null : row.sinceBalance.toString(),
+    height: row.height.toString(),
+    opened_at: row.openedAt,
+    open: row.open
+  }
+})
+
+type Raw = Readonly<Record<string, any>>
+
+const count = (value: unknown): number => Number(value as bigint | number)
+
+const readEntry = (raw: Raw): JournalEntry => ({
+  id: raw["id"],
+  network: raw["network"],
+  environment: raw["environment"],
+  txHash: raw["tx_hash"],
+  index: raw["tx_index"],
+  kind: raw["kind"],
+  merchantId: raw["merchant_id"],
+  invoiceId: raw["invoice_id"],
+  matchKey: raw["match_key"],
+  tokenAddress: raw["token_address"],
+  amount: baseUnits(BigInt(raw["amount"])),
+  from: raw["sender"],
+  height: BigInt(raw["height"]),
+  blockHash: raw["block_hash"],
+  blockTime: count(raw["block_time"]),
+  observedAt: count(raw["observed_at"]),
+  status: raw["status"] as TransferStatus,
+  handled: raw["handled"],
+  required: raw["required_blocks"] === null
+    ? null
+    : { blocks: raw["required_blocks"], finalized: raw["required_finalized"] },
+  confirmations: raw["confirmations"],
+  attempts: raw["attempts"],
+  version: count(raw["version"])
+})
+
+const readTarget = (raw: Raw): TargetRow => ({
+  address: raw["address"],
+  matchKey: raw["match_key"],
+  memo: raw["memo"],
+  family: raw["family"],
+  merchantId: raw["merchant_id"],
+  invoiceId: raw["invoice_id"],
+  environment: raw["environment"],
+  fingerprint: raw["fingerprint"],
+  walletIndex: count(raw["wallet_index"])
+})
+
+const readBalance = (raw: Raw): BalanceRow => ({
+  id: raw["id"],
+  merchantId: raw["merchant_id"],
+  version: count(raw["version"]),
+  network: raw["network"],
+  environment: raw["environment"],
+  matchKey: raw["match_key"],
+  invoiceId: raw["invoice_id"],
+  address: raw["address"],
+  sinceHeight: BigInt(raw["since_height"]),
+  sinceBalance: raw["since_balance"] === null ? null : BigInt(raw["since_balance"]),
+  height: BigInt(raw["height"]),
+  openedAt: count(raw["opened_at"]),
+  open: raw["open"]
+})
+
+const readCursor = (raw: Raw): Cursor => ({
+  recent: (raw["recent"] as ReadonlyArray<{ height: string; hash: string; time: number }>).map((point) => ({
+    height: BigInt(point.height),
+    hash: point.hash,
+    time: point.time
+  })),
+  answeredAt: count(raw["answered_at"]),
+  version: count(raw["version"])
+})
+
+/** The queries of this folder, over one client. */
+export const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const rows = <A>(read: (raw: Raw) => A) => (query: Effect.Effect<ReadonlyArray<object>, unknown>) =>
+    Effect.orDie(Effect.map(query, (found) => found.map(read)))
+  const entries = rows(readEntry)
+  const targets = rows(readTarget)
+  const balances = rows(readBalance)
+  const first = <A>(found: ReadonlyArray<A>): A | null => found[0] ?? null
+
+  return {
+    cursor: (network: Network, environment: Environment) =>
+      Effect.map(
+        rows(readCursor)(sql`SELECT * FROM chain_cursors WHERE id = ${cursorId(network, environment)}`),
+        first
+      ),
+    /** Entries by id, at most as many as asked for. */
+    transfers: (ids: ReadonlyArray<string>) =>
+      entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
+    /** Entries still counted that lie above `height`: what a rollback to it undoes. */
+    above: (network: Network, environment: Environment, height: bigint, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND height > ${height} AND status <> 'reverted' ORDER BY height DESC LIMIT ${limit}`),
+    /** Seen entries that are deep enough now. Those the driver has not seen itself (0 confirmations) are not. */
+    deepEnough: (network: Network, environment: Environment, heights: ChainHeights, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND status = 'seen' AND confirmations > 0 AND required_blocks IS NOT NULL
+        AND CASE WHEN required_finalized AND ${heights.finalized}::bigint IS NOT NULL
+          THEN height <= ${heights.finalized}::bigint
+          ELSE height <= ${heights.head}::bigint - required_blocks + 1 END
+        ORDER BY height LIMIT ${limit}`),
+    anySeen: (network: Network, environment: Environment) =>
+      Effect.map(
+        rows((raw) => raw["found"] as boolean)(sql`SELECT EXISTS (SELECT FROM transfers WHERE network = ${network}
+          AND environment = ${environment} AND status = 'seen') AS found`),
+        (found) => found[0] === true
+      ),
+    /** Reported entries the driver here has not seen, in blocks it has passed. */
+    unseen: (network: Network, environment: Environment, from: bigint, to: bigint, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND status = 'seen' AND confirmations = 0 AND height BETWEEN ${from} AND ${to}
+        ORDER BY height LIMIT ${limit}`),
+    /** Entries whose status the handler has not dealt with and whose pause is over. */
+    unhandled: (nowMillis: number, busy: ReadonlyArray<string>, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE status <> handled AND retry_at <= ${nowMillis}
+        AND NOT (invoice_id = ANY(${busy})) ORDER BY retry_at, height, tx_index LIMIT ${limit}`),
+    /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
+    reported: (followed: ReadonlyArray<string>, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL
+        AND NOT (network || ':' || environment = ANY(${followed})) LIMIT ${limit}`),
+    targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
+      targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND environment = ${environment}
+        AND match_key IN ${sql.in(keys)}`),
+    targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
+      targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
+    /** Targets of one wallet in order of allocation, from an index. */
+    targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
+      targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}
+        ORDER BY wallet_index LIMIT ${limit}`),
+    counters: rows((raw) => ({ fingerprint: raw["fingerprint"] as string, nextIndex: count(raw["next_index"]) }))(
+      sql`SELECT fingerprint, next_index FROM wallet_counters`
+    ),
+    counter: (fingerprint: string) =>
+      Effect.map(
+        rows((raw) => ({ nextIndex: count(raw["next_index"]), version: count(raw["version"]) }))(
+          sql`SELECT next_index, version FROM wallet_counters WHERE fingerprint = ${fingerprint}`
+        ),
+        first
+      ),
+    balance: (id: string) =>
+      Effect.map(balances(sql`SELECT * FROM target_balances WHERE id = ${id}`), first),
+    balancesOfInvoice: (invoiceId: string) =>
+      balances(sql`SELECT * FROM target_balances WHERE invoice_id = ${invoiceId}`),
+    /** Open bases not yet read, or not yet compared at `height`, longest untouched first. */
+    openBalances: (network: Network, environment: Environment, height: bigint, limit: number) =>
+      balances(sql`SELECT * FROM target_balances WHERE open AND network = ${network}
+        AND environment = ${environment} AND (since_balance IS NULL OR height < ${height})
+        ORDER BY since_balance IS NOT NULL, height LIMIT ${limit}`),
+    /** Bases taken above `height`: a rollback to it takes them anew. */
+    balancesAbove: (network: Network, environment: Environment, height: bigint, limit: number) =>
+      balances(sql`SELECT * FROM target_balances WHERE open AND network = ${network}
+        AND environment = ${environment} AND height > ${height} LIMIT ${limit}`),
+    /** Native credits the journal knows of in (from, to]. */
+    nativeCredits: (row: BalanceRow, to: bigint) =>
+      Effect.map(
+        rows((raw) => BigInt(raw["total"]))(sql`SELECT coalesce(sum(amount), 0) AS total FROM transfers
+          WHERE network = ${row.network} AND environment = ${row.environment} AND invoice_id = ${row.invoiceId}
+          AND match_key = ${row.matchKey} AND token_address IS NULL AND status <> 'reverted'
+          AND height > ${row.sinceHeight} AND height <= ${to}`),
+        (found) => found[0] ?? 0n
+      )
+  }
+})
+
+export type Rows = Effect.Success<typeof make>
