@@ -86,7 +86,7 @@ export class Idempotency extends Context.Service<Idempotency, {
   /**
    * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
    * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410, 422)
-   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link answerReplayed}.
+   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link replayed}.
    */
   readonly reply: (status: number, body: string) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
@@ -106,12 +106,13 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
 /**
  * For a commit that carries {@link Idempotency}'s reply: another process that used the same key was first, so its
  * stored reply is the answer. The failure leaves the handler as a defect, whatever the handler's error type, and the
- * idempotency middleware answers it. Nothing of this request was written.
+ * idempotency middleware answers it; so pipe this last, after anything that catches defects. Nothing of this request
+ * was written.
  *
  * @example
- * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(answerReplayed)
+ * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(replayed)
  */
-export const answerReplayed = <A, E, R>(
+export const replayed = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<E, Replayed>, R> =>
   Effect.catch(self, (error) =>

@@ -1,0 +1,91 @@
+/** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
+import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/** Random characters of a key: 190 bits (API reference, "Authentication and keys"). */
+const randomLength = 32
+
+/** Characters of the checksum: 62^6 exceeds 2^32. */
+const checksumLength = 6
+
+/** The reversed polynomial of CRC-32 (ISO 3309). */
+const polynomial = 0xedb88320
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ polynomial : value >>> 1
+  return value
+})
+
+/** CRC-32 of ASCII text. */
+export const crc32 = (text: string): number => {
+  let crc = 0xffffffff
+  for (let index = 0; index < text.length; index++) {
+    crc = (crc >>> 8) ^ crcTable[(crc ^ text.charCodeAt(index)) & 0xff]!
+  }
+  return (crc ^ 0xffffffff) >>> 0
+}
+
+const checksum = (text: string): string => {
+  let rest = crc32(text)
+  let digits = ""
+  for (let index = 0; index < checksumLength; index++) {
+    digits = base62[rest % 62]! + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}
+
+/**
+ * The characters that random bytes spell, at most 32; bytes of 248 and more are passed over, so that every character is
+ * equally likely. 64 bytes fall short of 32 characters once in 10^44 tries.
+ */
+export const randomCharacters = (bytes: Uint8Array): string =>
+  [...bytes].filter((byte) => byte < 248).slice(0, randomLength).map((byte) => base62[byte % 62]).join("")
+
+/** The key with these 32 random characters: prefix, characters, checksum of both. */
+export const formKey = (scope: KeyScope, environment: Environment, random: string): string => {
+  const body = `${apiKeyPrefix(scope, environment)}${random}`
+  return `${body}${checksum(body)}`
+}
+
+/** Whether a text can be one of our keys: its form and its checksum. A mistyped key is refused without a look-up. */
+export const isWellFormedKey = (text: string): boolean =>
+  apiKeyPattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
+
+export interface KeyState {
+  readonly id: string
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly scope: KeyScope
+  readonly name: string
+  /** Start and end of the key, by which its owner tells it from others. */
+  readonly prefix: string
+  readonly last4: string
+  /** HMAC-SHA256, hex, under the pepper. */
+  readonly hash: string
+  readonly status: "active" | "revoked"
+  /** Epoch seconds; null: never. */
+  readonly expiresAt: number | null
+  readonly apiVersion: string
+  readonly createdAt: number
+  readonly version: number
+}
+
+/** Whether a key opens anything at `nowSeconds`. */
+export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): boolean =>
+  status === "active" && (expiresAt === null || nowSeconds < expiresAt)
+
+/** The same key, never to be used again. */
+export const revoke = (key: KeyState): KeyState => ({ ...key, status: "revoked", version: key.version + 1 })
+
+/** A tenant. */
+export interface MerchantState {
+  readonly id: number
+  readonly name: string
+  readonly email: string | null
+  readonly createdAt: number
+  readonly version: number
+}

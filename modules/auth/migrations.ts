@@ -1,0 +1,41 @@
+/** Tables of merchants and their keys. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+/** Tables whose rows this module commits. */
+export const tables = ["merchants", "api_keys"] as const
+
+export const migrations: Migrations = {
+  "0001_merchants": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE SEQUENCE merchant_id_seq AS integer`
+    // merchant_id repeats id, so that every table is told apart by the same column.
+    yield* sql`CREATE TABLE merchants (
+      id integer PRIMARY KEY,
+      merchant_id integer NOT NULL CHECK (merchant_id = id),
+      version bigint NOT NULL,
+      name text NOT NULL,
+      email text,
+      created_at bigint NOT NULL
+    )`
+    yield* sql`CREATE TABLE api_keys (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      scope text NOT NULL CHECK (scope IN ('merchant', 'commerce')),
+      name text NOT NULL,
+      prefix text NOT NULL,
+      last4 text NOT NULL,
+      hash text NOT NULL,
+      status text NOT NULL CHECK (status IN ('active', 'revoked')),
+      expires_at bigint,
+      api_version text NOT NULL,
+      created_at bigint NOT NULL
+    )`
+    // A key is looked up before its merchant is known; 256 random bits make two equal hashes impossible in practice.
+    yield* sql`CREATE INDEX api_keys_by_hash ON api_keys (hash)`
+    yield* sql`CREATE INDEX api_keys_by_merchant ON api_keys (merchant_id, created_at)`
+  })
+}

@@ -1,0 +1,71 @@
+/** Merchants and keys for internal services: definitions only. A mainnet is set up through these. */
+import { Schema } from "effect"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { KeyScope } from "../../schemas/Auth.ts"
+import { PublicError } from "../../schemas/Errors.ts"
+import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
+import { Environment } from "../../schemas/Network.ts"
+
+const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
+
+export const Merchant = Schema.Struct({
+  id: MerchantId,
+  name: Schema.String,
+  email: Schema.NullOr(Schema.String),
+  created_at: EpochSeconds
+})
+export type Merchant = typeof Merchant.Type
+
+const shown = {
+  id: KeyId,
+  merchant_id: MerchantId,
+  name: Schema.String,
+  prefix: Schema.String,
+  last4: Schema.String,
+  scope: KeyScope,
+  environment: Environment,
+  status: Schema.Literals(["active", "revoked"]),
+  expires_at: Schema.NullOr(EpochSeconds),
+  api_version: Schema.String,
+  created_at: EpochSeconds
+}
+
+/** A key as it is shown ever after: never the key itself. */
+export const ApiKey = Schema.Struct(shown)
+export type ApiKey = typeof ApiKey.Type
+
+/** A key as it is shown once, when it is made. */
+export const NewApiKey = Schema.Struct({ ...shown, key: Schema.String })
+export type NewApiKey = typeof NewApiKey.Type
+
+export class AuthRpc extends RpcGroup.make(
+  Rpc.make("auth.merchants.create", {
+    payload: { name: Name, email: Schema.optionalKey(Schema.NullOr(Name)) },
+    success: Merchant,
+    error: PublicError
+  }),
+  /** `key` is shown in this answer only. Errors: `NOT_FOUND` without such a merchant; `*_NOT_ENABLED`. */
+  Rpc.make("auth.keys.create", {
+    payload: {
+      merchant_id: MerchantId,
+      name: Name,
+      scope: KeyScope,
+      environment: Environment,
+      expires_at: Schema.optionalKey(Schema.NullOr(EpochSeconds))
+    },
+    success: NewApiKey,
+    error: PublicError
+  }),
+  /** Newest first, at most 1,000. */
+  Rpc.make("auth.keys.list", {
+    payload: { merchant_id: MerchantId },
+    success: Schema.Array(ApiKey),
+    error: PublicError
+  }),
+  /** Refused everywhere within 5 s. Revoking twice is the same as once. `NOT_FOUND` without such a key. */
+  Rpc.make("auth.keys.revoke", {
+    payload: { merchant_id: MerchantId, key_id: KeyId },
+    success: ApiKey,
+    error: PublicError
+  })
+) {}
