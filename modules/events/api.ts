@@ -1,0 +1,65 @@
+/** The events API (contract §4.1, §4.2): definitions only. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { errors, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { Event } from "../../schemas/Event.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { pageLimits } from "./machine.ts"
+
+const { minimum, maximum } = pageLimits
+
+const Limit = Schema.Int.check(
+  Schema.isBetween({ minimum, maximum }, { message: `Expected an integer from ${minimum} to ${maximum}` })
+)
+
+const Filter = Schema.optionalKey(Schema.String)
+
+const authErrors = [
+  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "SCOPE_MISMATCH", "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED",
+  "DEVNET_NOT_ENABLED"
+] as const
+
+export class EventsGroup extends HttpApiGroup.make("events")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: {
+        type: Filter,
+        "created[gte]": Filter,
+        "created[lte]": Filter,
+        limit: Schema.optionalKey(Limit),
+        starting_after: Filter,
+        ending_before: Filter,
+        invoice_id: Filter,
+        order_id: Filter,
+        customer_id: Filter,
+        environment: Schema.optionalKey(Environment)
+      },
+      success: Schema.Struct({
+        success: Schema.tag(true),
+        data: Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(Event), has_more: Schema.Boolean })
+      }),
+      error: errors(
+        "wrapped",
+        ...authErrors,
+        "INVALID_LIMIT", "INVALID_CURSOR", "INVALID_EVENT_TYPE", "INVALID_ENVIRONMENT", "VALIDATION_ERROR",
+        "ENVIRONMENT_FORBIDDEN", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
+      )
+    }).annotate(ParameterCodes, { type: "INVALID_EVENT_TYPE" })
+      .annotateMerge(OpenApi.annotations({ summary: "List events, newest first" })),
+    HttpApiEndpoint.get("retrieve", "/:eventId", {
+      params: { eventId: Schema.String },
+      success: Schema.Struct({ success: Schema.tag(true), data: Event }),
+      error: errors(
+        "wrapped",
+        ...authErrors,
+        "INVALID_EVENT_ID", "EVENT_NOT_FOUND", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
+      )
+    }).annotateMerge(OpenApi.annotations({ summary: "Retrieve an event" }))
+  )
+  .middleware(MerchantAuth)
+  .middleware(Wrapped)
+  .prefix("/api/v1/events")
+  .annotateMerge(OpenApi.annotations({ title: "Events", description: "Every state change, told the same way." }))
+{}
+
+export class EventsApi extends HttpApi.make("events-api").add(EventsGroup) {}

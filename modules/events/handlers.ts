@@ -1,0 +1,90 @@
+/** Between the wire and the stored texts. */
+import { Effect, Queue, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { CommittedEvent } from "../../runtime/Commit.ts"
+import { EventBus } from "../../runtime/EventBus.ts"
+import { CurrentPrincipal, jsonText } from "../../runtime/Http.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { eventText } from "../../schemas/Event.ts"
+import { type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
+import { EventsApi } from "./api.ts"
+import { readPage, strayBound } from "./machine.ts"
+import * as Repo from "./repo.ts"
+import { EventsRpc, type StreamedEvent } from "./rpc.ts"
+
+export const handlers = HttpApiBuilder.group(EventsApi, "events", Effect.fnUntraced(function*(group) {
+  const repo = yield* Repo.make
+  return group
+    .handle("list", Effect.fnUntraced(function*({ query }) {
+      const principal = yield* CurrentPrincipal
+      const stray = strayBound(Object.keys(yield* HttpServerRequest.ParsedSearchParams))
+      if (stray !== null) {
+        return yield* publicError("VALIDATION_ERROR", { message: `${stray}: Unknown parameter`, param: stray })
+      }
+      const page = readPage(principal, query)
+      if (page instanceof PublicError) return yield* page
+      const { data, hasMore } = yield* repo.page(page)
+      return jsonText(
+        `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`
+      )
+    }))
+    .handle("retrieve", Effect.fnUntraced(function*({ params }) {
+      const { merchantId, scope, environment } = yield* CurrentPrincipal
+      const position = readEventId(params.eventId)
+      if (position === undefined) return yield* publicError("INVALID_EVENT_ID", { param: "eventId" })
+      const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null)
+      if (text === undefined) return yield* publicError("EVENT_NOT_FOUND")
+      return jsonText(`{"success":true,"data":${text}}`)
+    }))
+}))
+
+/** Events that the stream reads at a time. */
+const streamPage = 100
+
+const firstPosition: EventPosition = { ms: 0n, seq: 0n }
+
+const streamed = (event: CommittedEvent): StreamedEvent => ({
+  id: event.id,
+  merchant_id: event.merchantId as MerchantId,
+  environment: event.environment,
+  type: event.type,
+  text: eventText(event, event.pendingWebhooks)
+})
+
+/**
+ * The events of a merchant after a position, for ever. Rows are the truth and the bus only says when to look again, so
+ * nothing is skipped however slow the reader is, and one waiting signal is all it holds.
+ */
+export const follow = (
+  bus: typeof EventBus.Service,
+  merchantId: number,
+  after: EventPosition
+): Stream.Stream<CommittedEvent> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const news = yield* Queue.sliding<void>(1)
+    yield* bus.subscribe(`events.stream:${merchantId}`, (events) =>
+      events.some((event) => event.merchantId === merchantId) ? Queue.offer(news, undefined) : Effect.void)
+
+    const next = (position: EventPosition): Effect.Effect<readonly [ReadonlyArray<CommittedEvent>, EventPosition]> =>
+      Effect.flatMap(bus.after({ merchantId, position, limit: streamPage }), (events) => {
+        const last = events.at(-1)
+        return last === undefined
+          ? Effect.andThen(Queue.take(news), Effect.suspend(() => next(position)))
+          : Effect.succeed([events, last.position] as const)
+      })
+
+    return Stream.flattenIterable(Stream.unfold(after, next))
+  }))
+
+export const rpcHandlers = EventsRpc.toLayer(Effect.gen(function*() {
+  const bus = yield* EventBus
+  return EventsRpc.of({
+    "events.stream": ({ merchant_id, after }) => {
+      const position = after === undefined ? firstPosition : readEventId(after)
+      return position === undefined
+        ? Stream.fail(publicError("INVALID_CURSOR", { param: "after" }))
+        : Stream.map(follow(bus, merchant_id, position), streamed)
+    }
+  })
+}))

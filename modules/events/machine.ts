@@ -1,0 +1,135 @@
+/** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
+import type { Principal } from "../../schemas/Auth.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+/** Events on a page (API reference, "Events"). */
+export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
+
+/** Types in one `type` parameter, at most, and its length: 20 of the longest names fit several times over. */
+const maximumTypes = 20
+const maximumTypeLength = 1_024
+
+/** An exact name, `prefix.*` on a dot boundary, or `*`. Linear: no character can match in two ways. */
+const typePattern = /^(\*|[a-z_]+(\.[a-z_]+)*(\.\*)?)$/
+
+/** The parameters as they were sent, each at most once. */
+export interface EventsQuery {
+  readonly type?: string
+  readonly "created[gte]"?: string
+  readonly "created[lte]"?: string
+  readonly limit?: number
+  readonly starting_after?: string
+  readonly ending_before?: string
+  readonly invoice_id?: string
+  readonly order_id?: string
+  readonly customer_id?: string
+  readonly environment?: Environment
+}
+
+/** Names and prefixes; an event is selected by any of them. A prefix ends in a dot. */
+export interface TypeFilter {
+  readonly exact: ReadonlyArray<string>
+  readonly prefixes: ReadonlyArray<string>
+}
+
+/** One page to read. Absent filters do not filter; all that are there must hold. */
+export interface EventsPage {
+  readonly merchantId: number
+  readonly commerceOnly: boolean
+  readonly environment: Environment | undefined
+  readonly types: TypeFilter | undefined
+  /** Epoch milliseconds, from inclusive, to exclusive. */
+  readonly fromMillis: bigint | undefined
+  readonly toMillis: bigint | undefined
+  readonly invoiceId: string | undefined
+  readonly orderId: string | undefined
+  readonly customerId: string | undefined
+  readonly direction: "older" | "newer"
+  readonly cursor: EventPosition | undefined
+  readonly limit: number
+}
+
+/** Reads `type`; undefined selects everything, null is malformed. Names nobody knows select nothing. */
+export const readTypes = (type: string | undefined): TypeFilter | undefined | null => {
+  if (type === undefined) return undefined
+  if (type.length > maximumTypeLength) return null
+  const items = type.split(",")
+  if (items.length > maximumTypes || items.some((item) => !typePattern.test(item))) return null
+  if (items.includes("*")) return undefined
+  return {
+    exact: items.filter((item) => !item.endsWith("*")),
+    prefixes: items.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1))
+  }
+}
+
+const isoPattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+/** Epoch seconds, or ISO 8601 with a zone, as seconds with a fraction; undefined when neither. */
+const readTime = (text: string): number | undefined => {
+  if (/^\d{1,12}$/.test(text)) return Number.parseInt(text, 10)
+  const millis = isoPattern.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(millis) && millis >= 0 ? millis / 1000 : undefined
+}
+
+const badTime = (param: string): PublicError =>
+  publicError("VALIDATION_ERROR", { message: `${param}: Expected epoch seconds or an ISO 8601 time with a zone`, param })
+
+/** `created` is whole seconds, so a bound between two seconds means the next one inwards. */
+const readBound = (text: string | undefined, param: string, round: (seconds: number) => number) => {
+  if (text === undefined) return undefined
+  const seconds = readTime(text)
+  return seconds === undefined ? badTime(param) : BigInt(round(seconds))
+}
+
+const isError = (value: unknown): value is PublicError =>
+  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
+
+/** A key of commerce scope sees its own environment; a merchant key sees both unless it names one. */
+const readEnvironment = ({ scope, environment: own }: Principal, asked: Environment | undefined) => {
+  if (scope === "merchant") return asked
+  return asked === undefined || asked === own ? own : publicError("ENVIRONMENT_FORBIDDEN")
+}
+
+const readCursor = ({ starting_after: after, ending_before: before }: EventsQuery) => {
+  if (after === undefined && before === undefined) return { direction: "older", cursor: undefined } as const
+  if (after !== undefined && before !== undefined) {
+    return publicError("INVALID_CURSOR", { message: "Send starting_after or ending_before, not both", param: "ending_before" })
+  }
+  const cursor = readEventId(after ?? before ?? "")
+  const param = after === undefined ? "ending_before" : "starting_after"
+  if (cursor === undefined) return publicError("INVALID_CURSOR", { message: `${param}: Expected an event id`, param })
+  return { direction: after === undefined ? "newer" : "older", cursor } as const
+}
+
+/** The page a caller asks for, or the first thing wrong with the question. */
+export const readPage = (principal: Principal, query: EventsQuery): EventsPage | PublicError => {
+  const types = readTypes(query.type)
+  if (types === null) return publicError("INVALID_EVENT_TYPE", { param: "type" })
+  const position = readCursor(query)
+  if (isError(position)) return position
+  const from = readBound(query["created[gte]"], "created[gte]", Math.ceil)
+  if (isError(from)) return from
+  const to = readBound(query["created[lte]"], "created[lte]", Math.floor)
+  if (isError(to)) return to
+  const environment = readEnvironment(principal, query.environment)
+  if (isError(environment)) return environment
+  return {
+    ...position,
+    merchantId: principal.merchantId,
+    commerceOnly: principal.scope === "commerce",
+    environment,
+    types,
+    fromMillis: from === undefined ? undefined : from * 1000n,
+    toMillis: to === undefined ? undefined : (to + 1n) * 1000n,
+    invoiceId: query.invoice_id,
+    orderId: query.order_id,
+    customerId: query.customer_id,
+    limit: query.limit ?? pageLimits.default
+  }
+}
+
+/** A parameter that looks like a bound of `created` but is none; null when all are known. */
+export const strayBound = (parameters: ReadonlyArray<string>): string | null =>
+  parameters.find((name) => name.startsWith("created") && name !== "created[gte]" && name !== "created[lte]") ?? null

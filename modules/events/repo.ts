@@ -1,0 +1,112 @@
+/** The only SQL of the events API: one query a page, in index order. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
+import { eventText, type StoredEvent } from "../../schemas/Event.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { EventsPage, TypeFilter } from "./machine.ts"
+
+interface Row {
+  readonly ms: bigint
+  readonly seq: bigint
+  readonly environment: Environment
+  readonly type: string
+  readonly request_id: string | null
+  readonly idempotency_key: string | null
+  readonly data: string
+  readonly pending: number
+}
+
+/** `pending` is counted now: deliveries that have neither succeeded nor been given up. */
+const columns = `e.ms, e.seq, e.environment, e.type, e.request_id, e.idempotency_key, e.data, (
+  SELECT count(*) FROM webhook_deliveries d
+  WHERE d.merchant_id = e.merchant_id AND d.event_ms = e.ms AND d.event_seq = e.seq
+    AND d.status IN ('pending', 'delivering', 'retrying'))::integer AS pending`
+
+/** Collects values, so that nothing a caller sent becomes part of a statement. */
+const parameters = () => {
+  const values: Array<unknown> = []
+  return { values, put: (value: unknown): string => `$${values.push(value)}` }
+}
+
+type Put = (value: unknown) => string
+
+const typeCondition = ({ exact, prefixes }: TypeFilter, put: Put): string => {
+  const names = exact.map((name) => `e.type = ${put(name)}`)
+  const starts = prefixes.map((prefix) => `starts_with(e.type, ${put(prefix)})`)
+  return `(${[...names, ...starts].join(" OR ")})`
+}
+
+/** The statement of a page and its values: filters by AND, one row more than the page to know whether there are more. */
+export const pageStatement = (page: EventsPage): { readonly text: string; readonly values: ReadonlyArray<unknown> } => {
+  const { values, put } = parameters()
+  const conditions = [`e.merchant_id = ${put(page.merchantId)}`]
+  const equals = (column: string, value: unknown) => {
+    if (value !== undefined) conditions.push(`e.${column} = ${put(value)}`)
+  }
+  if (page.cursor !== undefined) {
+    const sign = page.direction === "older" ? "<" : ">"
+    const { ms, seq } = page.cursor
+    conditions.push(`(e.ms, e.seq) ${sign} (${put(String(ms))}::bigint, ${put(String(seq))}::bigint)`)
+  }
+  if (page.fromMillis !== undefined) conditions.push(`e.ms >= ${put(String(page.fromMillis))}::bigint`)
+  if (page.toMillis !== undefined) conditions.push(`e.ms < ${put(String(page.toMillis))}::bigint`)
+  equals("environment", page.environment)
+  equals("invoice_id", page.invoiceId)
+  equals("order_id", page.orderId)
+  equals("customer_id", page.customerId)
+  if (page.commerceOnly) conditions.push("e.commerce")
+  if (page.types !== undefined) conditions.push(typeCondition(page.types, put))
+  const order = page.direction === "older" ? "DESC" : "ASC"
+  return {
+    text: `SELECT ${columns} FROM events e WHERE ${conditions.join(" AND ")}
+      ORDER BY e.ms ${order}, e.seq ${order} LIMIT ${put(page.limit + 1)}`,
+    values
+  }
+}
+
+const storedEvent = (row: Row): StoredEvent => ({
+  id: eventIdOf(row),
+  type: row.type,
+  environment: row.environment,
+  created: Number(row.ms / 1000n),
+  requestId: row.request_id,
+  idempotencyKey: row.idempotency_key,
+  data: row.data
+})
+
+const textOf = (row: Row): string => eventText(storedEvent(row), row.pending)
+
+/** A page as texts, newest first. */
+export interface TextPage {
+  readonly data: ReadonlyArray<string>
+  readonly hasMore: boolean
+}
+
+export const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  return {
+    page: (page: EventsPage): Effect.Effect<TextPage> => {
+      const { text, values } = pageStatement(page)
+      return Effect.map(Effect.orDie(sql.unsafe<Row>(text, values)), (rows) => {
+        const data = rows.slice(0, page.limit).map(textOf)
+        return { data: page.direction === "older" ? data : data.reverse(), hasMore: rows.length > page.limit }
+      })
+    },
+    /** One event's text; undefined when the merchant has none there, or it is not commerce in `commerceIn`. */
+    event: (
+      merchantId: number,
+      { ms, seq }: EventPosition,
+      commerceIn: Environment | null
+    ): Effect.Effect<string | undefined> =>
+      Effect.map(
+        Effect.orDie(sql.unsafe<Row>(
+          `SELECT ${columns} FROM events e
+            WHERE e.merchant_id = $1 AND e.ms = $2::bigint AND e.seq = $3::bigint
+              AND ($4::text IS NULL OR (e.commerce AND e.environment = $4))`,
+          [merchantId, String(ms), String(seq), commerceIn]
+        )),
+        (rows) => rows[0] && textOf(rows[0])
+      )
+  }
+})
