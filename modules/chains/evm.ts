@@ -1,0 +1,138 @@
+/**
+ * EVM networks over JSON-RPC: blocks with their receipts are polled, ERC-20 and native transfers matched in memory.
+ * One entry per (network, environment). Seven JSON-RPC methods are spoken directly, which needs no client library.
+ */
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { baseUnits } from "../../schemas/Money.ts"
+import { Environment, type Network } from "../../schemas/Network.ts"
+import { type ChainDriver, Chains, DriverError, type WalletRef } from "../../runtime/Chains.ts"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { follow } from "./evm/Follow.ts"
+import { type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
+import { type Account, paymentUri, publicChainId, readAccount, targetOf } from "./evm/Wallet.ts"
+
+/** Unused addresses in a row after which the search for used ones stops (API reference, "Receiving wallets"). */
+const gapLimit = 1_000
+/** Addresses asked about at once in that search. */
+const searchConcurrency = 16
+
+/** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
+const defaultPollMillis: Partial<Record<Network, number>> = {
+  ethereum: 3_000, base: 1_000, optimism: 1_000, arbitrum: 1_000, avalanche: 1_000, bsc: 1_000
+}
+
+export const EvmOptions = Schema.Struct({
+  network: Schema.Literals(["ethereum", "base", "optimism", "arbitrum", "avalanche", "bsc"]),
+  environment: Environment,
+  /** JSON-RPC endpoints, best first. They may hold keys. */
+  rpc: Schema.NonEmptyArray(Schema.RedactedFromValue(Schema.NonEmptyString)),
+  /** Extended public key of the account m/44'/60'/0' where funds arrive; without one the network is only watched. */
+  xpub: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
+  /** First address index where the store has never seen the xpub; mainnet finds it on chain otherwise. */
+  startIndex: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_147_000_000 }))),
+  pollMillis: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 10, maximum: 60_000 }))),
+  /** Ask the node for its `finalized` mark; default true. */
+  finalizedTag: Schema.optionalKey(Schema.Boolean),
+  /** For a private network: the chain id its nodes answer with instead of the public one. Devnet only. */
+  chainId: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
+})
+export type EvmOptions = typeof EvmOptions.Type
+
+/** Options that cannot work; the boot stops with this message. */
+export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmOptionsError", {
+  network: Schema.String,
+  reason: Schema.String
+}) {
+  override get message() {
+    return `chain ${this.network}: ${this.reason}`
+  }
+}
+
+const isUsed = (rpc: JsonRpc, address: string) =>
+  rpc.pinned((endpoint) =>
+    Effect.map(
+      Effect.all([
+        endpoint.call("eth_getTransactionCount", [address, "latest"], Quantity),
+        endpoint.call("eth_getBalance", [address, "latest"], Quantity)
+      ]),
+      (answers) => answers.some((answer) => BigInt(answer) > 0n)
+    )
+  )
+
+/** One past the last used address: looks on until {@link gapLimit} in a row are unused. */
+const firstUnused = Effect.fnUntraced(function*(rpc: JsonRpc, account: Account) {
+  let next = 0
+  for (let from = 0; from < next + gapLimit; from += searchConcurrency) {
+    const indices = Array.from({ length: searchConcurrency }, (_, place) => from + place)
+    const used = yield* Effect.forEach(indices, (index) => isUsed(rpc, account.address(index)), {
+      concurrency: searchConcurrency
+    })
+    next = Math.max(next, ...indices.map((index, place) => used[place] === true ? index + 1 : 0))
+  }
+  return next
+})
+
+const walletOf = (options: EvmOptions, rpc: JsonRpc, account: Account): WalletRef => ({
+  fingerprint: account.fingerprint,
+  derive: (index) => targetOf(account, index),
+  startIndex: options.startIndex !== undefined
+    ? Effect.succeed(options.startIndex)
+    : options.environment === "devnet"
+    ? Effect.succeed(0)
+    : Effect.mapError(firstUnused(rpc, account), (error) =>
+      new DriverError({ network: options.network, reason: `set startIndex, or repair: ${error.reason}` }))
+})
+
+const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
+  rpc.pinned((endpoint) => {
+    const at = `0x${height.toString(16)}`
+    return Effect.map(
+      Effect.all([
+        endpoint.call("eth_getBalance", [address, at], Quantity),
+        endpoint.call("eth_getTransactionCount", [address, at], Quantity)
+      ], { concurrency: 2 }),
+      ([balance, sent]) => ({ balance: baseUnits(BigInt(balance)), hasSent: BigInt(sent) > 0n })
+    )
+  })
+
+/** The driver of one network. Fails when the options contradict themselves or a node is on another chain. */
+export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
+  const { environment, network } = options
+  const refuse = (reason: string) => new EvmOptionsError({ network, reason })
+  if (options.chainId !== undefined && environment === "mainnet") {
+    return yield* refuse("`chainId` is for private devnet networks")
+  }
+  const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
+  if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
+  const chainId = options.chainId ?? publicChainId(network, environment)!
+  const rpc = yield* makeRpc({ network, urls: options.rpc, chainId })
+  yield* Effect.mapError(rpc.verify, (error) => refuse(error.reason))
+  const following = {
+    network,
+    environment,
+    rpc,
+    pollMillis: options.pollMillis ?? defaultPollMillis[network]!,
+    finalizedTag: options.finalizedTag ?? true
+  }
+  const driver: ChainDriver = {
+    network,
+    environment,
+    tokenTypes: ["native", "erc20"],
+    wallet: account === null ? null : walletOf(options, rpc, account),
+    paymentUri: (target, token, amount) => paymentUri(chainId, target, token, amount),
+    follow: (recent, watch) => follow(following, recent, watch),
+    balanceAt: balanceAt(rpc)
+  }
+  return driver
+})
+
+export const plugin = Plugin.make({
+  name: "evm",
+  slot: "chains",
+  options: EvmOptions,
+  layer: (options) =>
+    Layer.effectDiscard(Effect.gen(function*() {
+      const chains = yield* Chains
+      yield* chains.register(yield* makeDriver(options))
+    }))
+})

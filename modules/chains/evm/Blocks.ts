@@ -1,0 +1,124 @@
+/** One EVM block: what is asked of a node, whether the answers belong together, and the transfers in it. */
+import { Effect, Schema } from "effect"
+import { baseUnits } from "../../../schemas/Money.ts"
+import type { ChainPoint, DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
+import { type Endpoint, Quantity } from "./JsonRpc.ts"
+import { checksummed } from "./Wallet.ts"
+
+/** keccak256("Transfer(address,address,uint256)"). */
+const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+
+const Hex = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]*$/i))
+const headerFields = { number: Quantity, hash: Hex, parentHash: Hex, timestamp: Quantity }
+const Header = Schema.Struct(headerFields)
+const Transaction = Schema.Struct({ hash: Hex, from: Hex, to: Schema.NullOr(Hex), value: Quantity })
+const Block = Schema.Struct({ ...headerFields, transactions: Schema.Array(Transaction) })
+const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hex), data: Hex })
+const Receipt = Schema.Struct({
+  transactionHash: Hex,
+  blockHash: Hex,
+  status: Schema.optionalKey(Quantity),
+  logs: Schema.Array(Log)
+})
+
+export interface BlockHeader extends ChainPoint {
+  readonly parentHash: string
+  /** Epoch seconds. */
+  readonly time: number
+}
+
+export interface FullBlock extends BlockHeader {
+  readonly transactions: ReadonlyArray<typeof Transaction.Type>
+  readonly receipts: ReadonlyArray<typeof Receipt.Type>
+}
+
+const headerOf = (raw: typeof Header.Type): BlockHeader => ({
+  height: BigInt(raw.number),
+  hash: raw.hash,
+  parentHash: raw.parentHash,
+  time: Number(raw.timestamp)
+})
+
+const hex = (height: bigint): string => `0x${height.toString(16)}`
+
+/** The header at a height or tag; null where the node has none. */
+export const readHeader = (endpoint: Endpoint, at: bigint | "latest" | "finalized") =>
+  Effect.map(
+    endpoint.call("eth_getBlockByNumber", [typeof at === "bigint" ? hex(at) : at, false], Schema.NullOr(Header)),
+    (raw) => raw === null ? null : headerOf(raw)
+  )
+
+/**
+ * A block with its receipts, or null when the node does not have both, or not of the same block: a reorg between the
+ * two calls. The caller looks again.
+ */
+export const readBlock = Effect.fnUntraced(function*(
+  endpoint: Endpoint,
+  height: bigint
+): Effect.fn.Return<FullBlock | null, DriverError> {
+  const [block, receipts] = yield* Effect.all([
+    endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(Block)),
+    endpoint.call("eth_getBlockReceipts", [hex(height)], Schema.NullOr(Schema.Array(Receipt)))
+  ], { concurrency: 2 })
+  if (block === null || receipts === null) return null
+  return belongTogether(block, receipts)
+    ? { ...headerOf(block), transactions: block.transactions, receipts }
+    : null
+})
+
+/** One receipt per transaction, in order, all of this block. */
+const belongTogether = (block: typeof Block.Type, receipts: ReadonlyArray<typeof Receipt.Type>): boolean =>
+  receipts.length === block.transactions.length &&
+  receipts.every((receipt, place) =>
+    receipt.blockHash === block.hash && receipt.transactionHash === block.transactions[place]!.hash
+  )
+
+/**
+ * The transfers of a block to watched addresses. Failed transactions move nothing. Every token is reported under its
+ * own contract's address: which ones count is not decided here. Zero amounts are dropped (address poisoning).
+ *
+ * `index`: 0 for the native coin, 1 + position of the log inside its own receipt for tokens; neither changes when the
+ * transaction is included in another block with the same outcome.
+ */
+export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boolean): Array<ObservedTransfer> => {
+  const found: Array<ObservedTransfer> = []
+  for (const [place, receipt] of block.receipts.entries()) {
+    if (receipt.status === undefined || BigInt(receipt.status) !== 1n) continue
+    const transaction = block.transactions[place]!
+    const to = transaction.to?.toLowerCase()
+    const value = BigInt(transaction.value)
+    if (to !== undefined && value > 0n && watched(to)) {
+      found.push({
+        txHash: receipt.transactionHash,
+        index: 0,
+        kind: "direct",
+        matchKey: to,
+        tokenAddress: null,
+        amount: baseUnits(value),
+        from: checksummed(transaction.from)
+      })
+    }
+    for (const [position, log] of receipt.logs.entries()) {
+      const transfer = tokenTransfer(log, watched)
+      if (transfer !== undefined) found.push({ ...transfer, txHash: receipt.transactionHash, index: position + 1 })
+    }
+  }
+  return found
+}
+
+/** An ERC-20 `Transfer`: three topics (an NFT's has four) and one word of data. */
+const tokenTransfer = (log: typeof Log.Type, watched: (matchKey: string) => boolean) => {
+  const { address, data, topics } = log
+  if (topics.length !== 3 || topics[0] !== transferTopic || data.length !== 66) return undefined
+  const matchKey = `0x${topics[2]!.slice(26).toLowerCase()}`
+  if (!watched(matchKey)) return undefined
+  const amount = BigInt(data)
+  if (amount === 0n) return undefined
+  return {
+    kind: "direct" as const,
+    matchKey,
+    tokenAddress: checksummed(address),
+    amount: baseUnits(amount),
+    from: checksummed(`0x${topics[1]!.slice(26)}`)
+  }
+}
