@@ -7,6 +7,8 @@ export interface InvoiceStream {
   readonly invoiceId: string
   /** Groups connections for the limit of 5 per payment session. */
   readonly sessionKey: string
+  /** Epoch seconds at which the credential ends, and the stream with it. */
+  readonly expiresAt: number
   /** `since` of the query, unread. */
   readonly since: string | null
   /** Frames sent once after `ready` and the replay: the current quote. Event envelopes as text. */

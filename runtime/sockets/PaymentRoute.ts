@@ -1,0 +1,60 @@
+/** The route `/ws/payment`: who may listen, and to which invoice (API reference, "Websocket"). */
+import { Effect } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { Secrets } from "../Secrets.ts"
+import { Sockets } from "../Sockets.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { refuseUpgrade } from "./Hub.ts"
+import { PayorTickets } from "./PayorTicket.ts"
+
+export const paymentSocketPath = "/ws/payment"
+
+/** Credentials of merchants, which payor-facing routes refuse (contract §5, rule 1). */
+const merchantCredentials = ["x-api-key", "x-commerce-api-key", "authorization"]
+
+/** The token of the query, or of the subprotocol `bearer.<jwt>` for clients that keep URLs out of logs. */
+const tokenOf = (query: URLSearchParams, protocols: string | undefined): string | undefined =>
+  query.get("token") ??
+    protocols?.split(",").map((each) => each.trim()).find((each) => each.startsWith("bearer."))?.slice("bearer.".length)
+
+/** Why a request cannot be served, before anything is looked at that costs. */
+const objectionTo = (query: URLSearchParams, headers: Readonly<Record<string, string | undefined>>) =>
+  merchantCredentials.some((name) => headers[name] !== undefined)
+    ? publicError("CREDENTIAL_NOT_ALLOWED")
+    : (query.get("format") ?? "event_v1") !== "event_v1"
+    ? publicError("INVALID_FORMAT", { param: "format" })
+    : undefined
+
+/**
+ * What to mount at {@link paymentSocketPath}. Refuses before the upgrade with 400 `INVALID_FORMAT`, 401
+ * `TOKEN_INVALID` or `TOKEN_EXPIRED`, 403 `CREDENTIAL_NOT_ALLOWED`, as wrapped errors; any `Origin` is served, because
+ * the token is the credential. `greeting` gives the event texts sent once after `ready` and the replay.
+ *
+ * @example
+ * HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute((invoiceId, merchantId) => quoteTexts(invoiceId)))
+ */
+export const paymentSocketRoute = <R = never>(
+  greeting: (invoiceId: string, merchantId: number) => Effect.Effect<ReadonlyArray<string>, never, R>
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest | Sockets | Secrets | R
+> =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const query = new URL(request.url, "http://localhost").searchParams
+    const objection = objectionTo(query, request.headers)
+    if (objection !== undefined) return yield* objection
+    const token = tokenOf(query, request.headers["sec-websocket-protocol"])
+    if (token === undefined) return yield* publicError("TOKEN_INVALID", { message: "This stream needs `token`" })
+    const { expiresAt, invoiceId, merchantId } = yield* PayorTickets.check(token)
+    const context = yield* Effect.context<R>()
+    return yield* (yield* Sockets).serveInvoice({
+      invoiceId,
+      merchantId,
+      sessionKey: invoiceId,
+      expiresAt,
+      since: query.get("since"),
+      greeting: Effect.provideContext(greeting(invoiceId, merchantId), context)
+    })
+  }).pipe(Effect.catch((error: PublicError) => refuseUpgrade(error)))

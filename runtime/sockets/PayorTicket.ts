@@ -1,0 +1,83 @@
+/**
+ * The credential of a payor's socket, `ws_connection.token`: a JWT (HS256) for one invoice, usable for an hour as often
+ * as its holder reconnects (API reference, "Websocket").
+ */
+import { Clock, DateTime, Effect } from "effect"
+import { errors, jwtVerify, SignJWT } from "jose"
+import { Secrets } from "../Secrets.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isUuid } from "../../schemas/Ids.ts"
+
+/** The audience claim: what the token opens. */
+export const payorAudience = "ws.payment"
+
+const issuer = "tillwire"
+
+/** Seconds a ticket is good for (API reference, "Websocket"). */
+export const ticketSeconds = 3_600
+
+/** Characters of a token, at most: ours have about 300. */
+const maximumTokenLength = 2_048
+
+/** What a ticket grants. */
+export interface PayorTicket {
+  readonly invoiceId: string
+  readonly merchantId: number
+  /** Epoch seconds. */
+  readonly expiresAt: number
+}
+
+/** Makes a ticket for one invoice. */
+const mint = (
+  grant: { readonly invoiceId: string; readonly merchantId: number }
+): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, never, Secrets> =>
+  Effect.gen(function*() {
+    const [key] = (yield* Secrets).keys("jwt")
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const expiresAt = now + ticketSeconds
+    const token = yield* Effect.promise(() =>
+      new SignJWT({ merchant: grant.merchantId })
+        .setProtectedHeader({ alg: "HS256", typ: "JWT", kid: String(key.id) })
+        .setIssuer(issuer)
+        .setAudience(payorAudience)
+        .setSubject(grant.invoiceId)
+        .setIssuedAt(now)
+        .setExpirationTime(expiresAt)
+        .sign(key.bytes)
+    )
+    return { token, expiresAt }
+  })
+
+/** Reads a ticket under any master still configured: `TOKEN_EXPIRED`, or `TOKEN_INVALID` for everything else. */
+const check = (token: string): Effect.Effect<PayorTicket, PublicError, Secrets> =>
+  Effect.gen(function*() {
+    if (token.length > maximumTokenLength) return yield* publicError("TOKEN_INVALID")
+    const keys = (yield* Secrets).keys("jwt")
+    const currentDate = yield* Effect.map(DateTime.now, DateTime.toDateUtc)
+    const verified = yield* Effect.tryPromise({
+      try: () =>
+        jwtVerify(
+          token,
+          ({ kid }) => {
+            const key = keys.find(({ id }) => String(id) === kid)
+            if (key === undefined) throw new errors.JWKSNoMatchingKey()
+            return key.bytes
+          },
+          {
+            algorithms: ["HS256"],
+            audience: payorAudience,
+            issuer,
+            requiredClaims: ["sub", "exp", "merchant"],
+            currentDate
+          }
+        ),
+      catch: (cause) => publicError(cause instanceof errors.JWTExpired ? "TOKEN_EXPIRED" : "TOKEN_INVALID")
+    })
+    const { exp, merchant, sub } = verified.payload
+    if (sub === undefined || !isUuid(sub) || !Number.isSafeInteger(merchant) || exp === undefined) {
+      return yield* publicError("TOKEN_INVALID")
+    }
+    return { invoiceId: sub, merchantId: merchant as number, expiresAt: exp }
+  })
+
+export const PayorTickets = { mint, check }
