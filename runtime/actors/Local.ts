@@ -20,7 +20,7 @@ const make = Effect.sync(() => {
     key: string,
     work: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | PublicError, R> =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
       const name = `${kind}\n${key}`
       const mailbox = mailboxes.get(name) ?? { turn: Semaphore.makeUnsafe(1), size: 0 }
       if (mailbox.size >= mailboxCapacity) return full

@@ -1,0 +1,121 @@
+/** Events as the table holds them, and the positions of the merchants' streams: the bus's only SQL. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { CommittedEvent } from "../Commit.ts"
+import { type EventPosition, eventIdOf } from "../../schemas/Ids.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+interface EventRow {
+  readonly merchant_id: number
+  readonly ms: bigint
+  readonly seq: bigint
+  readonly environment: Environment
+  readonly type: string
+  readonly invoice_id: string | null
+  readonly order_id: string | null
+  readonly customer_id: string | null
+  readonly commerce: boolean
+  readonly request_id: string | null
+  readonly idempotency_key: string | null
+  readonly pending_webhooks: number
+  readonly data: string
+  readonly payor_data: string | null
+}
+
+/** Milliseconds in a second; an event's `created` is in whole seconds (API reference, "Events", rule 5). */
+const second = 1_000n
+
+const eventOf = (row: EventRow): CommittedEvent => ({
+  id: eventIdOf(row),
+  type: row.type,
+  environment: row.environment,
+  created: Number(row.ms / second),
+  requestId: row.request_id,
+  idempotencyKey: row.idempotency_key,
+  data: row.data,
+  merchantId: row.merchant_id,
+  position: { ms: row.ms, seq: row.seq },
+  invoiceId: row.invoice_id,
+  orderId: row.order_id,
+  customerId: row.customer_id,
+  commerce: row.commerce,
+  payorData: row.payor_data,
+  pendingWebhooks: row.pending_webhooks
+})
+
+/** Where a merchant's stream stands. */
+export interface StreamPosition {
+  readonly merchantId: number
+  readonly position: EventPosition
+}
+
+interface StreamRow {
+  readonly merchant_id: number | null
+  readonly last_ms: bigint
+  readonly last_seq: bigint
+  readonly horizon: string
+}
+
+/** What moved, and the horizon to ask with next time. */
+export interface Moved {
+  readonly streams: ReadonlyArray<StreamPosition>
+  readonly horizon: string
+}
+
+export const makeStored = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Events of a merchant after a position, oldest first; of one invoice if it is given. */
+  const after = (
+    merchantId: number,
+    { ms, seq }: EventPosition,
+    limit: number,
+    invoiceId?: string
+  ) =>
+    Effect.map(
+      sql<EventRow>`select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce,
+          request_id, idempotency_key, pending_webhooks, data, payor_data
+        from events where merchant_id = ${merchantId} and (ms, seq) > (${ms}, ${seq})
+        ${invoiceId === undefined ? sql.literal("") : sql`and invoice_id = ${invoiceId}`}
+        order by ms, seq limit ${limit}`,
+      (rows) => rows.map(eventOf)
+    )
+
+  /** The first events of each stream after its position, at most `limit` each; oldest first within a stream. */
+  const afterEach = (streams: ReadonlyArray<StreamPosition>, limit: number) =>
+    Effect.map(
+      sql<EventRow>`select e.* from unnest(${streams.map(({ merchantId }) => merchantId)}::integer[],
+          ${streams.map(({ position }) => position.ms)}::bigint[],
+          ${streams.map(({ position }) => position.seq)}::bigint[]) with ordinality as known(merchant_id, ms, seq, place)
+        cross join lateral (
+          select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
+            idempotency_key, pending_webhooks, data, payor_data
+          from events where merchant_id = known.merchant_id and (ms, seq) > (known.ms, known.seq)
+          order by ms, seq limit ${limit}
+        ) e order by known.place, e.ms, e.seq`,
+      (rows) => Map.groupBy(rows.map(eventOf), (event) => event.merchantId)
+    )
+
+  /**
+   * Streams written by transactions that an earlier look could not see: those not older than the oldest transaction
+   * under way then. A row seen twice is told twice; none is left out, however late its transaction commits. With null
+   * every stream.
+   */
+  const moved = (horizon: string | null) =>
+    Effect.map(
+      sql<StreamRow>`with now as materialized (select pg_snapshot_xmin(pg_current_snapshot())::text as horizon)
+        select now.horizon, s.merchant_id, s.last_ms, s.last_seq from now left join merchant_streams s
+        on ${horizon}::text is null or age(s.xmin) <= age(${horizon}::text::xid8::xid)`,
+      (rows): Moved => ({
+        horizon: rows[0]!.horizon,
+        streams: rows.flatMap((row) =>
+          row.merchant_id === null
+            ? []
+            : [{ merchantId: row.merchant_id, position: { ms: row.last_ms, seq: row.last_seq } }]
+        )
+      })
+    )
+
+  return { after, afterEach, moved }
+})
+export type Stored = Effect.Success<typeof makeStored>

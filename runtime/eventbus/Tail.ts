@@ -1,0 +1,179 @@
+/**
+ * The bus over the events table. What this instance commits is told at once where it follows what was told before; what
+ * others commit is found by polling, the truth, and sooner by a notification, which may be lost.
+ *
+ * Memory: one position for each merchant, and a bounded backlog for each subscriber.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Latch, Layer, Queue, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { CommitFeed, type Landed } from "../commit/Feed.ts"
+import type { CommittedEvent } from "../Commit.ts"
+import { EventBus, type EventHandler } from "../EventBus.ts"
+import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
+import { makeStored } from "./Stored.ts"
+import { makeSubscriber, type Subscriber } from "./Subscriber.ts"
+
+/** Milliseconds between looks at the streams that moved. */
+const pollMillis = 1_000
+
+/** Milliseconds between notifications of one instance: at most 20 a second, each in a transaction of its own. */
+const notifyMillis = 50
+
+/** One for the deployment; PostgreSQL takes a payload of less than 8,000 bytes. */
+const channel = "tillwire_events"
+const maximumPayload = 7_900
+
+/** Streams read at once after a gap, and events of each: bounds the answer to about 10 MB. */
+const gapStreams = 50
+const gapEvents = 100
+
+/** Pauses between tries of a read that failed, up to the poll's own. */
+const again = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced(pollMillis)])
+
+const start: EventPosition = { ms: 0n, seq: 0n }
+
+const insist = <A>(what: string, read: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A> =>
+  read.pipe(
+    Effect.tapError((error) => Effect.logWarning(`${what} failed and is tried again`, error)),
+    Effect.retry(again),
+    Effect.orDie
+  )
+
+const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const pg = yield* PgClient.PgClient
+  const feed = yield* CommitFeed
+  const stored = yield* makeStored
+  const sender = randomUUID()
+
+  const positions = new Map<number, EventPosition>()
+  const subscribers = new Set<Subscriber>()
+  /** Merchants with events in the table that were not told. */
+  const gaps = new Set<number>()
+  const gapFound = Latch.makeUnsafe(false)
+  /** Merchants the other instances have not been told of. */
+  const unannounced = new Set<number>()
+  const toAnnounce = Latch.makeUnsafe(false)
+  const lookNow = Latch.makeUnsafe(false)
+  let ready = false
+
+  const known = (merchantId: number): EventPosition => positions.get(merchantId) ?? start
+
+  /** Tells what is news of `events`, which are all there is of the stream from some known position on. */
+  const tell = (merchantId: number, events: ReadonlyArray<CommittedEvent>): void => {
+    const previous = known(merchantId)
+    const news = events.filter(({ position }) => compareEventPositions(position, previous) > 0)
+    const last = news.at(-1)
+    if (last === undefined) return
+    positions.set(merchantId, last.position)
+    for (const subscriber of subscribers) subscriber.offer(merchantId, previous, news)
+  }
+
+  const markGap = (merchantId: number): void => {
+    gaps.add(merchantId)
+    gapFound.openUnsafe()
+  }
+
+  const onLanded = (landed: ReadonlyArray<Landed>): void => {
+    for (const { events, merchantId, previous } of landed) {
+      unannounced.add(merchantId)
+      if (ready && compareEventPositions(previous, known(merchantId)) <= 0) tell(merchantId, events)
+      else markGap(merchantId)
+    }
+    toAnnounce.openUnsafe()
+  }
+
+  const fillGaps = Effect.gen(function*() {
+    while (true) {
+      yield* gapFound.await
+      const merchants = [...gaps].slice(0, gapStreams)
+      for (const merchantId of merchants) gaps.delete(merchantId)
+      if (gaps.size === 0) gapFound.closeUnsafe()
+      const streams = merchants.map((merchantId) => ({ merchantId, position: known(merchantId) }))
+      const found = yield* insist("Reading events", stored.afterEach(streams, gapEvents))
+      for (const [merchantId, events] of found) {
+        tell(merchantId, events)
+        if (events.length === gapEvents) markGap(merchantId)
+      }
+    }
+  })
+
+  const look = (horizon: string | null) => insist("Reading the streams' positions", stored.moved(horizon))
+
+  const poll = (first: string) =>
+    Effect.gen(function*() {
+      let horizon = first
+      while (true) {
+        yield* Effect.raceFirst(Effect.sleep(pollMillis), lookNow.await)
+        lookNow.closeUnsafe()
+        const moved = yield* look(horizon)
+        horizon = moved.horizon
+        for (const { merchantId, position } of moved.streams) {
+          if (compareEventPositions(position, known(merchantId)) > 0) markGap(merchantId)
+        }
+      }
+    })
+
+  const announce = Effect.gen(function*() {
+    while (true) {
+      yield* toAnnounce.await
+      toAnnounce.closeUnsafe()
+      const ids = [...unannounced].join(",")
+      unannounced.clear()
+      const payload = `${sender} ${ids.length > maximumPayload - sender.length ? "*" : ids}`
+      yield* sql`select pg_notify(${channel}, ${payload})`.pipe(
+        Effect.catch((error) => Effect.logWarning("Other instances were not notified; they poll", error))
+      )
+      yield* Effect.sleep(notifyMillis)
+    }
+  })
+
+  const onNotification = (payload: string): void => {
+    const [from, ids] = payload.split(" ")
+    if (from === sender || ids === undefined) return
+    if (ids === "*") lookNow.openUnsafe()
+    else for (const id of ids.split(",")) markGap(Number(id))
+  }
+
+  const hear = Effect.scoped(
+    Effect.flatMap(pg.listen(channel), (notifications) =>
+      Effect.forever(Effect.map(Queue.take(notifications), ({ payload }) => onNotification(payload))))
+  )
+
+  const subscribe = (name: string, handler: EventHandler) =>
+    Effect.gen(function*() {
+      const subscriber = makeSubscriber(name, handler, {
+        known,
+        after: (merchantId, position, limit) => insist("Reading events", stored.after(merchantId, position, limit))
+      })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => void subscribers.add(subscriber)),
+        () => Effect.sync(() => void subscribers.delete(subscriber))
+      )
+      yield* Effect.forkScoped(subscriber.run)
+    })
+
+  yield* feed.listen(onLanded)
+  const first = yield* stored.moved(null)
+  for (const { merchantId, position } of first.streams) positions.set(merchantId, position)
+  ready = true
+  yield* Effect.forkScoped(fillGaps)
+  yield* Effect.forkScoped(poll(first.horizon))
+  yield* Effect.forkScoped(announce)
+  yield* Effect.forkScoped(insist("Listening for notifications", hear))
+
+  return EventBus.of({
+    subscribe,
+    after: ({ invoiceId, limit, merchantId, position }) =>
+      Effect.orDie(stored.after(merchantId, position, limit, invoiceId))
+  })
+})
+
+/** The bus of one instance. Build it once for each commit log, over the same database. */
+export const layer: Layer.Layer<
+  EventBus,
+  SqlError.SqlError,
+  CommitFeed | SqlClient.SqlClient | PgClient.PgClient
+> = Layer.effect(EventBus, make)
