@@ -1,0 +1,173 @@
+/** Turns a checked config into a running service: kernel, plugins in config order, then the two doors. */
+import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApi, OpenApi } from "effect/http-api"
+import type { SqlError } from "effect/sql"
+import { createServer } from "node:net"
+import { apiVersion } from "../schemas/Event.ts"
+import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
+import { ChainsRpc } from "./chains/ChainsRpc.ts"
+import { type Address, type DoorClosed, maximumRpcBytes, open, printHost } from "./boot/Doors.ts"
+import { distinct, kernel } from "./boot/Kernel.ts"
+import type { Loaded, Picked } from "./Config.ts"
+import type { AnyPlugin } from "./config/Plugins.ts"
+import type { Kernel } from "./Plugin.ts"
+import * as Rpc from "./Rpc.ts"
+import { rpcToken } from "./rpc/Credential.ts"
+import { HealthRpc } from "./rpc/HealthRpc.ts"
+import * as RpcServer from "./rpc/Server.ts"
+import type { SecretsInvalid } from "./secrets/Master.ts"
+import { Settings } from "./Settings.ts"
+import type { StoreError, StoreGuard } from "./Store.ts"
+import * as Health from "./telemetry/Health.ts"
+import * as OpsRoutes from "./telemetry/Routes.ts"
+import type { WebhooksRefused } from "./webhooks/Deliverer.ts"
+
+/** Where the service can be reached, once it can. */
+export class Running extends Context.Service<Running, {
+  /** The public door, as merchants reach it. */
+  readonly url: string
+  /** The internal door. */
+  readonly internalUrl: string
+  readonly dataDirectory: string
+}>()("tillwire/runtime/Running") {}
+
+/** A plugin did not start, or does not do what it declares. */
+export class PluginFailed extends Schema.TaggedError<PluginFailed>()("PluginFailed", {
+  plugin: Schema.String,
+  reason: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {
+  override get message() {
+    return `plugin "${this.plugin}": ${this.reason}`
+  }
+}
+
+export type BootError =
+  | StoreError
+  | SecretsInvalid
+  | DoorClosed
+  | PluginFailed
+  | WebhooksRefused
+  | SqlError.SqlError
+  | PlatformError.PlatformError
+
+/** The whole service of a config. `instanceId` is new for each process. */
+export const boot = (loaded: Loaded, instanceId: string): Layer.Layer<Running | StoreGuard, BootError> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const settings = yield* settle(loaded, instanceId)
+    const below = kernel(loaded, settings)
+    return doors(distinct(loaded.picked)).pipe(
+      Layer.provideMerge(plugins(loaded.picked)),
+      Layer.provideMerge(below)
+    ) as Layer.Layer<Running | StoreGuard, BootError>
+  }).pipe(Effect.provide(Path.layer)))
+
+/** The settings in force: what the file leaves to be computed. */
+const settle = Effect.fnUntraced(function*({ settings }: Loaded, instanceId: string) {
+  const path = yield* Path.Path
+  const http = settings.http.port === 0 ? { ...settings.http, port: yield* freePort(settings.http.host) } : settings.http
+  return Settings.of({
+    ...settings,
+    http,
+    publicUrl: (http.publicUrl ?? `http://${printHost(http.host)}:${http.port}`).replace(/\/+$/, ""),
+    dataDirectory: path.resolve(settings.data.directory),
+    instanceId
+  })
+})
+
+/** A port nobody listens on: payment links name it before the door is open. */
+const freePort = (host: string): Effect.Effect<number> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    // Whatever is wrong with the host is told when the door is opened.
+    server.once("error", () => resume(Effect.succeed(0)))
+    server.listen({ host, port: 0 }, () => {
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      server.close(() => resume(Effect.succeed(port)))
+    })
+  })
+
+type AnyLayer = Layer.Layer<never, PluginFailed, Kernel>
+
+/** Each plugin stands on the ones before it: `Layer.mergeAll` would keep no order. */
+const plugins = (picked: ReadonlyArray<Picked>): AnyLayer =>
+  picked.reduce<AnyLayer>(
+    (before, entry) => Layer.provideMerge(started(entry), before) as AnyLayer,
+    Layer.empty
+  )
+
+const started = ({ options, plugin, use }: Picked): AnyLayer =>
+  (plugin.layer(options) as Layer.Layer<never, unknown, Kernel>).pipe(
+    Layer.catch((cause) =>
+      Layer.effectDiscard(Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${said(cause)}`, cause })))
+    )
+  )
+
+const said = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+
+/** Opens the doors when every plugin has had its turn; closes them before any of it is torn down. */
+const doors = (picked: ReadonlyArray<AnyPlugin>) =>
+  Layer.effect(
+    Running,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const health = yield* Health.Health
+      const router = yield* HttpRouter.HttpRouter
+      yield* serveOwnCalls
+      yield* declaredCallsServed(picked)
+      yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
+      yield* router.add("GET", "/openapi.json", HttpServerResponse.jsonUnsafe(openApiOf(picked)))
+      const internal = yield* openInternal(settings.rpc)
+      yield* open(router, settings.http, "http")
+      yield* Effect.addFinalizer(() => health.stopping)
+      return Running.of({
+        url: settings.publicUrl,
+        internalUrl: internal.url,
+        dataDirectory: settings.dataDirectory
+      })
+    })
+  )
+
+/** RPC, metrics and health on a router of their own: none of the public door's routes are there. */
+const openInternal = (address: Address) =>
+  Effect.gen(function*() {
+    const router = yield* HttpRouter.make
+    yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
+    yield* RpcServer.mount(router, yield* rpcToken)
+    return yield* open(router, address, "rpc", maximumRpcBytes)
+  })
+
+const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")
+
+const serveOwnCalls = Effect.gen(function*() {
+  const health = yield* Health.Health
+  const rpc = yield* Rpc.Rpc
+  const own = yield* Effect.context<Kernel>()
+  yield* rpc.serve(HealthRpc, HealthRpc.toLayer({ "health.check": () => health.report }))
+  yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
+})
+
+/** A call that is declared and not served would fail at its first use, perhaps weeks later. */
+const declaredCallsServed = (picked: ReadonlyArray<AnyPlugin>) =>
+  Effect.gen(function*() {
+    const { served } = yield* RpcServer.RpcRegistry
+    const tags = new Set(served().flatMap(({ group }) => [...group.requests.keys()]))
+    yield* Effect.forEach(picked, ({ name, rpc }) => {
+      const declared = (rpc as { readonly requests?: ReadonlyMap<string, unknown> } | undefined)?.requests
+      const silent = [...declared?.keys() ?? []].filter((tag) => !tags.has(tag))
+      return silent.length === 0 ? Effect.void : Effect.fail(
+        new PluginFailed({ plugin: name, reason: `declares ${silent.join(", ")} but serves no such call: use Rpc.handlers` })
+      )
+    }, { discard: true })
+  })
+
+/** One document of all plugins' APIs (API reference, "Operations"). */
+export const openApiOf = (picked: ReadonlyArray<AnyPlugin>) => {
+  const merged = picked.reduce<HttpApi.Top>(
+    (api, plugin) => plugin.http === undefined ? api : api.addHttpApi(plugin.http as never) as unknown as HttpApi.Top,
+    HttpApi.make("tillwire") as unknown as HttpApi.Top
+  )
+  return OpenApi.fromApi(merged.annotateMerge(OpenApi.annotations({ title: "Tillwire", version: apiVersion })) as never)
+}

@@ -1,0 +1,118 @@
+/** The two doors: what listens, with which limits, and how it stops. */
+import { NodeHttpServer } from "@effect/platform-node"
+import { ByteSize, Deferred, Effect, Layer, Predicate, Schema } from "effect"
+import { HttpIncomingMessage, type HttpRouter, HttpServer, type HttpServerError } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createServer, type Server } from "node:http"
+import type { Socket } from "node:net"
+
+/** Milliseconds a client may take to send its headers, and its whole request: slow senders hold no connection. */
+const headersTimeoutMillis = 10_000
+const requestTimeoutMillis = 30_000
+/** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
+const maximumConnections = 20_000
+/** Bytes of one websocket message from a client: it only ever sends small control messages. */
+const maximumSocketMessageBytes = 4_096
+/** Time that requests under way get to finish once a stop was asked for. */
+export const gracePeriod = "10 seconds"
+/** Bytes of a call on the internal door. */
+export const maximumRpcBytes = 1_048_576
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** A door cannot be opened: what is wrong and what to do. */
+export class DoorClosed extends Schema.TaggedError<DoorClosed>()("DoorClosed", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/** Why listening failed, for an operator. `setting` is the key that holds the address. */
+const explain = ({ host, port }: Address, setting: string) => (error: HttpServerError.ServeError): DoorClosed => {
+  const code = Predicate.hasProperty(error.cause, "code") ? String(error.cause.code) : "unknown"
+  const hint: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process listens there: stop it, or choose another port by ${setting}.port in the config `
+      + `or TILLWIRE__${setting.toUpperCase()}__PORT`,
+    EACCES: "ports below 1024 need a privilege: choose a higher one, or put a proxy in front",
+    EADDRNOTAVAIL: `this machine has no such address: correct ${setting}.host`
+  }
+  return new DoorClosed({ reason: `cannot listen on ${host}:${port} (${code}): ${hint[code] ?? `check ${setting}`}` })
+}
+
+const limited = (): Server =>
+  Object.assign(createServer({ headersTimeout: headersTimeoutMillis, requestTimeout: requestTimeoutMillis }), {
+    maxConnections: maximumConnections
+  })
+
+/**
+ * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
+ * requests under way finish within {@link gracePeriod}, and whatever is left is cut. Answers the address, with the
+ * port that was picked where 0 was asked for.
+ */
+export const open = Effect.fnUntraced(function*(
+  router: HttpRouter.HttpRouter,
+  address: Address,
+  setting: "http" | "rpc",
+  maximumBodyBytes?: number
+) {
+  let server: Server | undefined
+  const connections = new Set<Socket>()
+  const stopping = yield* Deferred.make<void>()
+  const make = () => {
+    server = limited()
+    server.on("connection", (connection) => {
+      connections.add(connection)
+      connection.once("close", () => connections.delete(connection))
+    })
+    return server
+  }
+  const scope = yield* Effect.scope
+  const door = yield* Layer.buildWithScope(
+    NodeHttpServer.layerServer(make, {
+      host: address.host,
+      port: address.port,
+      gracefulShutdownTimeout: gracePeriod,
+      websocket: { maxPayload: maximumSocketMessageBytes }
+    }),
+    scope
+  ).pipe(Effect.mapError(explain(address, setting)))
+  // The server is waited for without limit; by now the grace period is over, and websockets count as connections too.
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const connection of connections) connection.destroy()
+    })
+  )
+  yield* HttpServer.serveEffect(endingSockets(router, Deferred.await(stopping))).pipe(
+    Effect.provideContext(door),
+    Effect.provideService(
+      HttpIncomingMessage.MaxBodySize,
+      maximumBodyBytes === undefined ? undefined : ByteSize.bytes(maximumBodyBytes)
+    )
+  )
+  yield* Effect.addFinalizer(() => Deferred.succeed(stopping, undefined))
+  const bound = server?.address()
+  const port = typeof bound === "object" && bound !== null ? bound.port : address.port
+  return { url: `http://${printHost(address.host)}:${port}`, port }
+})
+
+/** A websocket has no end of its own to wait for: it is interrupted, and closed by its handler, when the stop begins. */
+const endingSockets = (router: HttpRouter.HttpRouter, stopping: Effect.Effect<void>) => {
+  const routed = router.asHttpEffect() as Effect.Effect<
+    HttpServerResponse.HttpServerResponse,
+    unknown,
+    HttpServerRequest.HttpServerRequest
+  >
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    headers["upgrade"] === undefined
+      ? routed
+      : Effect.raceFirst(routed, Effect.as(stopping, HttpServerResponse.empty())))
+}
+
+/** A host as a URL and a person take it: the address of all interfaces is reached as localhost. */
+export const printHost = (host: string): string => {
+  if (host === "0.0.0.0" || host === "::") return "localhost"
+  return host.includes(":") ? `[${host}]` : host
+}

@@ -1,0 +1,89 @@
+/** The kernel: every service a plugin may ask for, built from the bottom up. */
+import { NodeHttpClient, NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import * as Actors from "../actors/Local.ts"
+import * as Chains from "../chains/Journal.ts"
+import * as Commit from "../commit/GroupCommit.ts"
+import type { Loaded, Picked } from "../Config.ts"
+import type { AnyPlugin } from "../config/Plugins.ts"
+import * as EventBus from "../eventbus/Tail.ts"
+import * as Http from "../http/Server.ts"
+import * as Leases from "../leases/Database.ts"
+import { migrate } from "../Migrate.ts"
+import * as Quotes from "../quotes/Median.ts"
+import * as RpcServer from "../rpc/Server.ts"
+import * as Secrets from "../secrets/Master.ts"
+import { Settings } from "../Settings.ts"
+import * as Sockets from "../sockets/Hub.ts"
+import { storeLayer } from "../Store.ts"
+import { runtimeMigrations, runtimeTables } from "../Tables.ts"
+import * as Health from "../telemetry/Health.ts"
+import { measure, probe } from "../telemetry/HttpMetrics.ts"
+import * as Timers from "../timers/Rows.ts"
+import * as TokenCatalog from "../tokencatalog/Memory.ts"
+import * as Webhooks from "../webhooks/Deliverer.ts"
+
+/** Each plugin once, in the order it starts: a driver may be picked for several networks. */
+export const distinct = (picked: ReadonlyArray<Picked>): ReadonlyArray<AnyPlugin> => [
+  ...new Map(picked.map(({ plugin }) => [plugin.name, plugin])).values()
+]
+
+/** The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. */
+const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    yield* migrate("runtime", runtimeMigrations)
+    yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
+    yield* (yield* Health.Health).migrated
+  }))
+
+/** Adds a global middleware to the public router. The first one added is the outermost. */
+const middleware = (apply: typeof measure) =>
+  HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<never, never, HttpRouter.HttpRouter>
+
+const storeOf = ({ store }: Loaded, dataDirectory: string) =>
+  store.use === "embedded"
+    ? storeLayer("embedded", store.options, dataDirectory)
+    : storeLayer("postgres", store.options, dataDirectory)
+
+/**
+ * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
+ * what reads tables comes after the migrations. Torn down in reverse.
+ */
+export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
+  const plugins = distinct(loaded.picked)
+  const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
+  const apis = plugins.flatMap((plugin) => plugin.http === undefined ? [] : [plugin.http])
+  const ground = Layer.mergeAll(
+    NodeHttpServer.layerHttpServices,
+    NodeHttpClient.layerUndici,
+    HttpRouter.layer,
+    RpcServer.layer,
+    Layer.succeed(Settings, settings)
+  )
+  const state = migrations(plugins).pipe(
+    Layer.provideMerge(Health.layer),
+    Layer.provideMerge(storeOf(loaded, settings.dataDirectory)),
+    Layer.provideMerge(Secrets.layer),
+    Layer.provideMerge(ground)
+  )
+  const log = EventBus.layer.pipe(
+    Layer.provideMerge(Commit.layer(tables)),
+    Layer.provideMerge(state)
+  )
+  const work = Webhooks.layer.pipe(
+    Layer.provideMerge(Chains.layer),
+    Layer.provideMerge(Quotes.layer),
+    Layer.provideMerge(TokenCatalog.layer),
+    Layer.provideMerge(Timers.layer),
+    Layer.provideMerge(Leases.layer),
+    Layer.provideMerge(Actors.layer),
+    Layer.provideMerge(log)
+  )
+  return middleware(probe).pipe(
+    Layer.provideMerge(Sockets.layer),
+    Layer.provideMerge(Http.layer(apis)),
+    Layer.provideMerge(middleware(measure)),
+    Layer.provideMerge(work)
+  )
+}
