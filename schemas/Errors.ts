@@ -2,7 +2,7 @@
  * Every public error in one table: code, HTTP status, meaning. Docs, handlers and tests share it.
  * Source: API reference, "Errors". A code is never renamed; new ones may be added in any version.
  */
-import { Schema } from "effect"
+import { Schema, SchemaIssue } from "effect"
 
 const table = {
   INVALID_AMOUNT_FORMAT: [400, "The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both"],
@@ -143,3 +143,19 @@ export const errorBody = (
         request_id: requestId
       }
     }
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/**
+ * The first thing a schema found wrong, as `VALIDATION_ERROR` with the dotted field in `param`. The caller's value is
+ * not repeated.
+ */
+export const validationError = (issue: SchemaIssue.Issue): PublicError => {
+  const first = formatIssue(issue).issues[0]
+  const path = (first?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".")
+  const message = first === undefined ? undefined : path === "" ? first.message : `${path}: ${first.message}`
+  return publicError("VALIDATION_ERROR", {
+    ...(message === undefined ? {} : { message }),
+    param: path === "" ? null : path
+  })
+}

@@ -1,0 +1,132 @@
+/** The merchant's invoice endpoints: definitions only (contract §4.5; API reference, "Invoice"). */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  errors,
+  Flat,
+  IdempotencyRequired,
+  Idempotent,
+  listParameterCodes,
+  MerchantAuth,
+  ParameterCodes
+} from "../../runtime/Http.ts"
+import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
+import { Invoice, InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+
+const shortText = Schema.String.check(Schema.isMaxLength(255))
+const longText = Schema.String.check(Schema.isMaxLength(2_000))
+const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** Milliseconds an invoice may live: a minute to thirty days; 12 hours if not said. */
+export const expiresIn = { minimum: 60_000, maximum: 2_592_000_000, default: 43_200_000 } as const
+
+/** What a merchant may say about a new invoice, but for the amount, which is read first and by its own rules. */
+export const InvoiceFields = Schema.Struct({
+  currency: absent(Schema.Literal("usd")),
+  description: absent(shortText),
+  customer_id: absent(shortText.check(Schema.isNonEmpty())),
+  metadata: absent(Metadata),
+  expires_in: absent(Schema.Int.check(Schema.isBetween(expiresIn))),
+  customer_email: absent(Schema.String.check(Schema.isMaxLength(254), Schema.isPattern(/^[^\s@]+@[^\s@]+\.[^\s@]+$/))),
+  invoice_title: absent(shortText),
+  invoice_footer: absent(longText),
+  payment_return_url: absent(Schema.String.check(Schema.isMaxLength(2_000), Schema.isPattern(/^https:\/\/[^\s]+$/))),
+  payment_return_url_enabled: absent(Schema.Boolean),
+  locale: absent(Schema.String.check(Schema.isPattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/))),
+  payment_tolerance_bps: absent(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
+  accepted_networks: absent(Schema.NonEmptyArray(Network)),
+  receiver_override_enable: absent(Schema.Literal(false))
+})
+export type InvoiceFields = typeof InvoiceFields.Type
+
+/** The answer to a new invoice: the invoice, and the session that a payor opens it with. */
+export const CreatedInvoice = Schema.Struct({
+  invoice_id: InvoiceId,
+  payment_url: Schema.String,
+  session_token: Schema.String,
+  signature: Schema.String,
+  expires_at: EpochSeconds,
+  payment_session_headers: Schema.Struct({ "x-session-token": Schema.String, "x-signature": Schema.String }),
+  invoice: Invoice
+})
+export type CreatedInvoice = typeof CreatedInvoice.Type
+
+/** A page of invoices, newest first. */
+export const InvoiceList = Schema.Struct({
+  object: Schema.tag("list"),
+  data: Schema.Array(Invoice),
+  has_more: Schema.Boolean,
+  page: Schema.Int,
+  limit: Schema.Int,
+  total: Schema.Int
+})
+
+/** Invoices on a page: 10 if not said, at most 100. */
+const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
+
+const scopeErrors = ["UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN"] as const
+
+export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
+  HttpApiEndpoint.post("create", "/api/v1/invoices", {
+    payload: Schema.Record(Schema.String, Schema.Json),
+    success: CreatedInvoice,
+    error: errors(
+      "flat",
+      "INVALID_AMOUNT_FORMAT",
+      "INVALID_AMOUNT_RANGE",
+      "VALIDATION_ERROR",
+      "IDEMPOTENCY_KEY_MISSING",
+      ...scopeErrors,
+      "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+      "IDEMPOTENCY_KEY_REUSED",
+      "INVOICE_CREATE_FAILED",
+      "SERVICE_UNAVAILABLE"
+    )
+  }).middleware(IdempotencyRequired),
+  HttpApiEndpoint.get("list", "/api/v1/invoices", {
+    query: {
+      page: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
+      limit: Schema.optionalKey(limit),
+      status: Schema.optionalKey(Schema.String),
+      customer_id: Schema.optionalKey(shortText),
+      invoice_type: Schema.optionalKey(InvoiceType),
+      environment: Schema.optionalKey(Environment),
+      created_gte: Schema.optionalKey(EpochSeconds),
+      created_lte: Schema.optionalKey(EpochSeconds),
+      payer_wallet_address: Schema.optionalKey(shortText),
+      payer_wallet_network: Schema.optionalKey(Network),
+      starting_after: Schema.optionalKey(InvoiceId),
+      ending_before: Schema.optionalKey(InvoiceId)
+    },
+    success: InvoiceList,
+    error: errors("flat", "INVALID_LIMIT", "INVALID_PAGE", "INVALID_CURSOR", "VALIDATION_ERROR", ...scopeErrors)
+  }),
+  HttpApiEndpoint.get("get", "/api/v1/invoices/:customer_id", {
+    params: { customer_id: Schema.String },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Invoice,
+    error: errors("flat", "INVOICE_NOT_FOUND", ...scopeErrors)
+  }),
+  HttpApiEndpoint.post("cancel", "/api/v1/invoices/:id/cancel", {
+    params: { id: Schema.String },
+    success: Invoice,
+    error: errors("flat", "INVOICE_NOT_FOUND", "INVOICE_NOT_CANCELABLE", ...scopeErrors, "SERVICE_UNAVAILABLE")
+  }).middleware(Idempotent)
+)
+  .middleware(MerchantAuth)
+  .middleware(Flat)
+  .annotate(ParameterCodes, listParameterCodes)
+  .annotateMerge(OpenApi.annotations({ title: "Invoices" }))
+{}
+
+export class InvoicesApi extends HttpApi.make("invoices").add(InvoicesGroup) {}
+
+/** The states a `status` filter may name, or null when it names something else. `all` does not filter. */
+export const readStatusFilter = (text: string | undefined): ReadonlyArray<InvoiceStatus> | "all" | null => {
+  if (text === undefined) return "all"
+  const names = text.split(",")
+  if (names.includes("all")) return "all"
+  const known: ReadonlyArray<string> = InvoiceStatus.literals
+  return names.every((name) => known.includes(name)) ? names as ReadonlyArray<InvoiceStatus> : null
+}

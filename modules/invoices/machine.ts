@@ -1,0 +1,605 @@
+/**
+ * The invoice and its payments: every rule about when they change, and nothing else.
+ * Pure: no clock, no ids, no SQL. The actor loads the state, supplies time and commits what is returned.
+ *
+ *   unpaid ──── confirmed funds ────> underpaid ──── enough ────> paid
+ *   unpaid ──── expires_at, nothing pending ────> expired
+ *   expired ─── late funds, policy accepts ────> underpaid | paid
+ *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
+ *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
+ *
+ * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
+ * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
+ */
+import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
+import { previousAttributes } from "../../schemas/Event.ts"
+import type { InvoiceId } from "../../schemas/Ids.ts"
+import type { InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
+import { formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
+import type { ConfirmationPolicy, Environment, Network } from "../../schemas/Network.ts"
+import { type ExceptionType, isCounted, type PaymentMetadata, type PaymentStatus } from "../../schemas/Payment.ts"
+
+/** Merchant policy as it stood when the invoice was created: later changes of settings touch later invoices only. */
+export interface InvoicePolicy {
+  /** usd_millis an invoice may be short and still count as paid; see {@link toleranceOf}. */
+  readonly tolerance: number
+  /** usd_millis above the amount that open no exception. */
+  readonly overpayTolerance: number
+  readonly latePayment: "spot_rate" | "locked_rate" | "manual"
+  readonly lateWindowSeconds: number
+  readonly underpaidGraceSeconds: number
+  readonly partialPayment: "lock_route" | "any_route"
+  readonly confirmations: ConfirmationPolicy
+  /** `null`: every network. */
+  readonly acceptedNetworks: ReadonlyArray<Network> | null
+}
+
+/** What the payor is shown beside the amount; never part of an event. */
+export interface InvoiceDetails {
+  readonly description: string | null
+  readonly title: string | null
+  readonly footer: string | null
+  readonly customerEmail: string | null
+  readonly returnUrl: string | null
+  readonly locale: string | null
+}
+
+export interface InvoiceState {
+  readonly id: InvoiceId
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly version: number
+  readonly status: InvoiceStatus
+  readonly type: InvoiceType
+  readonly amount: UsdMillis
+  readonly amountPaid: UsdMillis
+  readonly customerId: string | null
+  readonly payerWalletAddress: string | null
+  readonly payerWalletNetwork: Network | null
+  readonly orderId: string | null
+  readonly expiresAt: number
+  readonly createdAt: number
+  readonly paidAt: number | null
+  readonly lastPaymentAt: number | null
+  readonly metadata: Metadata
+  readonly policy: InvoicePolicy
+  readonly details: InvoiceDetails
+  /** Set once `underpaid_expired` was opened, so that it opens once. */
+  readonly graceEnded: boolean
+  /** Epoch seconds at which the clock may change the invoice; null: never by the clock alone. */
+  readonly dueAt: number | null
+}
+
+export interface PaymentState {
+  readonly id: string
+  readonly version: number
+  readonly status: PaymentStatus
+  readonly network: Network
+  /** Catalogue id; null for a token that is not in the catalogue. */
+  readonly tokenId: number | null
+  readonly tokenDecimals: number | null
+  /** Null for a payment found by a difference of balances. */
+  readonly txHash: string | null
+  readonly sender: string | null
+  /** Base units received. */
+  readonly units: bigint
+  readonly amount: UsdMillis
+  readonly seenAt: number
+  readonly createdAt: number
+  readonly confirmedAt: number | null
+  readonly metadata: PaymentMetadata
+}
+
+/** An exception waiting for someone's decision; at most one per (type, payment) is open. */
+export interface Opening {
+  readonly type: ExceptionType
+  readonly paymentId: string | null
+  readonly amount: UsdMillis
+  readonly evidence: Readonly<Record<string, string | number | null>>
+}
+
+/** Everything a decision depends on, but for the clock. */
+export interface Aggregate {
+  readonly invoice: InvoiceState
+  readonly payments: ReadonlyArray<PaymentState>
+  /** `<type>:<payment id or empty>` of the exceptions that are open. */
+  readonly openExceptions: ReadonlySet<string>
+}
+
+/** A transfer as the payments module judged it, before it has a status. */
+export type Arrival = Omit<PaymentState, "version" | "status" | "confirmedAt" | "createdAt">
+
+export type Command =
+  /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
+  | { readonly _tag: "Observe"; readonly arrival: Arrival }
+  /** It could be priced only now. */
+  | {
+    readonly _tag: "Value"
+    readonly paymentId: string
+    readonly amount: UsdMillis
+    readonly quote: PaymentMetadata["quote"]
+  }
+  /** It is as deep as the invoice's policy asks. */
+  | { readonly _tag: "Confirm"; readonly paymentId: string; readonly confirmations: number }
+  /** Its block is no longer part of the chain. */
+  | { readonly _tag: "Revert"; readonly paymentId: string }
+  /** Our own processing gave up: an operator must act. */
+  | { readonly _tag: "GiveUp"; readonly paymentId: string }
+  /** The clock may have changed something. `outage`: a network with an address of this invoice cannot be watched. */
+  | { readonly _tag: "Tick"; readonly outage: boolean }
+  | { readonly _tag: "Cancel" }
+
+/** What to commit: `changed` payments and the invoice row as they will be, the events in order, exceptions to open. */
+export interface Decision {
+  readonly next: Aggregate
+  readonly changed: ReadonlyArray<PaymentState>
+  readonly events: ReadonlyArray<EventDraft>
+  readonly opens: ReadonlyArray<Opening>
+}
+
+/** The command does not fit the state; only `Cancel` can be refused. */
+export type Refusal = "not_cancelable"
+
+/** Longest that an outage of a network holds back expiry, in seconds: 24 h (API reference, "Invoice", rule b). */
+export const outagePauseSeconds = 86_400
+
+/** Seconds until an expiry that an outage holds back is looked at again. */
+export const outageRecheckSeconds = 60
+
+/** Payments worth less than this many usd_millis are dust: recorded and rejected. */
+export const dustBelow = usdMillis(1n)
+
+/**
+ * How many usd_millis an invoice may be short and still be paid:
+ * min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000) (API reference, "Invoice").
+ *
+ * @example
+ * toleranceOf(usdMillis(50_000n), 50, 10) // => 250
+ */
+export const toleranceOf = (amount: UsdMillis, basisPoints: number, fixed: number): number => {
+  const share = (amount * BigInt(basisPoints)) / 10_000n
+  const wanted = share > BigInt(fixed) ? share : BigInt(fixed)
+  const cap = amount / 10n < 100_000n ? amount / 10n : 100_000n
+  return usdWire(usdMillis(wanted < cap ? wanted : cap))
+}
+
+/** The events of a new invoice. */
+export const created = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [
+  { type: "invoice.created", object: invoiceObject(invoice), previousAttributes: {} }
+]
+
+/**
+ * Applies commands in order and returns everything to commit at once. Total but for `Cancel`: a command that does not
+ * apply changes nothing and tells nothing.
+ */
+export const decide = (
+  before: Aggregate,
+  commands: ReadonlyArray<Command>,
+  now: number
+): Decision | Refusal => {
+  let state = before
+  const events: Array<EventDraft> = []
+  const opens: Array<Opening> = []
+  for (const command of commands) {
+    const step = apply(state, command, now)
+    if (typeof step === "string") return step
+    state = step.next
+    events.push(...step.events)
+    opens.push(...step.opens)
+  }
+  const versions = new Map(before.payments.map((payment) => [payment.id, payment.version]))
+  const known = new Map(before.payments.map((payment) => [payment.id, payment]))
+  const payments = state.payments.map((payment) =>
+    known.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
+  )
+  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now) }
+  return {
+    next: { ...state, invoice, payments },
+    changed: payments.filter((payment) => known.get(payment.id) !== payment),
+    events,
+    opens
+  }
+}
+
+interface Step {
+  readonly next: Aggregate
+  readonly events: ReadonlyArray<EventDraft>
+  readonly opens: ReadonlyArray<Opening>
+}
+
+const nothing = (state: Aggregate): Step => ({ next: state, events: [], opens: [] })
+
+const apply = (state: Aggregate, command: Command, now: number): Step | Refusal => {
+  switch (command._tag) {
+    case "Observe":
+      return observe(state, command.arrival, now)
+    case "Value":
+      return value(state, command)
+    case "Confirm":
+      return confirm(state, command.paymentId, command.confirmations, now)
+    case "Revert":
+      return revert(state, command.paymentId, now)
+    case "GiveUp":
+      return giveUp(state, command.paymentId, now)
+    case "Tick":
+      return tick(state, command.outage, now)
+    case "Cancel":
+      return cancel(state)
+  }
+}
+
+const paymentOf = (state: Aggregate, id: string): PaymentState | undefined =>
+  state.payments.find((payment) => payment.id === id)
+
+const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
+  const known = paymentOf(state, arrival.id)
+  if (known !== undefined && known.status !== "reverted") return nothing(state)
+  const reason = refusalOf(state.invoice, arrival)
+  const status = reason === null ? "pending" : "rejected"
+  const metadata = { ...arrival.metadata, exception: reason }
+  const payment: PaymentState = known === undefined
+    ? { ...arrival, version: 0, status, confirmedAt: null, createdAt: now, metadata }
+    : {
+      ...known,
+      status,
+      confirmedAt: null,
+      metadata: {
+        ...known.metadata,
+        exception: reason,
+        block_number: metadata.block_number,
+        confirmations: metadata.confirmations,
+        required_confirmations: metadata.required_confirmations
+      }
+    }
+  const next = withPayment(state, payment)
+  const opens = reason === null ? [] : open(state, {
+    type: reason,
+    paymentId: payment.id,
+    amount: payment.amount,
+    evidence: evidenceOf(payment)
+  })
+  const event: EventDraft = known === undefined
+    ? { type: "invoice_payment.created", object: paymentObject(state.invoice, payment), previousAttributes: {} }
+    : paymentUpdated(state.invoice, known, payment)
+  return { next: withOpened(next, opens), events: [event], opens }
+}
+
+/** Why a transfer is recorded but not counted; null when it counts. */
+const refusalOf = (invoice: InvoiceState, arrival: Arrival): ExceptionType | null => {
+  if (arrival.metadata.exception !== null) return arrival.metadata.exception
+  const late = arrival.seenAt > invoice.expiresAt
+  const lateRefused = invoice.type === "commerce" || invoice.policy.latePayment === "manual" ||
+    arrival.seenAt > invoice.expiresAt + invoice.policy.lateWindowSeconds
+  if (invoice.status === "canceled" || (late && lateRefused)) return "late_payment"
+  const priced = arrival.metadata.quote !== null
+  return priced && arrival.amount < dustBelow ? "below_dust" : null
+}
+
+const value = (
+  state: Aggregate,
+  { paymentId, amount, quote }: { paymentId: string; amount: UsdMillis; quote: PaymentMetadata["quote"] }
+): Step => {
+  const payment = paymentOf(state, paymentId)
+  const waiting = payment?.status === "pending" || payment?.status === "manual_retry"
+  if (payment === undefined || !waiting || payment.metadata.quote !== null) return nothing(state)
+  const dust = amount < dustBelow
+  const after: PaymentState = {
+    ...payment,
+    amount,
+    status: dust ? "rejected" : payment.status,
+    metadata: { ...payment.metadata, quote, exception: dust ? "below_dust" : payment.metadata.exception }
+  }
+  const opens = dust
+    ? open(state, { type: "below_dust", paymentId, amount, evidence: evidenceOf(after) })
+    : []
+  return {
+    next: withOpened(withPayment(state, after), opens),
+    events: [paymentUpdated(state.invoice, payment, after)],
+    opens
+  }
+}
+
+const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {
+  const payment = paymentOf(state, paymentId)
+  const waiting = payment?.status === "pending" || payment?.status === "manual_retry"
+  if (payment === undefined || !waiting || payment.metadata.quote === null) return nothing(state)
+  const deep: PaymentState = {
+    ...payment,
+    status: "underpaid",
+    confirmedAt: now,
+    metadata: { ...payment.metadata, confirmations }
+  }
+  return settle(state, [deep], "credit", now)
+}
+
+const revert = (state: Aggregate, paymentId: string, now: number): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined || payment.status === "reverted") return nothing(state)
+  const gone: PaymentState = {
+    ...payment,
+    status: "reverted",
+    confirmedAt: null,
+    metadata: { ...payment.metadata, confirmations: 0, block_number: null }
+  }
+  const opens = isCounted(payment.status)
+    ? open(state, { type: "reorged", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
+    : []
+  const step = settle(state, [gone], "revert", now)
+  return { ...step, next: withOpened(step.next, opens), opens: [...opens, ...step.opens] }
+}
+
+const giveUp = (state: Aggregate, paymentId: string, now: number): Step => {
+  const payment = paymentOf(state, paymentId)
+  const stuck = payment?.status === "pending" || (payment !== undefined && isCounted(payment.status))
+  if (payment === undefined || !stuck) return nothing(state)
+  return settle(state, [{ ...payment, status: "manual_retry" }], "revert", now)
+}
+
+const tick = (state: Aggregate, outage: boolean, now: number): Step => {
+  const { invoice } = state
+  if (invoice.status === "unpaid" && now >= invoice.expiresAt && !hasPending(state)) {
+    if (outage && now < invoice.expiresAt + outagePauseSeconds) return nothing(state)
+    return settle(state, [], "expire", now)
+  }
+  const graceOver = now >= invoice.expiresAt + invoice.policy.underpaidGraceSeconds
+  if (invoice.status === "underpaid" && graceOver && !invoice.graceEnded) {
+    const opens = open(state, {
+      type: "underpaid_expired",
+      paymentId: null,
+      amount: invoice.amountPaid,
+      evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
+    })
+    return { next: withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, opens), events: [], opens }
+  }
+  return nothing(state)
+}
+
+/** A commerce invoice ends with its order only (API reference, "Commerce orders", accidents). */
+const cancel = (state: Aggregate): Step | Refusal => {
+  const { invoice } = state
+  const closed = invoice.status !== "unpaid" && invoice.status !== "expired"
+  if (closed || hasPending(state) || invoice.type === "commerce") return "not_cancelable"
+  const after: InvoiceState = { ...invoice, status: "canceled" }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }
+}
+
+/** What moved the money, or the clock: decides which specific event follows `invoice.updated`. */
+type Movement = "credit" | "revert" | "expire"
+
+/**
+ * Computes the invoice from its payments and the clock, moves counted payments to the status the invoice gives them,
+ * and tells of everything that changed: the payments that caused it, the others, the invoice, the specific events.
+ */
+const settle = (
+  before: Aggregate,
+  moved: ReadonlyArray<PaymentState>,
+  movement: Movement,
+  now: number
+): Step => {
+  const replaced = moved.reduce(withPayment, before)
+  const amountPaid = usdMillis(sumCounted(replaced.payments))
+  const status = statusOf(replaced, amountPaid, movement, now)
+  const counted: PaymentStatus = status === "paid" ? "confirmed" : "underpaid"
+  const payments = replaced.payments.map((payment) =>
+    isCounted(payment.status) && payment.status !== counted ? { ...payment, status: counted } : payment
+  )
+  const newest = newestCounted(payments)
+  const invoice: InvoiceState = {
+    ...before.invoice,
+    status,
+    amountPaid,
+    payerWalletAddress: newest?.sender ?? null,
+    payerWalletNetwork: newest?.network ?? null,
+    lastPaymentAt: newest?.seenAt ?? null,
+    paidAt: status === "paid" ? before.invoice.paidAt ?? now : null
+  }
+  const movedIds = new Set(moved.map(({ id }) => id))
+  const inOrder = [...payments].sort((a, b) => Number(movedIds.has(b.id)) - Number(movedIds.has(a.id)))
+  const paymentEvents = inOrder.flatMap((payment) => {
+    const previous = paymentOf(before, payment.id)
+    return previous === undefined || previous === payment ? [] : [paymentUpdated(before.invoice, previous, payment)]
+  })
+  const excess = amountPaid - invoice.amount
+  const opens = movement === "credit" && excess > BigInt(invoice.policy.overpayTolerance)
+    ? open(before, {
+      type: "overpaid",
+      paymentId: null,
+      amount: usdMillis(excess),
+      evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(amountPaid) }
+    })
+    : []
+  const specific = specificEvents(before.invoice, invoice, movement)
+  return {
+    next: withOpened({ ...before, invoice, payments }, opens),
+    events: [...paymentEvents, ...invoiceEvents(before.invoice, invoice, specific)],
+    opens
+  }
+}
+
+const statusOf = (
+  { invoice, payments }: Aggregate,
+  amountPaid: UsdMillis,
+  movement: Movement,
+  now: number
+): InvoiceStatus => {
+  if (invoice.status === "canceled") return "canceled"
+  if (amountPaid > 0n) return amountPaid >= invoice.amount - BigInt(invoice.policy.tolerance) ? "paid" : "underpaid"
+  if (invoice.status === "expired" || movement === "expire") return "expired"
+  if (invoice.status === "unpaid") return "unpaid"
+  return now >= invoice.expiresAt && !hasPending({ payments }) ? "expired" : "unpaid"
+}
+
+const specificEvents = (
+  before: InvoiceState,
+  after: InvoiceState,
+  movement: Movement
+): ReadonlyArray<EventType> => {
+  if (movement === "expire") return ["invoice.expired"]
+  if (movement === "revert") return []
+  const over: ReadonlyArray<EventType> = after.amountPaid > after.amount ? ["invoice.overpaid"] : []
+  if (after.status === "paid") return before.status === "paid" ? over : ["invoice.paid", ...over]
+  return after.status === "underpaid" ? ["invoice.partial_payment"] : []
+}
+
+const sumCounted = (payments: ReadonlyArray<PaymentState>): bigint =>
+  payments.reduce((sum, { status, amount }) => (isCounted(status) ? sum + amount : sum), 0n)
+
+/** By `seenAt`, ties by id, so that it does not depend on arrival order. */
+const newestCounted = (payments: ReadonlyArray<PaymentState>): PaymentState | undefined =>
+  payments.filter(({ status }) => isCounted(status)).reduce<PaymentState | undefined>(
+    (newest, payment) =>
+      newest === undefined || payment.seenAt > newest.seenAt ||
+        (payment.seenAt === newest.seenAt && payment.id > newest.id)
+        ? payment
+        : newest,
+    undefined
+  )
+
+/** A payment under way holds back expiry and cancellation. */
+export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =>
+  payments.some(({ status }) => status === "pending" || status === "manual_retry")
+
+/** When the clock may next change the invoice, in epoch seconds. A pending payment holds expiry until it moves. */
+const nextDue = (state: Aggregate, now: number): number | null => {
+  const { invoice } = state
+  if (invoice.status === "unpaid" && !hasPending(state)) {
+    return invoice.expiresAt > now ? invoice.expiresAt : now + outageRecheckSeconds
+  }
+  if (invoice.status === "underpaid" && !invoice.graceEnded) {
+    return invoice.expiresAt + invoice.policy.underpaidGraceSeconds
+  }
+  return null
+}
+
+/**
+ * The route the rest must be paid on: that of the first counted payment, while the invoice is `underpaid` under
+ * `lock_route`.
+ */
+export const lockedRoute = (
+  { invoice, payments }: Pick<Aggregate, "invoice" | "payments">
+): { readonly network: Network; readonly tokenId: number } | null => {
+  if (invoice.status !== "underpaid" || invoice.policy.partialPayment !== "lock_route") return null
+  const [first] = payments.filter(({ status, tokenId }) => isCounted(status) && tokenId !== null)
+    .sort((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+  return first === undefined ? null : { network: first.network, tokenId: first.tokenId! }
+}
+
+/**
+ * Whether a payor may still be given an address: unpaid before its expiry, or underpaid in its grace (API reference,
+ * "Payor session endpoints"). Addresses given earlier stay watched for ever.
+ */
+export const isPayable = (invoice: InvoiceState, now: number): boolean =>
+  (invoice.status === "unpaid" && now < invoice.expiresAt) ||
+  (invoice.status === "underpaid" && now < invoice.expiresAt + invoice.policy.underpaidGraceSeconds)
+
+/** What is still to pay: 0 when paid, else max(0, amount - amount_paid). */
+export const remaining = ({ status, amount, amountPaid }: InvoiceState): UsdMillis =>
+  status === "paid" || amountPaid >= amount ? usdMillis(0n) : usdMillis(amount - amountPaid)
+
+const withPayment = (state: Aggregate, payment: PaymentState): Aggregate => ({
+  ...state,
+  payments: state.payments.some(({ id }) => id === payment.id)
+    ? state.payments.map((known) => (known.id === payment.id ? payment : known))
+    : [...state.payments, payment]
+})
+
+const exceptionKey = ({ type, paymentId }: Pick<Opening, "type" | "paymentId">): string => `${type}:${paymentId ?? ""}`
+
+const open = (state: Aggregate, opening: Opening): ReadonlyArray<Opening> =>
+  state.openExceptions.has(exceptionKey(opening)) ? [] : [opening]
+
+const withOpened = (state: Aggregate, opens: ReadonlyArray<Opening>): Aggregate =>
+  opens.length === 0
+    ? state
+    : { ...state, openExceptions: new Set([...state.openExceptions, ...opens.map(exceptionKey)]) }
+
+const evidenceOf = (payment: PaymentState): Opening["evidence"] => ({
+  network: payment.network,
+  tx_hash: payment.txHash,
+  token_id: payment.tokenId,
+  token_amount: tokenAmount(payment)
+})
+
+const tokenAmount = ({ units, tokenDecimals }: PaymentState): string | null =>
+  tokenDecimals === null ? null : formatUnits(units, tokenDecimals)
+
+/** `invoice.updated`, then the specific events, all with the same previous attributes; nothing when nothing changed. */
+const invoiceEvents = (
+  before: InvoiceState,
+  after: InvoiceState,
+  specific: ReadonlyArray<EventType>
+): ReadonlyArray<EventDraft> => {
+  const object = invoiceObject(after)
+  const previous = previousAttributes(invoiceObject(before), object)
+  if (Object.keys(previous).length === 0) return []
+  return (["invoice.updated", ...specific] as const).map((type) => ({ type, object, previousAttributes: previous }))
+}
+
+const paymentUpdated = (invoice: InvoiceState, before: PaymentState, after: PaymentState): EventDraft => {
+  const object = paymentObject(invoice, after)
+  return {
+    type: "invoice_payment.updated",
+    object,
+    previousAttributes: previousAttributes(paymentObject(invoice, before), object)
+  }
+}
+
+/** The invoice on the wire: exactly the fields of the contract, in its order (§2.2). */
+export const invoiceObject = (invoice: InvoiceState): WireObject => {
+  const left = remaining(invoice)
+  return {
+    id: invoice.id,
+    object: "invoice",
+    merchant_id: invoice.merchantId,
+    status: invoice.status,
+    invoice_type: invoice.type,
+    currency: "usd",
+    amount: usdWire(invoice.amount),
+    amount_decimal: usdDecimal(invoice.amount),
+    amount_paid: usdWire(invoice.amountPaid),
+    amount_paid_decimal: usdDecimal(invoice.amountPaid),
+    amount_remaining: usdWire(left),
+    amount_remaining_decimal: usdDecimal(left),
+    amount_unit: "usd_millis",
+    customer_id: invoice.customerId,
+    payer_wallet_address: invoice.payerWalletAddress,
+    payer_wallet_network: invoice.payerWalletNetwork,
+    commerce_order_id: invoice.orderId,
+    environment: invoice.environment,
+    expires_at: invoice.expiresAt,
+    created_at: invoice.createdAt,
+    paid_at: invoice.paidAt,
+    last_payment_at: invoice.lastPaymentAt,
+    metadata: invoice.metadata
+  }
+}
+
+/** The payment on the wire, merchant's view (§2.3). Settlement fields are null: no settlement plugin is loaded. */
+export const paymentObject = (invoice: InvoiceState, payment: PaymentState): WireObject => ({
+  id: payment.id,
+  object: "invoice_payment",
+  invoice_id: invoice.id,
+  merchant_id: invoice.merchantId,
+  invoice_type: invoice.type,
+  environment: invoice.environment,
+  customer_id: invoice.customerId,
+  commerce_order_id: invoice.orderId,
+  status: payment.status,
+  network: payment.network,
+  payer_tx_hash: payment.txHash,
+  payer_wallet_address: payment.sender,
+  payer_wallet_network: payment.sender === null ? null : payment.network,
+  payer_amount_token: tokenAmount(payment),
+  currency: "usd",
+  amount: usdWire(payment.amount),
+  amount_decimal: usdDecimal(payment.amount),
+  amount_unit: "usd_millis",
+  confirmed_at: payment.confirmedAt,
+  settlement_status: null,
+  settled_amount: null,
+  settled_amount_decimal: null,
+  balance_transaction_id: null,
+  settled_at: null,
+  settlement: null,
+  metadata: payment.metadata
+})

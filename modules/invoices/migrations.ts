@@ -1,0 +1,81 @@
+/** Tables of invoices, their payments, and the exceptions that wait for someone's decision. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+/** Tables whose rows this module commits. */
+export const tables = ["invoices", "invoice_payments", "exceptions"] as const
+
+export const migrations: Migrations = {
+  "0001_invoices": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    // Ids are UUIDs of version 7: the primary key is also the order of creation, newest last.
+    yield* sql`CREATE TABLE invoices (
+      merchant_id integer NOT NULL,
+      id uuid NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      status text NOT NULL CHECK (status IN ('unpaid', 'underpaid', 'paid', 'expired', 'canceled')),
+      type text NOT NULL CHECK (type IN ('standard', 'commerce')),
+      amount bigint NOT NULL CHECK (amount > 0),
+      amount_paid bigint NOT NULL CHECK (amount_paid >= 0),
+      customer_id text,
+      payer_wallet_address text,
+      payer_wallet_network text,
+      order_id text,
+      expires_at bigint NOT NULL,
+      created_at bigint NOT NULL,
+      paid_at bigint CHECK ((paid_at IS NOT NULL) = (status = 'paid')),
+      last_payment_at bigint,
+      metadata json NOT NULL,
+      policy json NOT NULL,
+      details json NOT NULL,
+      grace_ended boolean NOT NULL,
+      due_at bigint,
+      PRIMARY KEY (merchant_id, id)
+    ) WITH (fillfactor = 90)`
+    yield* sql`CREATE INDEX invoices_by_id ON invoices (id)`
+    yield* sql`CREATE INDEX invoices_by_customer ON invoices (merchant_id, customer_id, id)
+      WHERE customer_id IS NOT NULL`
+    yield* sql`CREATE INDEX invoices_due ON invoices (due_at) WHERE due_at IS NOT NULL`
+    yield* sql`CREATE TABLE invoice_payments (
+      merchant_id integer NOT NULL,
+      id uuid NOT NULL,
+      version bigint NOT NULL,
+      invoice_id uuid NOT NULL,
+      environment text NOT NULL,
+      status text NOT NULL
+        CHECK (status IN ('pending', 'underpaid', 'confirmed', 'manual_retry', 'reverted', 'rejected')),
+      network text NOT NULL,
+      token_id integer,
+      token_decimals integer,
+      tx_hash text,
+      sender text,
+      units numeric(78, 0) NOT NULL CHECK (units >= 0),
+      amount bigint NOT NULL CHECK (amount >= 0),
+      seen_at bigint NOT NULL,
+      created_at bigint NOT NULL,
+      confirmed_at bigint,
+      metadata json NOT NULL,
+      PRIMARY KEY (merchant_id, id)
+    )`
+    yield* sql`CREATE INDEX invoice_payments_by_invoice ON invoice_payments (merchant_id, invoice_id)`
+    yield* sql`CREATE INDEX invoice_payments_by_id ON invoice_payments (id)`
+    yield* sql`CREATE TABLE exceptions (
+      merchant_id integer NOT NULL,
+      id text NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL,
+      type text NOT NULL,
+      status text NOT NULL CHECK (status IN ('open', 'resolved')),
+      invoice_id uuid NOT NULL,
+      invoice_payment_id uuid,
+      amount bigint NOT NULL,
+      evidence json NOT NULL,
+      created_at bigint NOT NULL,
+      resolved_at bigint,
+      PRIMARY KEY (merchant_id, id)
+    )`
+    yield* sql`CREATE INDEX exceptions_by_invoice ON exceptions (merchant_id, invoice_id) WHERE status = 'open'`
+  })
+}

@@ -1,0 +1,406 @@
+/**
+ * Goal: the rules by which invoices and payments change hold for any history, not only for the ones we thought of.
+ * Method: properties over generated transfers, orders and interleavings, and the documented examples word by word.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import {
+  type Aggregate,
+  type Arrival,
+  type Command,
+  created,
+  type Decision,
+  decide,
+  invoiceObject,
+  type InvoiceState,
+  isPayable,
+  lockedRoute,
+  outagePauseSeconds,
+  toleranceOf
+} from "../../../modules/invoices/machine.ts"
+import type { EventDraft } from "../../../schemas/Event.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { isCounted, type PaymentMetadata } from "../../../schemas/Payment.ts"
+
+const now = 1_766_320_000
+const expiresAt = now + 3_600
+
+const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
+  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  merchantId: 123,
+  environment: "devnet",
+  version: 1,
+  status: "unpaid",
+  type: "standard",
+  amount: usdMillis(50_000n),
+  amountPaid: usdMillis(0n),
+  customerId: null,
+  payerWalletAddress: null,
+  payerWalletNetwork: null,
+  orderId: null,
+  expiresAt,
+  createdAt: now,
+  paidAt: null,
+  lastPaymentAt: null,
+  metadata: {},
+  policy: {
+    tolerance: 10,
+    overpayTolerance: 1_000,
+    latePayment: "spot_rate",
+    lateWindowSeconds: 604_800,
+    underpaidGraceSeconds: 86_400,
+    partialPayment: "lock_route",
+    confirmations: "standard",
+    acceptedNetworks: null
+  },
+  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+  graceEnded: false,
+  dueAt: expiresAt,
+  ...more
+})
+
+const fresh = (more: Partial<InvoiceState> = {}): Aggregate => ({
+  invoice: invoice(more),
+  payments: [],
+  openExceptions: new Set()
+})
+
+const priced: PaymentMetadata["quote"] = {
+  quote_id: null,
+  exchange_rate: "1.000000",
+  rate_source: "fixed",
+  priced_at: now,
+  pricing: "spot"
+}
+
+const arrival = (index: number, amount: bigint, more: Partial<Arrival> = {}): Arrival => ({
+  id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+  network: "base",
+  tokenId: 1,
+  tokenDecimals: 6,
+  txHash: `0x${index}`,
+  sender: `0xpayer${index}`,
+  units: amount * 1_000n,
+  amount: usdMillis(amount),
+  seenAt: now + index,
+  metadata: { quote: priced, confirmations: 1, required_confirmations: 1, block_number: 100 + index, exception: null },
+  ...more
+})
+
+const observe = (one: Arrival): Command => ({ _tag: "Observe", arrival: one })
+const confirm = (one: Arrival): Command => ({ _tag: "Confirm", paymentId: one.id, confirmations: 1 })
+const revert = (one: Arrival): Command => ({ _tag: "Revert", paymentId: one.id })
+
+const decided = (state: Aggregate, commands: ReadonlyArray<Command>, at = now): Decision => {
+  const decision = decide(state, commands, at)
+  assert.isObject(decision)
+  return decision as Decision
+}
+
+/** Each command in a commit of its own, as a chain would bring them. */
+const replay = (state: Aggregate, commands: ReadonlyArray<Command>, at = now) =>
+  commands.reduce(
+    ({ state, events }, command) => {
+      const step = decided(state, [command], at)
+      return { state: step.next, events: [...events, ...step.events] }
+    },
+    { state, events: [] as ReadonlyArray<EventDraft> }
+  )
+
+const types = (events: ReadonlyArray<EventDraft>) => events.map(({ type }) => type)
+
+/** What must not depend on the order of arrival: everything but versions, times of commit and the order of rows. */
+const essence = ({ invoice, payments }: Aggregate) => ({
+  invoice: { ...invoice, version: 0 },
+  payments: payments.map((payment) => ({ ...payment, version: 0 })).sort((a, b) => (a.id < b.id ? -1 : 1))
+})
+
+const Amounts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40_000 })))
+  .check(Schema.isMaxLength(6))
+
+const Moves = Schema.Array(Schema.Struct({
+  kind: Schema.Literals(["observe", "confirm", "revert", "giveUp", "tick"]),
+  payment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4 })),
+  amount: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 })),
+  at: Schema.Int.check(Schema.isBetween({ minimum: -3_600, maximum: 100_000 }))
+})).check(Schema.isMaxLength(30))
+
+const commandOf = (move: typeof Moves.Type[number]): Command => {
+  const one = arrival(move.payment, BigInt(move.amount), { seenAt: expiresAt + move.at })
+  switch (move.kind) {
+    case "observe":
+      return observe(one)
+    case "confirm":
+      return confirm(one)
+    case "revert":
+      return revert(one)
+    case "giveUp":
+      return { _tag: "GiveUp", paymentId: one.id }
+    case "tick":
+      return { _tag: "Tick", outage: false }
+  }
+}
+
+describe("invoice machine, any history", () => {
+  it.effect.prop("payments commute: no order of confirmation changes what an invoice ends as", [Amounts], ([amounts]) =>
+    Effect.sync(() => {
+      const arrivals = amounts.map((amount, index) => arrival(index, BigInt(amount)))
+      const seen = replay(fresh(), arrivals.map(observe)).state
+      const forwards = replay(seen, arrivals.map(confirm)).state
+      const backwards = replay(seen, arrivals.map(confirm).toReversed()).state
+      const atOnce = decided(fresh(), arrivals.flatMap((one) => [observe(one), confirm(one)])).next
+      assert.deepStrictEqual(essence(forwards), essence(backwards))
+      assert.deepStrictEqual(essence(forwards).invoice, essence(atOnce).invoice)
+    }))
+
+  it.effect.prop("amount_paid is the sum of counted payments, and paid means enough", [Moves], ([moves]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      for (const move of moves) {
+        state = decided(state, [commandOf(move)], expiresAt + move.at).next
+        const { invoice, payments } = state
+        const sum = payments.reduce((total, { status, amount }) => (isCounted(status) ? total + amount : total), 0n)
+        assert.strictEqual(invoice.amountPaid, sum)
+        assert.strictEqual(invoice.status === "paid", sum > 0n && sum >= invoice.amount - BigInt(invoice.policy.tolerance))
+        assert.strictEqual(invoice.paidAt !== null, invoice.status === "paid")
+        const confirmed = payments.filter(({ status }) => status === "confirmed").length
+        const underpaid = payments.filter(({ status }) => status === "underpaid").length
+        assert.isTrue(invoice.status === "paid" ? underpaid === 0 : confirmed === 0)
+      }
+    }))
+
+  it.effect.prop("previous_attributes applied over the object give the previous snapshot", [Moves], ([moves]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      const known = new Map<string, object>([[state.invoice.id, invoiceObject(state.invoice)]])
+      for (const move of moves) {
+        const decision = decided(state, [commandOf(move)], expiresAt + move.at)
+        const before = new Map(known)
+        for (const { type, object, previousAttributes } of decision.events) {
+          const id = object.id as string
+          const previous = before.get(id)
+          if (type === "invoice_payment.created") assert.deepStrictEqual(previousAttributes, {})
+          else assert.deepStrictEqual({ ...object, ...previousAttributes }, previous)
+          known.set(id, object)
+        }
+        state = decision.next
+      }
+    }))
+
+  it.effect.prop("the first event of a change is the payments', then invoice.updated, then the specific ones", [Moves], ([
+    moves
+  ]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      for (const move of moves) {
+        const decision = decided(state, [commandOf(move)], expiresAt + move.at)
+        const told = types(decision.events).filter((type) => type.startsWith("invoice."))
+        if (told.length > 0) {
+          assert.strictEqual(told[0], "invoice.updated")
+          const [first, ...rest] = decision.events.filter(({ type }) => type.startsWith("invoice."))
+          for (const event of rest) assert.deepStrictEqual(event.previousAttributes, first!.previousAttributes)
+        }
+        state = decision.next
+      }
+    }))
+
+  it.effect.prop("every decision raises the invoice's version by one, and a payment's only if it changed", [Moves], ([
+    moves
+  ]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      for (const move of moves) {
+        const { next, changed } = decided(state, [commandOf(move)], expiresAt + move.at)
+        assert.strictEqual(next.invoice.version, state.invoice.version + 1)
+        for (const payment of next.payments) {
+          const before = state.payments.find(({ id }) => id === payment.id)?.version ?? 0
+          const touched = changed.some(({ id }) => id === payment.id)
+          assert.strictEqual(payment.version, before + (touched ? 1 : 0))
+        }
+        state = next
+      }
+    }))
+})
+
+describe("invoice machine, the documented transitions", () => {
+  it("tells a new invoice as invoice.created with nothing before it", () => {
+    const [event] = created(invoice())
+    assert.strictEqual(event!.type, "invoice.created")
+    assert.deepStrictEqual(event!.previousAttributes, {})
+  })
+
+  it("takes a $50 invoice through $20 and $35 exactly as the reference's worked example", () => {
+    const first = arrival(1, 20_000n)
+    const second = arrival(2, 35_000n)
+    const part = replay(fresh(), [observe(first), confirm(first)])
+    assert.deepStrictEqual(types(part.events), [
+      "invoice_payment.created", "invoice_payment.updated", "invoice.updated", "invoice.partial_payment"
+    ])
+    assert.deepStrictEqual(part.events.at(-1)!.previousAttributes, {
+      status: "unpaid",
+      amount_paid: 0,
+      amount_paid_decimal: "0.000",
+      amount_remaining: 50_000,
+      amount_remaining_decimal: "50.000",
+      payer_wallet_address: null,
+      payer_wallet_network: null,
+      last_payment_at: null
+    })
+    const rest = replay(part.state, [observe(second), confirm(second)])
+    assert.deepStrictEqual(types(rest.events), [
+      "invoice_payment.created",
+      "invoice_payment.updated",
+      "invoice_payment.updated",
+      "invoice.updated",
+      "invoice.paid",
+      "invoice.overpaid"
+    ])
+    const [, triggered, lifted] = rest.events
+    assert.strictEqual(triggered!.object.id, second.id)
+    assert.strictEqual(lifted!.object.id, first.id)
+    assert.strictEqual(rest.events.at(-1)!.object.amount_paid, 55_000)
+    assert.strictEqual(rest.events.at(-1)!.object.amount_remaining, 0)
+  })
+
+  it("opens an overpaid exception only above the tolerance", () => {
+    const within = arrival(1, 51_000n)
+    const above = arrival(2, 51_001n)
+    assert.deepStrictEqual(decided(fresh(), [observe(within), confirm(within)]).opens, [])
+    assert.strictEqual(decided(fresh(), [observe(above), confirm(above)]).opens[0]?.type, "overpaid")
+  })
+
+  it("counts an invoice short by its tolerance as paid, and one short by more as underpaid", () => {
+    const enough = arrival(1, 49_990n)
+    const short = arrival(1, 49_989n)
+    assert.strictEqual(decided(fresh(), [observe(enough), confirm(enough)]).next.invoice.status, "paid")
+    assert.strictEqual(decided(fresh(), [observe(short), confirm(short)]).next.invoice.status, "underpaid")
+  })
+
+  it("expires an unpaid invoice at expires_at, not a second before, and tells it once", () => {
+    const tick: Command = { _tag: "Tick", outage: false }
+    assert.deepStrictEqual(decided(fresh(), [tick], expiresAt - 1).events, [])
+    const expired = decided(fresh(), [tick], expiresAt)
+    assert.deepStrictEqual(types(expired.events), ["invoice.updated", "invoice.expired"])
+    assert.deepStrictEqual(expired.events[1]!.previousAttributes, { status: "unpaid" })
+    assert.deepStrictEqual(decided(expired.next, [tick], expiresAt + 1).events, [])
+    assert.isNull(expired.next.invoice.dueAt)
+  })
+
+  it("holds expiry while a payment is pending, and lets it go when the payment is dropped", () => {
+    const one = arrival(1, 50_000n)
+    const held = replay(fresh(), [observe(one), { _tag: "Tick", outage: false }], expiresAt + 5)
+    assert.strictEqual(held.state.invoice.status, "unpaid")
+    assert.isNull(held.state.invoice.dueAt)
+    const dropped = decided(held.state, [revert(one)], expiresAt + 9).next
+    const after = decided(dropped, [{ _tag: "Tick", outage: false }], dropped.invoice.dueAt!).next
+    assert.strictEqual(after.invoice.status, "expired")
+  })
+
+  it("lets an outage pause expiry for a day and no longer", () => {
+    const paused = decided(fresh(), [{ _tag: "Tick", outage: true }], expiresAt + outagePauseSeconds - 1)
+    assert.strictEqual(paused.next.invoice.status, "unpaid")
+    const over = decided(fresh(), [{ _tag: "Tick", outage: true }], expiresAt + outagePauseSeconds)
+    assert.strictEqual(over.next.invoice.status, "expired")
+  })
+
+  it("never expires an underpaid invoice: after its grace an exception opens, once", () => {
+    const part = arrival(1, 20_000n)
+    const { next } = decided(fresh(), [observe(part), confirm(part)])
+    assert.strictEqual(next.invoice.dueAt, expiresAt + 86_400)
+    const over = decided(next, [{ _tag: "Tick", outage: false }], expiresAt + 86_400)
+    assert.strictEqual(over.next.invoice.status, "underpaid")
+    assert.strictEqual(over.opens[0]?.type, "underpaid_expired")
+    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", outage: false }], expiresAt + 90_000).opens, [])
+  })
+
+  it("accepts late money inside the window, and refuses it after, on a canceled or on a commerce invoice", () => {
+    const late = (seconds: number) => arrival(1, 50_000n, { seenAt: expiresAt + seconds })
+    const expired = fresh({ status: "expired", dueAt: null })
+    const inside = late(604_800)
+    assert.strictEqual(decided(expired, [observe(inside), confirm(inside)]).next.invoice.status, "paid")
+    const refused: ReadonlyArray<[Aggregate, Arrival]> = [
+      [expired, late(604_801)],
+      [fresh({ status: "canceled" }), arrival(1, 50_000n)],
+      [fresh({ status: "expired", type: "commerce" }), late(1)]
+    ]
+    for (const [state, one] of refused) {
+      const decision = decided(state, [observe(one), confirm(one)])
+      assert.strictEqual(decision.next.invoice.status, state.invoice.status)
+      assert.strictEqual(decision.next.payments[0]!.status, "rejected")
+      assert.strictEqual(decision.opens[0]?.type, "late_payment")
+    }
+  })
+
+  it("takes a paid invoice back when its payment is reorged out, and restores it when it is included again", () => {
+    const one = arrival(1, 50_000n)
+    const paid = replay(fresh(), [observe(one), confirm(one)]).state
+    const back = decided(paid, [revert(one)])
+    assert.deepStrictEqual(types(back.events), ["invoice_payment.updated", "invoice.updated"])
+    assert.strictEqual(back.next.invoice.status, "unpaid")
+    assert.isNull(back.next.invoice.paidAt)
+    assert.strictEqual(back.opens[0]?.type, "reorged")
+    const again = replay(back.next, [observe(one), confirm(one)])
+    assert.strictEqual(again.state.invoice.status, "paid")
+    assert.strictEqual(again.state.payments.length, 1)
+  })
+
+  it("keeps an unpriced payment pending however deep it is, and counts it once it is priced", () => {
+    const bare = arrival(1, 0n, {
+      metadata: { quote: null, confirmations: 1, required_confirmations: 1, block_number: 1, exception: null }
+    })
+    const deep = replay(fresh(), [observe(bare), confirm(bare)]).state
+    assert.strictEqual(deep.payments[0]!.status, "pending")
+    const value: Command = { _tag: "Value", paymentId: bare.id, amount: usdMillis(50_000n), quote: priced }
+    assert.strictEqual(decided(deep, [value, confirm(bare)]).next.invoice.status, "paid")
+    const stuck = decided(deep, [{ _tag: "GiveUp", paymentId: bare.id }]).next
+    assert.strictEqual(stuck.payments[0]!.status, "manual_retry")
+    assert.strictEqual(decided(stuck, [value, confirm(bare)]).next.invoice.status, "paid")
+  })
+
+  it("records wrong tokens, wrong networks and dust as rejected, with an exception each", () => {
+    const wrong = arrival(1, 0n, { metadata: { ...arrival(1, 0n).metadata, quote: null, exception: "wrong_token" } })
+    const dust = arrival(2, 0n)
+    for (const [one, type] of [[wrong, "wrong_token"], [dust, "below_dust"]] as const) {
+      const decision = decided(fresh(), [observe(one), confirm(one)])
+      assert.deepStrictEqual(types(decision.events), ["invoice_payment.created"])
+      assert.strictEqual(decision.next.payments[0]!.status, "rejected")
+      assert.strictEqual(decision.opens[0]?.type, type)
+    }
+  })
+
+  it("sees a transfer that is told twice once", () => {
+    const one = arrival(1, 20_000n)
+    const twice = replay(fresh(), [observe(one), observe(one), confirm(one), confirm(one), observe(one)])
+    assert.strictEqual(twice.state.invoice.amountPaid, 20_000n)
+    assert.strictEqual(twice.events.length, 4)
+  })
+
+  it("cancels unpaid and expired invoices only, and never one with a payment under way", () => {
+    for (const status of ["unpaid", "expired"] as const) {
+      const decision = decided(fresh({ status }), [{ _tag: "Cancel" }])
+      assert.deepStrictEqual(types(decision.events), ["invoice.updated", "invoice.canceled"])
+    }
+    for (const status of ["underpaid", "paid", "canceled"] as const) {
+      assert.strictEqual(decide(fresh({ status }), [{ _tag: "Cancel" }], now), "not_cancelable")
+    }
+    const pending = decided(fresh(), [observe(arrival(1, 50_000n))]).next
+    assert.strictEqual(decide(pending, [{ _tag: "Cancel" }], now), "not_cancelable")
+  })
+
+  it("locks the route of the first counted payment while underpaid, and takes no payment past the grace", () => {
+    const first = arrival(1, 10_000n, { network: "base", tokenId: 7 })
+    const second = arrival(2, 10_000n, { network: "ethereum", tokenId: 9 })
+    const { next } = decided(fresh(), [observe(first), observe(second), confirm(second), confirm(first)])
+    assert.deepStrictEqual(lockedRoute(next), { network: "base", tokenId: 7 })
+    assert.isTrue(isPayable(next.invoice, expiresAt + 86_399))
+    assert.isFalse(isPayable(next.invoice, expiresAt + 86_400))
+    assert.isFalse(isPayable(invoice(), expiresAt))
+  })
+
+  it("caps the tolerance at a tenth of the amount and at $100", () => {
+    assert.strictEqual(toleranceOf(usdMillis(50_000n), 50, 10), 250)
+    assert.strictEqual(toleranceOf(usdMillis(50n), 0, 10), 5)
+    assert.strictEqual(toleranceOf(usdMillis(1_000_000_000n), 10_000, 10), 100_000)
+  })
+})
