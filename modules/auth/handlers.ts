@@ -24,7 +24,8 @@ const keyOnWire = (key: KeyState) =>
     created_at: key.createdAt
   }) as ApiKey
 
-export const rpcHandlers = AuthRpc.toLayer(Effect.gen(function*() {
+/** The calls of `AuthRpc`. */
+export const rpcHandlers = Effect.gen(function*() {
   const keys = yield* Keys
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
@@ -36,7 +37,7 @@ export const rpcHandlers = AuthRpc.toLayer(Effect.gen(function*() {
     "auth.keys.list": ({ merchant_id }) => Effect.map(keys.list(merchant_id), (found) => found.map(keyOnWire)),
     "auth.keys.revoke": ({ merchant_id, key_id }) => Effect.map(keys.revoke(merchant_id, key_id), keyOnWire)
   })
-}))
+})
 
 /** Where the demo keys are written, in the data directory, readable by the service's own user only. */
 export const demoKeysFile = "demo-keys.json"

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import { Credentials } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { Rpc } from "../../runtime/Rpc.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
 import { Keys, Merchants, PayorSessions } from "./actor.ts"
 import { demoStore, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -14,7 +14,6 @@ const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys
   const credentials = yield* Credentials
   yield* credentials.register(keys.verify)
-  yield* (yield* Rpc).serve(AuthRpc, Layer.provide(rpcHandlers, Layer.succeed(Keys, keys)))
   yield* demoStore
 }))
 
@@ -24,5 +23,10 @@ export const plugin = Plugin.make({
   rpc: AuthRpc,
   migrations,
   tables,
-  layer: () => Layer.mergeAll(Merchants.layer, PayorSessions.layer, Layer.provide(start, Keys.layer))
+  layer: () =>
+    Layer.mergeAll(
+      Merchants.layer,
+      PayorSessions.layer,
+      Layer.mergeAll(start, Rpc.handlers(AuthRpc, rpcHandlers)).pipe(Layer.provide(Keys.layer))
+    )
 })

@@ -77,7 +77,8 @@ export const follow = (
     return Stream.flattenIterable(Stream.unfold(after, next))
   }))
 
-export const rpcHandlers = EventsRpc.toLayer(Effect.gen(function*() {
+/** The calls of `EventsRpc`. */
+export const rpcHandlers = Effect.gen(function*() {
   const bus = yield* EventBus
   return EventsRpc.of({
     "events.stream": ({ merchant_id, after }) => {
@@ -87,4 +88,4 @@ export const rpcHandlers = EventsRpc.toLayer(Effect.gen(function*() {
         : Stream.map(follow(bus, merchant_id, position), streamed)
     }
   })
-}))
+})

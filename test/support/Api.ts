@@ -1,0 +1,126 @@
+/** The API without a socket: the real router, middlewares and commit log over a database of the test's own. */
+import { Context, Effect, Layer } from "effect"
+import { HttpEffect, HttpRouter, HttpServer } from "effect/http"
+import type { HttpApi } from "effect/http-api"
+import type { SqlClient } from "effect/sql"
+import { randomBytes } from "node:crypto"
+import * as GroupCommit from "../../runtime/commit/GroupCommit.ts"
+import * as Tail from "../../runtime/eventbus/Tail.ts"
+import * as Server from "../../runtime/http/Server.ts"
+import * as Leases from "../../runtime/leases/Database.ts"
+import { migrate } from "../../runtime/Migrate.ts"
+import type { Migrations } from "../../runtime/Plugin.ts"
+import { Rpc } from "../../runtime/Rpc.ts"
+import { Secrets } from "../../runtime/Secrets.ts"
+import { fromMasters } from "../../runtime/secrets/Master.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { runtimeTables } from "../../runtime/Tables.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { databaseLayer } from "./Database.ts"
+
+/** A request as a test writes it; a body that is not text is sent as JSON. */
+export interface Call {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: any
+}
+
+const requestOf = (path: string, { method, headers = {}, body }: Call): Request => {
+  const bytes = body === undefined
+    ? undefined
+    : body instanceof Uint8Array
+    ? Buffer.from(body)
+    : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+  return new Request(`http://till.test${path}`, {
+    method: method ?? (bytes === undefined ? "GET" : "POST"),
+    headers: {
+      ...(bytes === undefined ? {} : { "content-type": "application/json", "content-length": String(bytes.length) }),
+      ...headers
+    },
+    ...(bytes === undefined ? {} : { body: bytes })
+  })
+}
+
+const read = async (response: Response): Promise<Answer> => {
+  const text = await response.text()
+  const isJson = response.headers.get("content-type")?.includes("json") === true
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}
+
+/** Calls the routes of the layer it came from. */
+export class Api extends Context.Service<Api, {
+  readonly call: (path: string, call?: Call) => Effect.Effect<Answer>
+}>()("test/Api") {}
+
+/** Settings of a test deployment; what a test does not name is not there. */
+export const settingsLayer = (
+  more: { readonly environments?: readonly [Environment, ...Array<Environment>]; readonly dataDirectory?: string } = {}
+): Layer.Layer<Settings> =>
+  Layer.succeed(Settings, {
+    environments: ["devnet"],
+    publicUrl: "http://till.test",
+    dataDirectory: "/nonexistent",
+    instanceId: "00000000-0000-4000-8000-000000000000",
+    ...more
+  } as never)
+
+export const secretsLayer: Layer.Layer<Secrets> = Layer.effect(Secrets, Effect.orDie(fromMasters([randomBytes(32)])))
+
+/** An internal door nobody opens. */
+export const noRpc: Layer.Layer<Rpc> = Layer.succeed(Rpc, { serve: () => Effect.void })
+
+/** A plugin's tables, as the kernel needs them. */
+export interface TestTables {
+  readonly name: string
+  readonly migrations: Migrations
+  readonly tables: ReadonlyArray<string>
+}
+
+/** The kernel's services over `database`, with the tables of the plugins under test. */
+export const kernel = <E>(
+  plugins: ReadonlyArray<TestTables>,
+  settings: Layer.Layer<Settings> = settingsLayer(),
+  database: Layer.Layer<Layer.Success<typeof databaseLayer>, E> = databaseLayer as never
+) => {
+  const migrated = Layer.effectDiscard(
+    Effect.forEach(plugins, ({ name, migrations }) => migrate(name, migrations), { discard: true })
+  ).pipe(Layer.provideMerge(database))
+  const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
+  return Tail.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables), Leases.layer)),
+    Layer.provideMerge(migrated),
+    Layer.provideMerge(Layer.mergeAll(settings, secretsLayer, noRpc))
+  )
+}
+
+/** {@link Api} over `routes`, which may use the kernel, the middlewares, and each other's services. */
+export const apiLayer = <A, E, R, E2, K>(
+  apis: ReadonlyArray<HttpApi.Constraint>,
+  routes: Layer.Layer<A, E, R>,
+  below: Layer.Layer<K | SqlClient.SqlClient, E2>
+) => {
+  const call = Layer.effect(
+    Api,
+    Effect.gen(function*() {
+      const router = yield* HttpRouter.HttpRouter
+      const handler = HttpEffect.toWebHandler(router.asHttpEffect())
+      return Api.of({
+        call: (path, call = {}) => Effect.promise(async () => read(await handler(requestOf(path, call))))
+      })
+    })
+  )
+  return call.pipe(
+    Layer.provideMerge(routes),
+    Layer.provideMerge(Server.layer(apis)),
+    Layer.provideMerge(HttpRouter.layer),
+    Layer.provideMerge(HttpServer.layerServices),
+    Layer.provideMerge(below)
+  )
+}
