@@ -157,7 +157,6 @@ export const runtimeMigrations: Migrations = {
       created_at bigint NOT NULL
     );
     CREATE INDEX receive_targets_by_wallet ON receive_targets (fingerprint, wallet_index);
-    CREATE UNIQUE INDEX receive_targets_unique ON receive_targets (family, match_key);
     CREATE UNIQUE INDEX receive_targets_by_invoice ON receive_targets (invoice_id, family);
     CREATE TABLE chain_cursors (
       id text PRIMARY KEY,

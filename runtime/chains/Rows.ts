@@ -60,6 +60,9 @@ export interface ChainHeights {
 export const transferId = (network: Network, environment: Environment, txHash: string, index: number): string =>
   `${network}:${environment}:${txHash}:${index}`
 
+/** The primary key makes a match key unique in its family: two allocations of one are a conflict, never a fault. */
+export const targetId = (family: Family, matchKey: string): string => `${family}:${matchKey}`
+
 /** The whole row of an entry at `version`. `retryAt`: epoch milliseconds before which the handler is not asked. */
 export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
   table: "transfers",
@@ -109,7 +112,7 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
 export const targetWrite = (target: TargetRow, createdAt: number): Write => ({
   table: "receive_targets",
   row: {
-    id: `${target.invoiceId}:${target.family}`,
+    id: targetId(target.family, target.matchKey),
     merchant_id: target.merchantId,
     version: 1,
     family: target.family,
@@ -268,8 +271,8 @@ export const make = Effect.gen(function*() {
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL
         AND NOT (network || ':' || environment = ANY(${followed})) LIMIT ${limit}`),
     targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
-      targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND environment = ${environment}
-        AND match_key IN ${sql.in(keys)}`),
+      targets(sql`SELECT * FROM receive_targets WHERE environment = ${environment}
+        AND id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
     /** Targets of one wallet in order of allocation, from an index. */

@@ -68,9 +68,10 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
 
   /** One commit for all of `waiting`: the counter and a row each; those that have a target already get that one. */
   const allocateAll = Effect.fnUntraced(function*(wallet: WalletRef, family: Family, waiting: ReadonlyArray<Waiting>) {
+    // The counter first: whoever allocates between the two reads moves it, and the commit below conflicts.
+    const counter = yield* rows.counter(wallet.fingerprint)
     const held = yield* rows.targetsByInvoice(family, [...new Set(waiting.map(({ request }) => request.invoiceId))])
     const targets = new Map(held.map((target) => [target.invoiceId, target]))
-    const counter = yield* rows.counter(wallet.fingerprint)
     const first = counter === null ? yield* wallet.startIndex : counter.nextIndex
     const fresh: Array<TargetRow> = []
     for (const { request } of waiting) {

@@ -1,0 +1,122 @@
+/** A real EVM node per test: anvil as a child process, with a token whose code stands at the address we want. */
+import { Effect, type Scope } from "effect"
+import { spawn } from "node:child_process"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { createRequire } from "node:module"
+import { type Abi, encodeFunctionData, type Hex } from "viem"
+import { evmChainIds, type Network } from "../../schemas/Network.ts"
+import token from "./MockToken.json" with { type: "json" }
+
+/** Looks for the node's first answer: 200 times 25 ms. */
+const startLooks = 200
+const startPauseMillis = 25
+
+/** Circle's test USDC on Base Sepolia: the catalogue's devnet address, where {@link Anvil} puts its own token. */
+export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+
+export interface Anvil {
+  readonly url: string
+  readonly chainId: number
+  /** Unlocked accounts with 10,000 coins each. */
+  readonly accounts: ReadonlyArray<string>
+  /** A raw JSON-RPC call; dies on an error. */
+  readonly rpc: (method: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<any>
+  /** Sends coins or a call; mined at once unless automine is off. Answers the hash. */
+  readonly send: (transaction: {
+    readonly from?: string
+    readonly to: string
+    readonly value?: bigint
+    readonly data?: string
+    readonly gas?: bigint
+  }) => Effect.Effect<string>
+  /** Calls a function of the mock token (or of `at`). */
+  readonly token: (functionName: string, args: ReadonlyArray<unknown>, more?: {
+    readonly at?: string
+    readonly value?: bigint
+    readonly gas?: bigint
+  }) => Effect.Effect<string>
+  readonly setCode: (address: string) => Effect.Effect<void>
+  readonly mine: (blocks: number) => Effect.Effect<void>
+  /** Replaces the newest `depth` blocks; `transactions` are [raw call, block offset] pairs to include again. */
+  readonly reorg: (depth: number, transactions?: ReadonlyArray<readonly [object, number]>) => Effect.Effect<void>
+  /** Makes the chain `blocks` shorter. */
+  readonly rollback: (blocks: number) => Effect.Effect<void>
+}
+
+const freePort: Effect.Effect<number> = Effect.callback((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const binary = Effect.sync(() => {
+  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`
+  return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${platform}/bin/anvil`)
+})
+
+const call = (url: string, method: string, params: ReadonlyArray<unknown>) =>
+  Effect.promise(async () => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+    const answer = await response.json() as { result?: unknown; error?: { message: string } }
+    if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`)
+    return answer.result as any
+  })
+
+const quantity = (value: bigint): string => `0x${value.toString(16)}`
+
+/** Starts a node for `network` on devnet; killed when the scope closes. */
+export const anvil = (network: Network = "base"): Effect.Effect<Anvil, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const port = yield* freePort
+    const chainId = evmChainIds.devnet[network]!
+    const path = yield* binary
+    yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(path, ["--port", String(port), "--chain-id", String(chainId), "--silent", "--accounts", "4"], {
+          stdio: "ignore"
+        })
+      ),
+      (child) =>
+        Effect.callback<void>((resume) => {
+          child.once("exit", () => resume(Effect.void))
+          child.kill("SIGKILL")
+        })
+    )
+    const url = `http://127.0.0.1:${port}`
+    const rpc: Anvil["rpc"] = (method, ...params) => call(url, method, params)
+    let started = false
+    for (let look = 0; look < startLooks && !started; look++) {
+      yield* Effect.sleep(startPauseMillis)
+      started = (yield* Effect.exit(rpc("eth_chainId")))._tag === "Success"
+    }
+    const accounts: ReadonlyArray<string> = yield* rpc("eth_accounts")
+    const setCode = (address: string) => Effect.asVoid(rpc("anvil_setCode", address, token.deployedBytecode))
+    yield* setCode(usdc)
+
+    const send: Anvil["send"] = ({ data, from = accounts[0]!, gas, to, value }) =>
+      rpc("eth_sendTransaction", {
+        from,
+        to,
+        ...(value === undefined ? {} : { value: quantity(value) }),
+        ...(data === undefined ? {} : { data }),
+        ...(gas === undefined ? {} : { gas: quantity(gas) })
+      })
+
+    return {
+      url,
+      chainId,
+      accounts,
+      rpc,
+      send,
+      token: (functionName, args, { at = usdc, ...more } = {}) =>
+        send({ to: at, data: encodeFunctionData({ abi: token.abi as Abi, functionName, args }) as Hex, ...more }),
+      setCode,
+      mine: (blocks) => Effect.asVoid(rpc("anvil_mine", quantity(BigInt(blocks)))),
+      reorg: (depth, transactions = []) => Effect.asVoid(rpc("anvil_reorg", depth, transactions)),
+      rollback: (blocks) => Effect.asVoid(rpc("anvil_rollback", blocks))
+    }
+  })
