@@ -1,0 +1,106 @@
+/** A merchant's webhook server, real down to the socket: keeps what arrives as raw bytes, answers as each path is told. */
+import { Effect, Latch } from "effect"
+import type { Scope } from "effect"
+import { readFileSync } from "node:fs"
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
+import type { AddressInfo } from "node:net"
+
+/** One request as it arrived. */
+export interface Arrival {
+  readonly path: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly rawHeaders: ReadonlyArray<string>
+  readonly body: Buffer
+  /** `performance.now()` when the first byte of the request was read, and when its answer ended; null while open. */
+  readonly startedAt: number
+  endedAt: number | null
+}
+
+/** How a path answers, by the number of the request to it, from 1. */
+export type Behaviour = (n: number, arrival: Arrival, response: ServerResponse) => void
+
+/** Answers with a status at once. */
+export const answers = (status: number, headers: Readonly<Record<string, string>> = {}, body = ""): Behaviour =>
+  (_, __, response) => response.writeHead(status, headers).end(body)
+
+/** Answers with each status in turn, then with the last for ever. */
+export const answersInTurn = (...statuses: ReadonlyArray<number>): Behaviour => (n, _, response) =>
+  response.writeHead(statuses[Math.min(n, statuses.length) - 1]!).end()
+
+/** Keeps the connection and never says a word. */
+export const neverAnswers: Behaviour = () => {}
+
+export interface Receiver {
+  /** `host:port`, as `webhooks.devnetReceivers` takes it. */
+  readonly host: string
+  readonly url: (path: string) => string
+  readonly script: (path: string, behaviour: Behaviour) => void
+  readonly arrivals: (path?: string) => ReadonlyArray<Arrival>
+  /** Resolves when `path` has seen `n` requests. */
+  readonly seen: (path: string, n: number) => Effect.Effect<ReadonlyArray<Arrival>>
+}
+
+const tls = (name: string) => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
+
+/** The certificate of https receivers: for localhost and 127.0.0.1, signed by itself. */
+export const receiverCertificate = tls("cert")
+
+/** A receiver on a free port of this machine; paths without a script answer 200. */
+export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<Receiver, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const arrivals: Array<Arrival> = []
+    const scripts = new Map<string, Behaviour>()
+    const arrived = Latch.makeUnsafe()
+    const ofPath = (path?: string) => path === undefined ? arrivals : arrivals.filter((each) => each.path === path)
+
+    const listener = (request: IncomingMessage, response: ServerResponse) => {
+      const startedAt = performance.now()
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const path = request.url ?? ""
+        const arrival: Arrival = {
+          path,
+          method: request.method ?? "",
+          headers: request.headers as Record<string, string>,
+          rawHeaders: request.rawHeaders,
+          body: Buffer.concat(chunks),
+          startedAt,
+          endedAt: null
+        }
+        arrivals.push(arrival)
+        response.on("close", () => { arrival.endedAt = performance.now() })
+        ;(scripts.get(path) ?? answers(200))(ofPath(path).length, arrival, response)
+        arrived.openUnsafe()
+        arrived.closeUnsafe()
+      })
+    }
+    const server = yield* Effect.acquireRelease(
+      Effect.callback<ReturnType<typeof createHttpServer>>((resume) => {
+        const made = scheme === "http"
+          ? createHttpServer(listener)
+          : createHttpsServer({ key: tls("key"), cert: receiverCertificate }, listener)
+        made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+      }),
+      (made) => Effect.callback<void>((resume) => {
+        made.close(() => resume(Effect.void))
+        made.closeAllConnections()
+      })
+    )
+    const host = `localhost:${(server.address() as AddressInfo).port}`
+
+    const seen = (path: string, n: number): Effect.Effect<ReadonlyArray<Arrival>> =>
+      Effect.suspend(() =>
+        ofPath(path).length >= n ? Effect.succeed(ofPath(path)) : Effect.andThen(arrived.await, seen(path, n))
+      )
+
+    return {
+      host,
+      url: (path) => `${scheme}://${host}${path}`,
+      script: (path, behaviour) => void scripts.set(path, behaviour),
+      arrivals: ofPath,
+      seen
+    }
+  })
