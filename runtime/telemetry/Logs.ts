@@ -15,17 +15,26 @@ interface Entry {
   readonly cause: string | undefined
 }
 
-const entryOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Entry => ({
-  ts: date.toISOString(),
-  level: logLevel.toLowerCase(),
-  msg: (Array.isArray(message) ? message : [message]).map(textOf).join(" "),
-  annotations: fiber.getRef(References.CurrentLogAnnotations),
-  cause: cause.reasons.length > 0 ? Cause.pretty(cause) : undefined
-})
+const entryOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Entry => {
+  const parts = Array.isArray(message) ? message : [message]
+  // `Effect.log("paid", { invoice })`: the object's fields are fields of the entry.
+  const fields = parts.filter(isPlain)
+  const causes = [cause, ...parts.filter(Cause.isCause)].filter((each) => each.reasons.length > 0)
+  return {
+    ts: date.toISOString(),
+    level: logLevel.toLowerCase(),
+    msg: parts.filter((part) => !isPlain(part) && !Cause.isCause(part)).map(textOf).join(" "),
+    annotations: Object.assign({}, fiber.getRef(References.CurrentLogAnnotations), ...fields),
+    cause: causes.length > 0 ? causes.map((each) => Cause.pretty(each)).join("\n") : undefined
+  }
+}
+
+const isPlain = (part: unknown): part is Readonly<Record<string, unknown>> =>
+  typeof part === "object" && part !== null && Object.getPrototypeOf(part) === Object.prototype
 
 const textOf = (part: unknown): string => {
   if (typeof part === "string") return part
-  return Cause.isCause(part) ? Cause.pretty(part) : jsonOf(part)
+  return part instanceof Error ? part.message : jsonOf(part)
 }
 
 /** JSON of anything: what JSON cannot hold is written as text, what cannot be written is named. */
@@ -45,9 +54,11 @@ const jsonOf = (value: unknown): string => {
 
 /** The entry as one line of JSON: `ts, level, msg`, then its annotations, then `cause`. */
 export const formatJson: Logger.Logger<unknown, string> = Logger.make((options) => {
-  const { annotations, cause, ...head } = entryOf(options)
-  const short = { ...head, msg: cut(head.msg) }
-  return redactText(jsonOf({ ...annotations, ...short, ...cause === undefined ? {} : { cause: cut(cause) } }))
+  const { annotations, cause, ...entry } = entryOf(options)
+  const head = { ...entry, msg: cut(entry.msg) }
+  const tail = cause === undefined ? {} : { cause: cut(cause) }
+  // The head comes first for whoever reads, and last so that no annotation replaces it.
+  return redactText(jsonOf(Object.assign({}, head, annotations, head, tail)))
 })
 
 const cut = (text: string) => text.length > maximumEntryLength ? `${text.slice(0, maximumEntryLength)}…` : text

@@ -2,6 +2,9 @@
 import { Clock, Effect, Metric, Redacted } from "effect"
 import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
+import { publicError } from "../../schemas/Errors.ts"
+import { RequestInfo } from "../Http.ts"
+import { errorResponse } from "../http/Families.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
 import { Health } from "./Health.ts"
 
@@ -47,10 +50,14 @@ const readiness = Effect.gen(function*() {
   })
 })
 
-const unauthorized = HttpServerResponse.jsonUnsafe(
-  { error: "Send the operator's credential: Authorization: Bearer <ops.token>", code: "UNAUTHORIZED" },
-  { status: 401, headers: { ...noStore, "www-authenticate": "Bearer realm=\"tillwire-ops\"" } }
-)
+/** Told to whoever asks for metrics without the operator's credential. */
+const refusal = publicError("UNAUTHORIZED", { message: "Send the operator's credential: Authorization: Bearer <ops.token>" })
+
+const unauthorized = Effect.map(RequestInfo, ({ requestId }) =>
+  HttpServerResponse.setHeaders(errorResponse(refusal, "wrapped", requestId), {
+    ...noStore,
+    "www-authenticate": "Bearer realm=\"tillwire-ops\""
+  }))
 
 /**
  * Mounts the three routes. `metrics` is open (the internal door, on loopback) or behind a bearer credential; with
@@ -71,6 +78,6 @@ export const mount = Effect.fnUntraced(function*(
     "GET",
     "/metrics",
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      allowed(headers["authorization"]) ? provide(scrape(started)) : Effect.succeed(unauthorized))
+      allowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized)
   )
 })
