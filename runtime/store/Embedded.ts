@@ -10,6 +10,7 @@ import { PgConnection } from "@effect/sql-pg"
 import type { PgClient } from "@effect/sql-pg"
 import { Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Schema, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
+import { dirname } from "node:path"
 import { ensureCluster, locate, role } from "./embedded/Cluster.ts"
 import type { Cluster } from "./embedded/Cluster.ts"
 import { ensureServer, stopServer } from "./embedded/Server.ts"
@@ -28,7 +29,7 @@ export const EmbeddedOptions = Schema.Struct({
 export type EmbeddedOptions = typeof EmbeddedOptions.Type
 
 /** A service that was just killed still shows as connected for a moment; a living one for ever. */
-const lockPatience = Duration.seconds(1)
+const lockPatience = Duration.millis(500)
 const lockRetry = Duration.millis(50)
 
 /** How long a server that does not answer is tried, at the start and when it was lost; requests fail meanwhile. */
@@ -37,7 +38,7 @@ const answerRetry = Duration.millis(100)
 
 const taken = (cluster: Cluster) =>
   new StoreError({
-    what: `Another service is already using the data directory of ${cluster.directory}.`,
+    what: `Another service is already using the data directory ${dirname(cluster.directory)}.`,
     hint: "Stop it first, or set data.directory to another directory for this one."
   })
 
@@ -58,7 +59,7 @@ const broken = (cluster: Cluster, pid: number, cause: unknown) =>
 const hold = Effect.fnUntraced(function*(cluster: Cluster) {
   const server = yield* ensureServer(cluster)
   const mine = yield* Ref.make(!server.adopted)
-  const stop = Effect.flatMap(Ref.getAndSet(mine, false), (ours) => ours ? stopServer(server.pid) : Effect.void)
+  const stop = Effect.flatMap(Ref.getAndSet(mine, false), (ours) => ours ? stopServer(cluster, server.pid) : Effect.void)
   // Twice: before the connection exists, for a start that fails half-way; after the lock, so that it is held meanwhile.
   yield* Effect.addFinalizer(() => stop)
   const connection = yield* PgConnection.make({

@@ -2,7 +2,7 @@
  * A service reduced to its store, for tests that start, kill and double it: prints one JSON line when the store is
  * ready and one when it failed or was lost, and serves until it is told to stop.
  */
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { storeLayer, StoreGuard } from "../../runtime/Store.ts"

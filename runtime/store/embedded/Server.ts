@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync, realpathSync, renameSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { plainEnvironment, programFailed, tellingLine } from "./Cluster.ts"
+import { dropSockets, plainEnvironment, prepareSockets, programFailed, tellingLine } from "./Cluster.ts"
 import type { Cluster } from "./Cluster.ts"
 import { attempt } from "./Files.ts"
 
@@ -105,13 +105,15 @@ const openLog = (path: string): { readonly fd: number; readonly from: number } =
   return { fd: openSync(path, "a", 0o600), from: size > logBytes ? 0 : size }
 }
 
-/** Messages that mean another server's remains, or a starting one, still hold the directory. */
-const busy = /lock file .* already exists|pre-existing shared memory block|could not bind Unix address/
+/** Messages that mean another server, its remains or the cleaning up after it still hold the directory. */
+const busy =
+  /lock file .* already exists|pre-existing shared memory block|could not bind Unix address|create lock file .*No such file/
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
   stale: number | undefined
 ): Effect.fn.Return<Server, StoreError | Busy> {
+  yield* prepareSockets(cluster)
   const log = yield* attempt("The database's log cannot be written.", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
@@ -148,7 +150,7 @@ const startServer = Effect.fnUntraced(function*(
     )
   })
   return yield* untilServer(outcome, cluster).pipe(
-    Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(child.pid))
+    Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(cluster, child.pid))
   )
 })
 
@@ -218,12 +220,14 @@ const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
 )
 
 /** Stops the server in order (fast shutdown: it ends the connections and writes a checkpoint), and waits for its end. */
-export const stopServer = (pid: number): Effect.Effect<void> =>
+export const stopServer = (cluster: Cluster, pid: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     yield* signal(pid, "SIGINT")
     const stopped = yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
-    if (stopped._tag === "Some") return
-    yield* Effect.logError(`the embedded database (process ${pid}) did not stop: ending it; the next start recovers`)
-    yield* signal(pid, "SIGQUIT")
-    yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience), Effect.asVoid)
+    if (stopped._tag === "None") {
+      yield* Effect.logError(`the embedded database (process ${pid}) did not stop: ending it; the next start recovers`)
+      yield* signal(pid, "SIGQUIT")
+      yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
+    }
+    yield* dropSockets(cluster)
   })

@@ -1,0 +1,274 @@
+/**
+ * The life of the embedded server, seen from outside: real service processes on real directories, started, stopped,
+ * killed and doubled. Every process acknowledges one row when it is ready, so a lost commit shows in the count.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, References, Schedule } from "effect"
+import type { Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { spawn, spawnSync } from "node:child_process"
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { copyNative, findNative } from "../../../runtime/store/embedded/Binaries.ts"
+import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
+import { storeLayer } from "../../../runtime/Store.ts"
+import { storeSuite } from "../../conformance/store.ts"
+
+const root = process.getuid?.() === 0
+const script = new URL("../../support/embeddedProcess.ts", import.meta.url).pathname
+
+/** Accounts for the tests that only root can run: one with an entry in /etc/passwd, one without. */
+const nobody = { uid: 65_534, gid: 65_534 }
+const ordinaryUser = { uid: 65_533, gid: 65_533 }
+
+/** A directory for one test; a server that a failed test left in it is stopped. */
+const emptyDirectory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "till-embedded-"))),
+  (path) =>
+    Effect.sync(() => {
+      const pid = serverPid(path)
+      if (pid !== undefined) spawnSync("kill", ["-QUIT", String(pid)])
+      rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    })
+)
+
+/** The store in this process; its scope is the service's life. */
+const serve = (dataDirectory: string) =>
+  Layer.build(storeLayer("embedded", { maxConnections: 2 }, dataDirectory)).pipe(
+    Effect.provideService(References.MinimumLogLevel, "Fatal")
+  )
+
+/** What a start in this process fails with. */
+const refusal = (dataDirectory: string) => Effect.map(Effect.flip(Effect.scoped(serve(dataDirectory))), String)
+
+/** A stopped database without rows, copied for each test: making one takes as long as ten copies. */
+let seed = ""
+beforeAll(async () => {
+  seed = mkdtempSync(join(tmpdir(), "till-embedded-seed-"))
+  await Effect.runPromise(Effect.scoped(serve(seed)))
+  return () => rmSync(seed, { recursive: true, force: true })
+})
+
+const directory = Effect.tap(emptyDirectory, (path) =>
+  Effect.sync(() => assert.strictEqual(spawnSync("cp", ["-a", `${seed}/.`, path]).status, 0)))
+
+const serverPid = (dataDirectory: string): number | undefined => {
+  const file = join(dataDirectory, "postgres", "postmaster.pid")
+  return existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : undefined
+}
+
+interface Service {
+  /** The next line it prints: `{ ready: rows }` or `{ failed: message }`. */
+  readonly line: Effect.Effect<{ readonly ready?: number; readonly failed?: string }>
+  readonly pause: Effect.Effect<void>
+  readonly resume: Effect.Effect<void>
+  readonly kill: (signal: "SIGTERM" | "SIGKILL") => Effect.Effect<void>
+}
+
+const start = (
+  dataDirectory: string,
+  as: { readonly uid?: number; readonly gid?: number } = {}
+): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [script, dataDirectory], { ...as, cwd: "/", stdio: ["ignore", "pipe", "ignore"] })
+      const lines: Array<string> = []
+      const waiting: Array<(line: string) => void> = []
+      let rest = ""
+      child.stdout.on("data", (chunk) => {
+        const parts = (rest + String(chunk)).split("\n")
+        rest = parts.pop() ?? ""
+        for (const part of parts) (waiting.shift() ?? ((line: string) => lines.push(line)))(part)
+      })
+      const line = Effect.callback<any>((resume) => {
+        const answer = (text: string) => resume(Effect.sync(() => JSON.parse(text)))
+        const next = lines.shift()
+        if (next === undefined) waiting.push(answer)
+        else answer(next)
+      })
+      const kill = (signal: "SIGTERM" | "SIGKILL") =>
+        Effect.callback<void>((resume) => {
+          const gone = () => resume(Effect.void)
+          if (child.exitCode !== null || child.signalCode !== null) return gone()
+          child.once("exit", gone)
+          child.kill(signal)
+        })
+      const signal = (name: "SIGSTOP" | "SIGCONT") => Effect.sync(() => void child.kill(name))
+      return { line, kill, pause: signal("SIGSTOP"), resume: signal("SIGCONT") }
+    }),
+    (service) => service.kill("SIGTERM")
+  )
+
+storeSuite(
+  "embedded",
+  Layer.unwrap(Effect.map(directory, (path) => storeLayer("embedded", { maxConnections: 4 }, path)))
+)
+
+describe("the embedded server", () => {
+  it.live("starts on an empty directory, stops with the service, and starts again with all its rows", () =>
+    Effect.gen(function*() {
+      const path = yield* emptyDirectory
+      const first = yield* start(path)
+      assert.deepStrictEqual(yield* first.line, { ready: 1 })
+      yield* first.kill("SIGTERM")
+      assert.isUndefined(serverPid(path), "the server was stopped")
+      assert.deepStrictEqual(readdirSync(path).toSorted(), ["postgres", "postgres.log"])
+      assert.strictEqual(yield* rows(path), 1n)
+    }))
+
+  it.live("survives a killed service, and is adopted by the next one without a restart", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const first = yield* start(path)
+      yield* first.line
+      const pid = serverPid(path)
+      yield* first.kill("SIGKILL")
+      const adopter = yield* Effect.scoped(Effect.andThen(serve(path), Effect.sync(() => serverPid(path))))
+      assert.strictEqual(adopter, pid, "the same server")
+      assert.isUndefined(serverPid(path), "the adopted server was stopped too")
+      assert.strictEqual(yield* rows(path), 1n)
+    }))
+
+  it.live("refuses a second service on the directory within 2 s, and stays with the first", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      yield* serve(path)
+      const pid = serverPid(path)
+      const before = performance.now()
+      const refused = yield* refusal(path)
+      assert.isBelow(performance.now() - before, 2_000)
+      assert.include(refused, `Another service is already using the data directory ${path}`)
+      assert.strictEqual(serverPid(path), pid)
+    }))
+
+  it.live("comes back after service and server were both killed, with every acknowledged row", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const first = yield* start(path)
+      yield* first.line
+      yield* first.kill("SIGKILL")
+      process.kill(serverPid(path) ?? 0, "SIGKILL")
+      assert.strictEqual(yield* rows(path), 1n)
+    }))
+
+  it.live("is started again when it crashes under a living service, which keeps its hold on the directory", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const sql = Context.get(yield* serve(path), SqlClient.SqlClient)
+      const pid = serverPid(path)
+      process.kill(pid ?? 0, "SIGKILL")
+      const locks = Effect.retry(sql`select 1 from pg_locks where locktype = 'advisory'`, Schedule.spaced("20 millis"))
+      yield* Effect.repeat(locks, { until: (held) => held.length > 0 })
+      assert.notStrictEqual(serverPid(path), pid)
+      assert.include(yield* refusal(path), "Another service is already using")
+    }))
+
+  it.live("tells the service that it lost the directory, when another one took it", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const first = yield* start(path)
+      yield* first.line
+      yield* stealLock(path, first)
+      assert.include((yield* first.line).failed, "Another service is already using")
+    }))
+
+  it.live("names a database of another major version, and leaves it alone", () =>
+    Effect.gen(function*() {
+      const path = yield* emptyDirectory
+      const cluster = join(path, "postgres")
+      mkdirSync(cluster)
+      writeFileSync(join(cluster, "PG_VERSION"), "14\n")
+      if (root) chownSync(cluster, nobody.uid, nobody.gid)
+      assert.include(yield* refusal(path), "was written by PostgreSQL 14")
+      assert.deepStrictEqual(readdirSync(cluster), ["PG_VERSION"])
+    }))
+
+  it.live("takes a pid file that names an unrelated living process for what it is", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const file = join(path, "postgres", "postmaster.pid")
+      const left = yield* Effect.scoped(Effect.andThen(serve(path), Effect.sync(() => readFileSync(file, "utf8"))))
+      const bystander = yield* Effect.acquireRelease(
+        Effect.sync(() => spawn("sleep", ["60"], { ...(root ? nobody : {}), stdio: "ignore" })),
+        (child) => Effect.sync(() => void child.kill())
+      )
+      writeFileSync(file, left.replace(/^\d+/, String(bystander.pid)))
+      if (root) chownSync(file, nobody.uid, nobody.gid)
+      yield* serve(path)
+      assert.notStrictEqual(serverPid(path), bystander.pid)
+    }))
+
+  it.live("refuses a socket directory that someone else has put in its place", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const sockets = yield* Effect.scoped(Effect.andThen(serve(path), Effect.sync(() => socketsOf(path))))
+      assert.isFalse(existsSync(sockets), "removed when the server stopped")
+      symlinkSync(path, sockets)
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(sockets)))
+      assert.include(yield* refusal(path), `${sockets} exists and belongs to someone else`)
+    }))
+
+  it.live.runIf(root)("names a directory it cannot write to", () =>
+    Effect.gen(function*() {
+      const path = yield* emptyDirectory
+      chmodSync(path, 0o555)
+      const service = yield* start(join(path, "data"), ordinaryUser)
+      const { failed } = yield* service.line
+      assert.include(failed, path)
+      assert.include(failed, "write permission")
+    }))
+
+  it.live.runIf(root)("runs as another user than root, in a directory only root may walk to", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      yield* serve(path)
+      const status = readFileSync(`/proc/${serverPid(path)}/status`, "utf8")
+      assert.notMatch(status, /^Uid:\s+0\b/m)
+      assert.match(status, /^Groups:\s*$/m, "no group of root is left")
+    }))
+
+  it.live.runIf(root)("runs for an ordinary user, and names the owner when another one comes", () =>
+    Effect.gen(function*() {
+      const path = yield* emptyDirectory
+      chownSync(path, nobody.uid, nobody.gid)
+      const first = yield* start(path, nobody)
+      assert.deepStrictEqual(yield* first.line, { ready: 1 })
+      yield* first.kill("SIGTERM")
+      chmodSync(path, 0o777)
+      const other = yield* start(path, ordinaryUser)
+      assert.include((yield* other.line).failed, "belongs to user id 65534")
+      assert.strictEqual(yield* rows(path), 1n, "root runs it as its owner")
+    }))
+
+  it.live.runIf(root)("copies its programs to where the server's user may go, once and complete", () =>
+    Effect.gen(function*() {
+      const path = yield* emptyDirectory
+      const to = join(path, "cache", "native")
+      copyNative(yield* Effect.map(findNative("linux-x64"), (native) => native.directory), to)
+      chmodSync(path, 0o755)
+      const ran = spawnSync(join(to, "bin", "postgres"), ["--version"], { ...nobody, cwd: "/", encoding: "utf8" })
+      assert.include(ran.stdout, "(PostgreSQL) 18")
+    }))
+})
+
+/** The acknowledged rows, read by a service of its own. */
+const rows = (path: string) =>
+  Effect.scoped(Effect.gen(function*() {
+    const sql = Context.get(yield* serve(path), SqlClient.SqlClient)
+    const [row] = yield* sql<{ n: bigint }>`select count(*) as n from acknowledged`
+    return row?.n
+  }))
+
+const socketsOf = (path: string) => readFileSync(join(path, "postgres", "postmaster.pid"), "utf8").split("\n")[4] ?? ""
+
+/** Another service, as the server sees it: ends the holder's session and takes the lock before the holder is back. */
+const stealLock = Effect.fnUntraced(function*(path: string, holder: Service) {
+  const thief = yield* PgConnection.make({ host: socketsOf(path), username: "tillwire", database: "tillwire" })
+  yield* holder.pause
+  yield* thief.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'tillwire guard'")
+  const took = yield* thief.query("select pg_try_advisory_lock($1, $2) as held", [lockSpace, advisoryLock.service])
+  assert.isTrue(took.rows[0]?.["held"])
+  yield* holder.resume
+})
