@@ -1,0 +1,168 @@
+/** Payment quotes over a real database and scripted prices, on virtual time. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { migrations } from "../../../modules/quotes/migrations.ts"
+import { PaymentQuotes, plugin } from "../../../modules/quotes/plugin.ts"
+import type { Write } from "../../../runtime/Commit.ts"
+import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
+import { readRate, usdMillis } from "../../../schemas/Money.ts"
+import { ether, usdc } from "../../fixtures/tokens.ts"
+import { databaseLayer } from "../../support/Database.ts"
+
+const start = 1_766_320_496
+const invoiceId = InvoiceId.make("550e8400-e29b-41d4-a716-446655440000")
+const request = { merchantId: 7, invoiceId, environment: "devnet", token: usdc, amountRemaining: usdMillis(49_990n) } as const
+
+/** The row as the commit writes it. */
+const commit = (write: Write | null) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql`INSERT INTO quotes SELECT * FROM json_populate_recordset(null::quotes, ${JSON.stringify([write?.row])}::json)`)
+
+/** Quotes whose price a test sets; null: none. */
+const prices = (state: { text: string | null }) =>
+  Layer.mock(Quotes, {
+    latest: () => null,
+    spot: ({ symbol }) =>
+      state.text === null
+        ? Effect.fail(new PriceUnavailable({ symbol, reason: "Rate data is stale", retryAfterSeconds: 15 }))
+        : Effect.succeed({ text: state.text, rate: readRate(state.text)!, source: "fixed", at: start })
+  })
+
+const running = <A, E>(
+  test: (
+    quotes: PaymentQuotes["Service"],
+    price: { text: string | null }
+  ) => Effect.Effect<A, E, SqlClient.SqlClient>
+) => {
+  const price = { text: "1.000000" as string | null }
+  const layer = (plugin.layer(undefined) as Layer.Layer<PaymentQuotes, unknown, Quotes | SqlClient.SqlClient>).pipe(
+    Layer.provide(prices(price)),
+    Layer.provideMerge(databaseLayer)
+  )
+  const prepared = Effect.gen(function*() {
+    yield* Effect.forEach(Object.values(migrations), (step) => step)
+    return yield* test(yield* PaymentQuotes, price)
+  }).pipe(Effect.provide(layer))
+  // The clock is set before the pool is made: a pool would live through every second of such a jump.
+  return Effect.andThen(TestClock.setTime(start * 1000 + 999), prepared)
+}
+
+describe("PaymentQuotes", () => {
+  it.effect("hands the row to the caller: without a commit there is no quote, with it there is", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const issued = yield* quotes.issue(request)
+        assert.isNull(yield* quotes.current(invoiceId))
+        yield* commit(issued.write)
+        assert.deepStrictEqual(yield* quotes.current(invoiceId), issued.quote)
+        const [row] = yield* quotes.candidates(invoiceId, "base", usdc.id, start)
+        assert.strictEqual(row?.id, issued.id)
+        assert.deepStrictEqual([row?.tokenAmount, row?.amountRemaining, row?.createdAt, row?.validUntil], [
+          49_990_000n, 49_990n, start, start + 300
+        ])
+      })
+    ))
+
+  it.effect("gives a quote again while it has more than 30 s, with its time left, then a new one", () =>
+    running((quotes, price) =>
+      Effect.gen(function*() {
+        const first = yield* quotes.issue(request)
+        yield* commit(first.write)
+        price.text = "0.990000"
+        yield* TestClock.adjust("269 seconds")
+        const again = yield* quotes.issue(request)
+        assert.deepStrictEqual([again.id, again.write], [first.id, null])
+        assert.deepStrictEqual(again.quote, { ...first.quote, quote_expires_in_seconds: 31 })
+        yield* TestClock.adjust("1 second")
+        const next = yield* quotes.issue(request)
+        assert.notStrictEqual(next.id, first.id)
+        assert.deepStrictEqual([next.quote.exchange_rate, next.quote.quote_expires_in_seconds], ["0.990000", 300])
+      })
+    ))
+
+  it.effect("gives a new quote for another amount, and each route its own", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const dollars = yield* quotes.issue(request)
+        yield* commit(dollars.write)
+        yield* TestClock.adjust("1 second")
+        const coins = yield* quotes.issue({ ...request, token: ether })
+        yield* commit(coins.write)
+        assert.isNotNull((yield* quotes.issue({ ...request, amountRemaining: usdMillis(1n) })).write)
+        assert.strictEqual((yield* quotes.issue(request)).id, dollars.id)
+        assert.strictEqual((yield* quotes.current(invoiceId))?.supported_token_id, ether.id)
+        const route = { network: usdc.network, tokenId: usdc.id }
+        assert.strictEqual((yield* quotes.current(invoiceId, route))?.supported_token_id, usdc.id)
+        assert.deepStrictEqual(
+          (yield* quotes.candidates(invoiceId, "base", ether.id, start + 1)).map(({ id }) => id),
+          [coins.id]
+        )
+      })
+    ))
+
+  it.effect("says unavailable, not an error, without a price; what is owed stands", () =>
+    running((quotes, price) =>
+      Effect.gen(function*() {
+        price.text = null
+        const { id, quote, write } = yield* quotes.issue(request)
+        assert.deepStrictEqual([id, write], [null, null])
+        assert.strictEqual(quote.amount_remaining_decimal, "49.990")
+        assert.deepStrictEqual([quote.estimated_token_amount_remaining, quote.quote_status, quote.status_code], [
+          null, "unavailable", "quote_unavailable"
+        ])
+        assert.deepStrictEqual([quote.message, quote.retryable, quote.retry_after_seconds], [
+          "Rate data is stale", true, 15
+        ])
+      })
+    ))
+
+  it.effect("holds a quote for transfers from its first second to 120 s after its end, newest first", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const first = yield* quotes.issue(request)
+        yield* commit(first.write)
+        yield* TestClock.adjust("271 seconds")
+        const second = yield* quotes.issue(request)
+        yield* commit(second.write)
+        const held = (seconds: number) =>
+          Effect.map(quotes.candidates(invoiceId, "base", usdc.id, start + seconds), (rows) =>
+            rows.map(({ id }) => id))
+        assert.deepStrictEqual(yield* held(-1), [])
+        assert.deepStrictEqual(yield* held(0), [first.id])
+        assert.deepStrictEqual(yield* held(270), [first.id])
+        assert.deepStrictEqual(yield* held(271), [second.id, first.id])
+        assert.deepStrictEqual(yield* held(420), [second.id, first.id])
+        assert.deepStrictEqual(yield* held(421), [second.id])
+        assert.deepStrictEqual(yield* held(691), [second.id])
+        assert.deepStrictEqual(yield* held(692), [])
+      })
+    ))
+
+  it.effect("shows the last quote as expired past its end", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        yield* commit((yield* quotes.issue(request)).write)
+        yield* TestClock.adjust("300 seconds")
+        const last = yield* quotes.current(invoiceId)
+        assert.deepStrictEqual([last?.quote_status, last?.quote_expires_in_seconds], ["expired", 0])
+      })
+    ))
+
+  it.effect("asks for more tokens than a bigint column holds without loss", () =>
+    running((quotes, price) =>
+      Effect.gen(function*() {
+        price.text = "0.000000000000000001"
+        const issued = yield* quotes.issue({ ...request, token: ether, amountRemaining: usdMillis(1_000_000_000n) })
+        yield* commit(issued.write)
+        const [row] = yield* quotes.candidates(invoiceId, "base", ether.id, start)
+        assert.strictEqual(row?.tokenAmount, 10n ** 42n)
+        assert.strictEqual(
+          issued.quote.estimated_token_amount_remaining,
+          `1${"0".repeat(24)}.${"0".repeat(18)}`
+        )
+      })
+    ))
+})

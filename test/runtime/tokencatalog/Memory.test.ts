@@ -1,0 +1,125 @@
+/**
+ * Goal: a token keeps its id for good, whoever lists it, and every instance knows every token.
+ * Method: real PostgreSQL; instances are layers of their own over one database.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { TokenCatalog, type TokenListing } from "../../../runtime/TokenCatalog.ts"
+import { followMillis, layer } from "../../../runtime/tokencatalog/Memory.ts"
+import { tokenKey } from "../../../schemas/Token.ts"
+import { etherListing, usdcListing } from "../../fixtures/tokens.ts"
+import { connect, databaseLayer, freshDatabase } from "../../support/Database.ts"
+
+/** One more instance over the database in scope: its own memory, its own follower. */
+const instance = Effect.map(Layer.build(Layer.fresh(layer)), (services) => Context.get(services, TokenCatalog))
+
+const listing = (address: string, changes: Partial<TokenListing> = {}): TokenListing => ({
+  ...usdcListing,
+  address: `0x${address.padStart(40, "0")}`,
+  symbol: `T${address}`,
+  ...changes
+})
+
+const ids = (catalog: TokenCatalog["Service"]) =>
+  Object.fromEntries(catalog.list("devnet").map((token) => [tokenKey(token), Number(token.id)]))
+
+describe("token catalogue", () => {
+  it.live("gives ids in the order of the listing, and finds a token by id, address and list", () =>
+    Effect.gen(function*() {
+      const catalog = yield* instance
+      const listings = [listing("C"), etherListing, listing("a"), listing("b", { environment: "mainnet" })]
+      yield* catalog.sync("one", listings)
+      assert.deepStrictEqual([1, 2, 3, 4].map((id) => catalog.get(id)?.symbol), ["TC", "ETH", "Ta", "Tb"])
+      assert.deepStrictEqual(catalog.list("devnet").map(({ symbol }) => symbol), ["ETH", "TC", "Ta"])
+      assert.strictEqual(catalog.find("base", "devnet", null)?.symbol, "ETH")
+      assert.strictEqual(catalog.find("base", "devnet", `0x${"c".padStart(40, "0")}`)?.symbol, "TC", "any EVM case")
+      assert.isUndefined(catalog.find("base", "mainnet", null))
+      assert.isUndefined(catalog.get(5))
+      const { id: _, ...ether } = catalog.get(2)!
+      assert.deepStrictEqual(ether, etherListing)
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("keeps ids over restarts, updates, removal and return", () =>
+    Effect.gen(function*() {
+      const before = yield* Effect.scoped(Effect.flatMap(instance, (catalog) =>
+        Effect.map(catalog.sync("one", [listing("1"), listing("2"), listing("3")]), () => ids(catalog))))
+      const catalog = yield* instance
+      assert.deepStrictEqual(ids(catalog), before, "known from the table before any source has spoken")
+      yield* catalog.sync("one", [listing("4"), listing("3", { name: "Renamed" }), listing("1")])
+      assert.strictEqual(catalog.find("base", "devnet", listing("3").address)?.name, "Renamed")
+      assert.isFalse(catalog.find("base", "devnet", listing("2").address)?.active)
+      yield* catalog.sync("one", [listing("2"), listing("4")])
+      assert.isTrue(catalog.find("base", "devnet", listing("2").address)?.active)
+      assert.isFalse(catalog.find("base", "devnet", listing("1").address)?.active)
+      const fourth = tokenKey(listing("4"))
+      assert.deepStrictEqual(ids(catalog), { ...before, [fourth]: 4 })
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("leaves the tokens of other sources alone, and takes over what two sources list", () =>
+    Effect.gen(function*() {
+      const catalog = yield* instance
+      yield* catalog.sync("one", [listing("1"), listing("2")])
+      yield* catalog.sync("two", [listing("2"), listing("3")])
+      yield* catalog.sync("one", [])
+      const active = catalog.list("devnet").filter((token) => token.active).map(({ symbol }) => symbol)
+      assert.deepStrictEqual(active, ["T2", "T3"])
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("of two listings of one token in one sync the last one holds", () =>
+    Effect.gen(function*() {
+      const catalog = yield* instance
+      yield* catalog.sync("one", [listing("1"), listing("1", { name: "Second" })])
+      assert.deepStrictEqual(catalog.list("devnet").map(({ name }) => name), ["Second"])
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("gives one id each when instances sync at the same time, and takes no id in vain", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const listings = Array.from({ length: 60 }, (_, index) => listing(index.toString(16)))
+      // Different orders, so that a missing lock would deadlock or double.
+      const orders = [listings, listings.toReversed(), listings.slice(20), listings.slice(0, 40).toReversed()]
+      const catalogs = yield* Effect.forEach(orders, (order) =>
+        Effect.gen(function*() {
+          const catalog = yield* instance
+          for (let round = 0; round < 3; round++) yield* catalog.sync("one", order)
+          yield* catalog.sync("one", listings)
+          return catalog
+        }).pipe(Effect.provide(Layer.fresh(connect(database)))), { concurrency: "unbounded" })
+      const all = catalogs.map(ids)
+      for (const each of all) assert.deepStrictEqual(each, all[0])
+      assert.deepStrictEqual(Object.values(all[0]!).toSorted((a, b) => a - b), listings.map((_, index) => index + 1))
+    }))
+
+  it.effect("hears of another instance's tokens at its next look", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const one = yield* instance
+      const two = yield* instance
+      /** Looks until `seen`: each turn is one look's worth of time and a round trip for the look to finish. */
+      const until = (seen: () => boolean) =>
+        Effect.gen(function*() {
+          for (let turn = 0; turn < 100 && !seen(); turn++) {
+            yield* TestClock.adjust(followMillis)
+            yield* sql`SELECT 1`
+          }
+          assert.isTrue(seen())
+        })
+      yield* one.sync("one", [listing("1")])
+      yield* until(() => two.get(1) !== undefined)
+      yield* one.sync("one", [listing("1", { name: "Renamed" })])
+      yield* until(() => two.get(1)?.name === "Renamed")
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("writes nothing when nothing has changed", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const catalog = yield* instance
+      yield* catalog.sync("one", [listing("1"), etherListing])
+      const rows = sql`SELECT xmin::text, id FROM tokens ORDER BY id`
+      const before = yield* rows
+      yield* catalog.sync("one", [etherListing, listing("1")])
+      assert.deepStrictEqual(yield* rows, before)
+    }).pipe(Effect.provide(databaseLayer)))
+})
