@@ -67,8 +67,9 @@ export const makeSubscriber = (name: string, handler: EventHandler, source: Sour
       while (backlog.length > 0 || behind.size > 0) {
         const events = backlog
         backlog = []
-        if (events.length > 0) yield* call(events)
+        // Chosen before the call: whoever is behind now has nothing in the backlog but what is being told.
         const [next] = behind
+        if (events.length > 0) yield* call(events)
         if (next !== undefined) yield* catchUp(next[0], next[1])
       }
     }

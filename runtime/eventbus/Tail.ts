@@ -167,7 +167,8 @@ const make = Effect.gen(function*() {
   return EventBus.of({
     subscribe,
     after: ({ invoiceId, limit, merchantId, position }) =>
-      Effect.orDie(stored.after(merchantId, position, limit, invoiceId))
+      Effect.orDie(stored.after(merchantId, position, limit, invoiceId)),
+    nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId))
   })
 })
 

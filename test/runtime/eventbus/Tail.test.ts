@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Latch, Layer } from "effect"
+import { PgClient } from "@effect/sql-pg"
+import { TestClock } from "effect/testing"
+import type { CommittedEvent } from "../../../runtime/Commit.ts"
+import { CommitFeed } from "../../../runtime/commit/Feed.ts"
+import { EventBus } from "../../../runtime/EventBus.ts"
+import { maximumBacklog } from "../../../runtime/eventbus/Subscriber.ts"
+import { layer as tail } from "../../../runtime/eventbus/Tail.ts"
+import { compareEventPositions } from "../../../schemas/Ids.ts"
+import { commitOf, instance, ledgerDatabase, thing, told } from "../commit/Ledger.ts"
+import { connect, type TestDatabase } from "../../support/Database.ts"
+
+const range = (n: number) => Array.from({ length: n }, (_, index) => index)
+const together = { concurrency: "unbounded" } as const
+
+/** A log and a bus, as one process has them. */
+const node = (database: TestDatabase) =>
+  Effect.gen(function*() {
+    const log = yield* instance(database)
+    const built = yield* Layer.build(
+      Layer.fresh(tail.pipe(Layer.provide(connect(database)), Layer.provide(Layer.succeed(CommitFeed, log.feed))))
+    )
+    return { ...log, bus: Context.get(built, EventBus) }
+  })
+
+/** Everything one subscriber heard, and a way to wait until it is `count` events. */
+const listener = (bus: EventBus["Service"], hold: Effect.Effect<unknown> = Effect.void) =>
+  Effect.gen(function*() {
+    const heard: Array<CommittedEvent> = []
+    const latch = Latch.makeUnsafe(false)
+    let calls = 0
+    yield* bus.subscribe("test", (events) =>
+      Effect.gen(function*() {
+        assert.strictEqual(++calls, 1, "one call at a time")
+        yield* hold
+        heard.push(...events)
+        latch.openUnsafe()
+        calls--
+      }))
+    const until = (count: number) =>
+      Effect.gen(function*() {
+        while (heard.length < count) {
+          latch.closeUnsafe()
+          if (heard.length < count) yield* latch.await
+        }
+      })
+    return { heard, until }
+  })
+
+const ids = (events: ReadonlyArray<CommittedEvent>) => events.map(({ id }) => id)
+
+/** What the table says a merchant's stream is, which is what every subscriber must have heard of it. */
+const assertStreams = (bus: EventBus["Service"], heard: ReadonlyArray<CommittedEvent>, merchants: Iterable<number>) =>
+  Effect.forEach(merchants, (merchantId) =>
+    Effect.map(bus.after({ merchantId, position: { ms: 0n, seq: 0n }, limit: 100_000 }), (stored) =>
+      assert.deepStrictEqual(ids(heard.filter((event) => event.merchantId === merchantId)), ids(stored))))
+
+describe("the event bus", () => {
+  it.effect("tells what this instance commits, as the commit's caller sees it", () =>
+    Effect.gen(function*() {
+      const { append, bus } = yield* node(yield* ledgerDatabase)
+      const { heard, until } = yield* listener(bus)
+      const { events } = yield* append(commitOf(1, { events: [told("a"), told("b")] }))
+      yield* until(2)
+      assert.deepStrictEqual(heard, [...events])
+    }))
+
+  it.effect("tells what another instance commits, in order, with everything the table holds", () =>
+    Effect.gen(function*() {
+      const database = yield* ledgerDatabase
+      const [one, two] = [yield* node(database), yield* node(database)]
+      const { heard, until } = yield* listener(two.bus)
+      const commits = yield* Effect.forEach(range(30), (n) => one.append(commitOf(1, { events: [told(`i${n}`)] })))
+      while (heard.length < 30) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      yield* until(30)
+      assert.deepStrictEqual(heard, commits.flatMap(({ events }) => [...events]))
+    }))
+
+  it.effect("under writers on two instances tells both every event of every merchant once, in id order", () =>
+    Effect.gen(function*() {
+      const database = yield* ledgerDatabase
+      const nodes = [yield* node(database), yield* node(database)]
+      yield* nodes[0]!.append(commitOf(1, { events: [told("before")] }))
+      const early = yield* node(database)
+      const listeners = yield* Effect.forEach([...nodes, early], ({ bus }) => listener(bus))
+      let total = 0
+      yield* Effect.forEach(range(16), (writer) =>
+        Effect.forEach(range(30), (n) =>
+          Effect.andThen(
+            nodes[writer % 2]!.append(commitOf([1, 1, 2, 3 + writer][n % 4]!, {
+              writes: [thing(1, `${writer}-${n}`, 1)],
+              events: range((n % 3) + 1).map(() => told(`${writer}`))
+            })),
+            Effect.tap(TestClock.adjust("100 millis"), () => Effect.sync(() => total += (n % 3) + 1))
+          )), together)
+      const late = listeners.flatMap(({ heard }) => [heard])
+      while (late.some((heard) => heard.length < total)) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      const merchants = [1, 2, ...range(16).map((n) => n + 3)]
+      for (const heard of late) {
+        const fresh = (events: ReadonlyArray<CommittedEvent>) => events.filter(({ invoiceId }) => invoiceId !== "before")
+        assert.strictEqual(fresh(heard).length, total)
+        for (const merchant of merchants) {
+          const stored = yield* nodes[0]!.bus.after({ merchantId: merchant, position: { ms: 0n, seq: 0n }, limit: 100_000 })
+          assert.deepStrictEqual(ids(fresh(heard.filter((event) => event.merchantId === merchant))), ids(fresh(stored)))
+        }
+      }
+    }))
+
+  it.effect("without any notification finds another instance's events by polling", () =>
+    Effect.gen(function*() {
+      const database = yield* ledgerDatabase
+      const writer = yield* instance(database)
+      const { bus } = yield* node(database)
+      const { heard } = yield* listener(bus)
+      yield* writer.append(commitOf(1, { events: [told("a")] }))
+      while (heard.length < 1) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      // A commit that was under way during a poll, older than what the poll saw: not skipped.
+      yield* writer.sql.withTransaction(Effect.gen(function*() {
+        yield* writer.sql`insert into merchant_streams (merchant_id, last_ms, last_seq) values (9, 5, 5)`
+        yield* writer.sql`insert into events (merchant_id, ms, seq, environment, type, commerce, pending_webhooks, data)
+          values (9, 5, 5, 'devnet', 'invoice.paid', false, 0, '{}')`
+        const other = yield* instance(database)
+        yield* other.append(commitOf(2, { events: [told("b")] }))
+        while (heard.length < 2) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      }))
+      while (heard.length < 3) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      assert.deepStrictEqual(heard.map(({ merchantId }) => merchantId), [1, 2, 9])
+    }))
+
+  it.effect("keeps a slow subscriber's backlog in the table: it hears everything, in order, once", () =>
+    Effect.gen(function*() {
+      const { append, bus } = yield* node(yield* ledgerDatabase)
+      const gate = yield* Deferred.make<void>()
+      const slow = yield* listener(bus, Deferred.await(gate))
+      const quick = yield* listener(bus)
+      const total = maximumBacklog + 3_000
+      yield* Effect.forEach(range(total / 500), (n) =>
+        append(commitOf((n % 3) + 1, { events: range(500).map(() => told("i")) })))
+      yield* quick.until(total)
+      yield* Deferred.succeed(gate, undefined)
+      yield* append(commitOf(1, { events: [told("last")] }))
+      yield* slow.until(total + 1)
+      yield* assertStreams(bus, slow.heard, [1, 2, 3])
+      yield* quick.until(total + 1)
+      yield* assertStreams(bus, quick.heard, [1, 2, 3])
+    }))
+
+  it.effect("goes on after a handler's defect", () =>
+    Effect.gen(function*() {
+      const { append, bus } = yield* node(yield* ledgerDatabase)
+      let calls = 0
+      const second = yield* Deferred.make<void>()
+      yield* bus.subscribe("broken once", () =>
+        ++calls === 1 ? Effect.die(new Error("broken")) : Effect.asVoid(Deferred.succeed(second, undefined)))
+      yield* append(commitOf(1, { events: [told("a")] }))
+      while (calls < 1) yield* Effect.yieldNow
+      yield* append(commitOf(1, { events: [told("b")] }))
+      yield* Deferred.await(second)
+    }))
+
+  it.effect("reads one merchant's stored events after a position, or one invoice's", () =>
+    Effect.gen(function*() {
+      const { append, bus } = yield* node(yield* ledgerDatabase)
+      const all = yield* Effect.forEach(range(6), (n) =>
+        Effect.map(append(commitOf(1, { events: [told(`i${n % 2}`)] })), ({ events }) => events[0]!))
+      yield* append(commitOf(3, { events: [told("i0")] }))
+      const position = all[1]!.position
+      const after = yield* bus.after({ merchantId: 1, position, limit: 3 })
+      assert.deepStrictEqual(after, all.slice(2, 5))
+      const ofInvoice = yield* bus.after({ merchantId: 1, invoiceId: "i1", position, limit: 9 })
+      assert.deepStrictEqual(ofInvoice, [all[3]!, all[5]!])
+      assert.isBelow(compareEventPositions(all[0]!.position, all[1]!.position), 0)
+    }))
+
+  it.effect("survives the loss of its connections", () =>
+    Effect.gen(function*() {
+      const database = yield* ledgerDatabase
+      const { bus } = yield* node(database)
+      const writer = yield* node(database)
+      const { heard } = yield* listener(bus)
+      const admin = yield* Layer.build(Layer.fresh(connect({ ...database, database: "postgres" })))
+      const sql = Context.get(admin, PgClient.PgClient)
+      yield* sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database.database}`
+      const committed = writer.append(commitOf(1, { events: [told("a")] })).pipe(Effect.retry({ times: 20 }))
+      yield* committed
+      while (heard.length < 1) yield* Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow)
+      assert.strictEqual(heard[0]!.invoiceId, "a")
+    }))
+})

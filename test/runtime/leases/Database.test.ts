@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import type { Fence } from "../../../runtime/Commit.ts"
+import { Leases } from "../../../runtime/Leases.ts"
+import { layer } from "../../../runtime/leases/Database.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+
+const ttlMillis = 60_000
+const third = TestClock.adjust(ttlMillis / 3)
+
+const instance = (database: TestDatabase) =>
+  Effect.map(Layer.build(Layer.fresh(layer.pipe(Layer.provideMerge(connect(database))))), (services) => ({
+    leases: Context.get(services, Leases),
+    sql: Context.get(services, SqlClient.SqlClient)
+  }))
+
+/** Work that says when it has begun, and lasts until it is interrupted. */
+const holding = (leases: Leases["Service"], begun: (fence: Fence) => void) =>
+  Effect.forkChild(leases.hold("work", ttlMillis, (fence) => Effect.andThen(Effect.sync(() => begun(fence)), Effect.never)))
+
+describe("a lease", () => {
+  it.effect("is held by one at a time, and passes on with a higher token when it is given up", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const nodes = yield* Effect.forEach([1, 2, 3], () => instance(database))
+      let inside = 0
+      const tokens: Array<bigint> = []
+      const work = (fence: Fence) =>
+        Effect.gen(function*() {
+          assert.strictEqual(++inside, 1)
+          tokens.push(fence.token)
+          yield* nodes[0]!.sql`select pg_sleep(0.001)`
+          inside--
+          return fence.token
+        })
+      const all = yield* Effect.forkChild(Effect.forEach([...nodes, ...nodes], ({ leases }) =>
+        leases.hold("work", ttlMillis, work), { concurrency: "unbounded" }))
+      while (all.pollUnsafe() === undefined) yield* Effect.andThen(third, Effect.yieldNow)
+      yield* Fiber.join(all)
+      assert.deepStrictEqual(tokens, [1n, 2n, 3n, 4n, 5n, 6n])
+    }))
+
+  it.effect("is renewed in time, so nobody takes it from a holder that lives", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      const begun = yield* Deferred.make<void>()
+      yield* holding(leases, () => Deferred.doneUnsafe(begun, Exit.void))
+      yield* Deferred.await(begun)
+      yield* sql`update leases set until = now()`
+      const left = Effect.map(sql<{ left: boolean }>`select until > now() as left from leases`, ([row]) => row!.left)
+      while (!(yield* left)) yield* third
+    }))
+
+  it.effect("that another holder has taken interrupts the work, which starts anew when it is free again", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      const fences: Array<Fence> = []
+      let interrupted = 0
+      yield* Effect.forkChild(leases.hold("work", ttlMillis, (fence) =>
+        Effect.andThen(Effect.sync(() => fences.push(fence)), Effect.never).pipe(
+          Effect.onInterrupt(() => Effect.sync(() => interrupted++))
+        )))
+      while (fences.length < 1) yield* Effect.yieldNow
+      yield* sql`update leases set holder = 'thief', token = token + 1, until = now() + interval '1 hour'`
+      while (interrupted < 1) yield* third
+      yield* third
+      assert.strictEqual(fences.length, 1)
+      yield* sql`update leases set until = now()`
+      while (fences.length < 2) yield* third
+      assert.deepStrictEqual(fences.map(({ token }) => token), [1n, 3n])
+    }))
+
+  it.effect("that cannot be renewed for as long as it lasts interrupts the work", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      const begun = yield* Deferred.make<void>()
+      const stopped = yield* Deferred.make<void>()
+      yield* Effect.forkChild(leases.hold("work", ttlMillis, () =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
+        )))
+      yield* Deferred.await(begun)
+      yield* sql`alter table leases rename to hidden`
+      while (!Deferred.isDoneUnsafe(stopped)) yield* third
+    }))
+
+  it.effect("is given up when the work ends in any way: success, failure, interruption", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      const free = Effect.map(sql<{ free: boolean }>`select until < now() as free from leases`, ([row]) => row!.free)
+      assert.strictEqual(yield* leases.hold("work", ttlMillis, () => Effect.succeed(5)), 5)
+      assert.isTrue(yield* free)
+      assert.strictEqual(yield* Effect.flip(leases.hold("work", ttlMillis, () => Effect.fail("no"))), "no")
+      assert.isTrue(yield* free)
+      const begun = yield* Deferred.make<void>()
+      const held = yield* holding(leases, () => Deferred.doneUnsafe(begun, Exit.void))
+      yield* Deferred.await(begun)
+      assert.isFalse(yield* free)
+      yield* Fiber.interrupt(held)
+      assert.isTrue(yield* free)
+    }))
+})
