@@ -70,11 +70,11 @@ export class SimulatedChain extends Context.Service<SimulatedChain, {
   >
   readonly mine: (network: Network, blocks: number) => Effect.Effect<void>
   /**
-   * Replaces the newest `depth` blocks by as many others: transactions named in `drop` vanish, the rest is mined
+   * Replaces the newest `depth` blocks by as many others: transactions named in `drop` (or all) vanish, the rest is mined
    * again, `shift` blocks later than before.
    */
   readonly reorg: (network: Network, depth: number, options?: {
-    readonly drop?: ReadonlyArray<string>
+    readonly drop?: ReadonlyArray<string> | "all"
     readonly shift?: number
   }) => Effect.Effect<void>
   /** Networks there are. */
@@ -180,12 +180,12 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       for (let done = 0; done < count; done++) add([])
     })
 
-  const reorg = (depth: number, drop: ReadonlyArray<string>, shift: number) =>
+  const reorg = (depth: number, drop: ReadonlyArray<string> | "all", shift: number) =>
     change(() => {
       const undone = blocks.slice(-depth)
       blocks = blocks.slice(0, -depth)
       for (let done = 0; done < shift; done++) add([])
-      for (const block of undone) add(block.transfers.filter(({ txHash }) => !drop.includes(txHash)))
+      for (const block of undone) add(drop === "all" ? [] : block.transfers.filter(({ txHash }) => !drop.includes(txHash)))
     })
 
   return { follow, mine, reorg, transaction }

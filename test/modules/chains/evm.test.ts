@@ -1,0 +1,140 @@
+/**
+ * Goal: on a real EVM node, exactly the payments that happened are seen, whatever the chain does.
+ * Method: anvil as a child process; the conformance suite, then the EVM's own ways to go wrong.
+ */
+import { NodeHttpClient } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Stream } from "effect"
+import type { ChainDriver, ChainPoint } from "../../../runtime/Chains.ts"
+import { makeDriver } from "../../../modules/chains/evm.ts"
+import { devnetXpub } from "../../../modules/chains/simulated.ts"
+import { chainConformance } from "../../conformance/chains.ts"
+import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
+
+const pollMillis = 20
+
+const driverOn = (node: { readonly url: string }, more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}) =>
+  makeDriver({
+    network: "base",
+    environment: "devnet",
+    rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
+    xpub: Redacted.make(devnetXpub),
+    pollMillis,
+    ...(more.chainId === undefined ? {} : { chainId: more.chainId })
+  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+
+const receiver = (digit: string): string => `0x${digit.repeat(40)}`
+
+chainConformance("evm on anvil", Effect.gen(function*() {
+  const node = yield* anvil("base")
+  const driver = yield* Effect.orDie(driverOn(node))
+  let last = ""
+  const remember = (txHash: string) =>
+    Effect.map(node.rpc("eth_getRawTransactionByHash", txHash), (raw) => {
+      last = raw
+      return { txHash }
+    })
+  return {
+    driver,
+    token: usdc,
+    pay: (to, token, amount) =>
+      Effect.flatMap(token === null ? node.send({ to, value: amount }) : node.token("mint", [to, amount]), remember),
+    payMany: (to, amount) =>
+      Effect.gen(function*() {
+        yield* node.token("mint", [node.accounts[0]!, 1_000n])
+        return { txHash: yield* node.token("transferMany", [to, amount, 2n]) }
+      }),
+    mine: node.mine,
+    drop: node.reorg,
+    reinclude: (depth) => Effect.andThen(node.reorg(depth), Effect.suspend(() => node.rpc("eth_sendRawTransaction", last)))
+  }
+}))
+
+const watch = (...keys: ReadonlyArray<string>) => ({ has: (key: string) => keys.includes(key), refresh: Effect.void })
+
+const pointOf = (node: Anvil, height: string) =>
+  Effect.map(node.rpc("eth_getBlockByNumber", height, false), (block): ChainPoint => ({
+    height: BigInt(block.number),
+    hash: block.hash
+  }))
+
+/** Transfers in the blocks after `start`, up to the node's head. */
+const transfersSince = (driver: ChainDriver, start: ChainPoint, head: bigint, ...keys: ReadonlyArray<string>) =>
+  driver.follow([start], watch(...keys)).pipe(
+    Stream.takeUntil((event) => event._tag === "Forward" && event.point.height >= head),
+    Stream.runCollect,
+    Effect.map((events) => events.flatMap((event) => event._tag === "Forward" ? event.transfers : []))
+  )
+
+const failureOf = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (error) => String(error))
+
+describe("evm driver", () => {
+  it.live("ignores failed transactions and empty transfers, and reports a look-alike token under its own address", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const driver = yield* driverOn(node)
+      const start = yield* pointOf(node, "latest")
+      const alike = `0x${"9".repeat(40)}`
+      yield* node.setCode(alike)
+      yield* node.token("mint", [receiver("a"), 5n], { at: alike })
+      yield* node.token("mint", [receiver("a"), 0n])
+      yield* node.token("transferFrom", [receiver("b"), receiver("a"), 1n], { gas: 200_000n })
+      yield* node.token("forward", [receiver("a")], { value: 9n })
+      const head = (yield* pointOf(node, "latest")).height
+      const found = yield* transfersSince(driver, start, head, receiver("a"))
+      assert.deepStrictEqual(found.map(({ amount, tokenAddress }) => [BigInt(amount), tokenAddress]), [[5n, alike]])
+      assert.deepStrictEqual(yield* driver.balanceAt!(receiver("a"), null as never, head), {
+        balance: 9n as never,
+        hasSent: false
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("keys a log by its place in its own receipt, wherever the block puts it", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const driver = yield* driverOn(node)
+      yield* node.token("mint", [node.accounts[0]!, 100n])
+      const start = yield* pointOf(node, "latest")
+      const hash = yield* node.token("transferMany", [[receiver("a"), receiver("a")], 3n, 2n])
+      const raw = yield* node.rpc("eth_getRawTransactionByHash", hash)
+      const keys = Effect.gen(function*() {
+        const head = (yield* pointOf(node, "latest")).height
+        const found = yield* transfersSince(driver, start, head, receiver("a"))
+        return found.map(({ index, txHash }) => `${txHash}:${index}`)
+      })
+      const before = yield* keys
+      assert.deepStrictEqual(before, [`${hash}:3`, `${hash}:4`])
+      yield* node.reorg(1)
+      yield* node.rpc("evm_setAutomine", false)
+      yield* node.rpc("eth_sendTransaction", {
+        from: node.accounts[1], to: usdc, maxFeePerGas: "0x174876e800", maxPriorityFeePerGas: "0x174876e7ff",
+        data: (yield* node.rpc("eth_getTransactionByHash", hash))?.input ?? "0x"
+      }).pipe(Effect.ignore)
+      yield* node.rpc("eth_sendRawTransaction", raw)
+      yield* node.mine(1)
+      assert.deepStrictEqual((yield* keys).filter((key) => key.startsWith(hash)), before)
+    }).pipe(Effect.scoped))
+
+  it.live("accepts a chain that became shorter", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const driver = yield* driverOn(node)
+      yield* node.mine(3)
+      const points = yield* Effect.forEach(["0x3", "0x2", "0x1"], (height) => pointOf(node, height))
+      yield* node.rollback(2)
+      const event = yield* driver.follow(points, watch()).pipe(
+        Stream.filter((found) => found._tag === "Rollback"),
+        Stream.runHead
+      )
+      assert.deepStrictEqual(event._tag === "Some" ? event.value : null, { _tag: "Rollback", to: points[2]! })
+    }).pipe(Effect.scoped))
+
+  it.live("refuses a node of another chain, and goes on past an endpoint that does not answer", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil("optimism")
+      assert.include(yield* failureOf(driverOn(node)), "is on chain 11155420, but base is chain 84532 here")
+      const driver = yield* driverOn(node, { chainId: node.chainId, urls: ["http://127.0.0.1:9/secret-key"] })
+      const first = yield* driver.follow([], watch()).pipe(Stream.runHead)
+      assert.strictEqual(first._tag, "Some")
+    }).pipe(Effect.scoped))
+})
