@@ -21,4 +21,9 @@ export class EventBus extends Context.Service<EventBus, {
     readonly position: EventPosition
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<CommittedEvent>>
+  /**
+   * A position after everything the merchant has committed and before everything it will: the number of an event that
+   * is told but not stored, and a mark to read on from.
+   */
+  readonly nextPosition: (merchantId: number) => Effect.Effect<EventPosition>
 }>()("tillwire/runtime/EventBus") {}

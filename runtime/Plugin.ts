@@ -60,8 +60,14 @@ export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "module
 /** Forward-only steps, numbered inside the plugin (`0001_invoices`), recorded in `migrations_<name>`. */
 export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
 
-/** Names of other plugins that must be configured too, and the service each one offers. */
-export type Needs = Readonly<Record<string, Context.Key<any, any>>>
+/** Names of other plugins that must be configured too, and the service, or services, each one offers. */
+export type Needs = Readonly<Record<string, Context.Key<any, any> | ReadonlyArray<Context.Key<any, any>>>>
+
+/** The services that {@link Needs} name. */
+export type Needed<N extends Needs> = {
+  readonly [Name in keyof N]: N[Name] extends ReadonlyArray<infer Key> ? Context.Service.Identifier<Key>
+    : Context.Service.Identifier<N[Name]>
+}[keyof N]
 
 /** One feature or driver. Absent fields contribute nothing. */
 export interface Plugin<
@@ -86,7 +92,7 @@ export interface Plugin<
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (
     options: Options["Type"]
-  ) => Layer.Layer<Provides, unknown, Kernel | Context.Service.Identifier<N[keyof N]>>
+  ) => Layer.Layer<Provides, unknown, Kernel | Needed<N>>
 }
 
 /** Declares a plugin; the file's `export const plugin`. Types only: the boot checks the rest. */

@@ -14,6 +14,7 @@ export {
   type Aggregate,
   type Arrival,
   type Command,
+  invoiceObject,
   type InvoiceState,
   isPayable,
   lockedRoute,

@@ -116,6 +116,12 @@ export const makeStored = Effect.gen(function*() {
       })
     )
 
-  return { after, afterEach, moved }
+  /** The stream's clock as it stands, and the next number of the sequence that every event takes its own from. */
+  const nextPosition = (merchantId: number) =>
+    sql<{ readonly ms: bigint; readonly seq: bigint }>`
+      SELECT coalesce((SELECT last_ms FROM merchant_streams WHERE merchant_id = ${merchantId}), 0)::bigint AS ms,
+        nextval('event_seq') AS seq`.pipe(Effect.map((rows): EventPosition => rows[0]!))
+
+  return { after, afterEach, moved, nextPosition }
 })
 export type Stored = Effect.Success<typeof makeStored>

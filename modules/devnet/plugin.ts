@@ -1,0 +1,19 @@
+/** The devnet simulate route: a first paid invoice without a wallet. Never loaded on mainnet. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { SimulatedChain } from "../chains/simulated.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { Payments } from "../payments/plugin.ts"
+import { PaymentQuotes } from "../quotes/plugin.ts"
+import { DevnetApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
+
+export const plugin = Plugin.make({
+  name: "devnet",
+  slot: "modules",
+  environments: ["devnet"],
+  needs: { simulated: SimulatedChain, invoices: Invoices, payments: Payments, quotes: PaymentQuotes },
+  http: DevnetApi,
+  layer: () => HttpApiBuilder.layer(DevnetApi).pipe(Layer.provide(handlers))
+})

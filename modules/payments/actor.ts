@@ -1,0 +1,234 @@
+/** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
+import { Commit, noCause } from "../../runtime/Commit.ts"
+import { Quotes } from "../../runtime/Quotes.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import { uuidOf } from "../../runtime/Uuid.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type BaseUnits, baseUnits, parseUnits, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
+import { familyOf, requiredDepth } from "../../schemas/Network.ts"
+import type { PaymentMetadata } from "../../schemas/Payment.ts"
+import type { Quote } from "../../schemas/Quote.ts"
+import type { Token } from "../../schemas/Token.ts"
+import {
+  type Aggregate,
+  type Arrival,
+  type Command,
+  Invoices,
+  type InvoiceState,
+  isPayable,
+  lockedRoute,
+  remaining
+} from "../invoices/plugin.ts"
+import { PaymentQuotes, valuation } from "../quotes/plugin.ts"
+import { isNetwork, seenAtOf, verdict } from "./machine.ts"
+
+/** An address an invoice can be paid at, and what to send there. */
+export interface Route {
+  readonly token: Token
+  readonly target: ReceiveTarget
+  /** Base units that pay what remains. Null while there is no price: the address is right all the same. */
+  readonly tokenAmount: BaseUnits | null
+  readonly paymentUri: string | null
+  readonly quote: Quote
+  readonly remaining: UsdMillis
+}
+
+/** Tries to price a confirmed payment before an operator is asked, at pauses that grow to 5 min: about half an hour. */
+export const pricingTries = 10
+
+export class Payments extends Context.Service<Payments, {
+  /**
+   * The invoice's address for a token, with a quote: the same address each time. Errors: `UNSUPPORTED_NETWORK`,
+   * `TOKEN_NOT_ACCEPTED`, `TOKEN_NETWORK_MISMATCH`, `INVOICE_NOT_PAYABLE`, `ROUTE_LOCKED`, `NETWORK_DEGRADED`.
+   */
+  readonly route: (current: Aggregate, network: string, tokenId: number) => Effect.Effect<Route, PublicError>
+  /** Prices and counts a payment that is `manual_retry`. */
+  readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
+}>()("tillwire/modules/payments/Payments") {
+  static readonly layer = Layer.effect(Payments, Effect.gen(function*() {
+    const chains = yield* Chains
+    const commit = yield* Commit
+    const catalog = yield* TokenCatalog
+    const quotes = yield* PaymentQuotes
+    const invoices = yield* Invoices
+    const price = yield* makePricing
+
+    const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
+      const { invoice } = current
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const token = yield* acceptedToken(catalog.get(tokenId), network, invoice)
+      const driver = chains.driver(token.network, token.environment)
+      if (driver === undefined || driver.wallet === null) return yield* publicError("UNSUPPORTED_NETWORK")
+      if (!isPayable(invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
+      const locked = lockedRoute(current)
+      if (locked !== null && (locked.network !== token.network || locked.tokenId !== token.id)) {
+        return yield* publicError("ROUTE_LOCKED")
+      }
+      const status = chains.status(token.environment).find((one) => one.network === token.network)
+      if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+      const target = yield* chains.allocate({
+        merchantId: invoice.merchantId,
+        invoiceId: invoice.id,
+        environment: invoice.environment,
+        family: familyOf(token.network)
+      })
+      const left = remaining(invoice)
+      const issued = yield* quotes.issue({
+        merchantId: invoice.merchantId,
+        invoiceId: invoice.id,
+        environment: invoice.environment,
+        token,
+        amountRemaining: left
+      })
+      if (issued.write !== null) {
+        yield* commit.append({
+          merchantId: invoice.merchantId,
+          environment: invoice.environment,
+          cause: noCause,
+          writes: [issued.write],
+          events: []
+        }).pipe(Effect.catchTag(["Conflict", "Replayed"], (bug) => Effect.die(bug)))
+      }
+      if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
+      const asked = issued.quote.estimated_token_amount_remaining
+      const tokenAmount = asked === null ? null : parseUnits(asked, token.decimals) ?? null
+      return {
+        token,
+        target,
+        tokenAmount,
+        paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
+        quote: issued.quote,
+        remaining: left
+      }
+    })
+
+    const retry = Effect.fnUntraced(function*(paymentId: string) {
+      const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
+      if (invoiceId === null) return yield* publicError("INVOICE_NOT_FOUND")
+      const { aggregate } = yield* invoices.change(invoiceId, noCause, Effect.fnUntraced(function*({ invoice, payments }) {
+        const payment = payments.find(({ id }) => id === paymentId)!
+        if (payment.status !== "manual_retry") return yield* publicError("INVALID_TRANSITION")
+        const token = payment.tokenId === null ? undefined : catalog.get(payment.tokenId)
+        const priced = token === undefined
+          ? null
+          : yield* price(invoice, token, payment.units, payment.seenAt)
+        if (priced === null) return yield* publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
+        const commands: ReadonlyArray<Command> = [
+          { _tag: "Value", paymentId, ...priced },
+          { _tag: "Confirm", paymentId, confirmations: payment.metadata.required_confirmations }
+        ]
+        return { commands }
+      })).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
+      return aggregate
+    })
+
+    yield* chains.onTransfer(yield* makeCredit)
+
+    return Payments.of({ route, retry })
+  }))
+}
+
+const acceptedToken = Effect.fnUntraced(function*(
+  token: Token | undefined,
+  network: string,
+  invoice: InvoiceState
+): Effect.fn.Return<Token, PublicError> {
+  const { acceptedNetworks } = invoice.policy
+  if (!isNetwork(network) || (acceptedNetworks !== null && !acceptedNetworks.includes(network))) {
+    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  }
+  if (token === undefined || !token.active || token.environment !== invoice.environment) {
+    return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+  }
+  if (token.network !== network) return yield* publicError("TOKEN_NETWORK_MISMATCH", { param: "token_id" })
+  return token
+})
+
+/** What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. */
+const makePricing = Effect.gen(function*() {
+  const quotes = yield* Quotes
+  const issued = yield* PaymentQuotes
+
+  return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
+    const candidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt)
+    const spot = candidates.length > 0
+      ? null
+      : yield* quotes.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
+    return valuation(candidates, baseUnits(units), spot, token.decimals)
+  })
+})
+
+/** Turns a journal entry into commands for its invoice; the entry is marked as dealt with in the same commit. */
+const makeCredit = Effect.gen(function*() {
+  const chains = yield* Chains
+  const catalog = yield* TokenCatalog
+  const invoices = yield* Invoices
+  const price = yield* makePricing
+
+  const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
+    const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
+    const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks)
+    const seenAt = seenAtOf(entry.blockTime, entry.observedAt)
+    const priced = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
+    const metadata: PaymentMetadata = {
+      quote: priced?.quote ?? null,
+      confirmations: entry.confirmations,
+      required_confirmations: depthOf(entry, invoice).blocks,
+      block_number: Number(entry.height),
+      exception
+    }
+    const arrival: Arrival = {
+      id,
+      network: entry.network,
+      tokenId: token?.id ?? null,
+      tokenDecimals: token?.decimals ?? null,
+      txHash: entry.kind === "direct" ? entry.txHash : null,
+      sender: entry.from,
+      units: entry.amount,
+      amount: priced?.amount ?? usdMillis(0n),
+      seenAt,
+      metadata
+    }
+    return arrival
+  })
+
+  const plan = Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
+    const paymentId = uuidOf(`payment:${entry.id}`)
+    const known = payments.find(({ id }) => id === paymentId)
+    const writes = [chains.handled(entry, depthOf(entry, invoice))]
+    if (entry.status === "reverted") {
+      const commands: ReadonlyArray<Command> = known === undefined ? [] : [{ _tag: "Revert", paymentId }]
+      return { commands, writes }
+    }
+    const fresh = known === undefined || known.status === "reverted"
+    const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
+    const observe: ReadonlyArray<Command> = arrival === null ? [] : [{ _tag: "Observe", arrival }]
+    if (entry.status === "seen") return { commands: observe, writes }
+
+    const confirm: Command = { _tag: "Confirm", paymentId, confirmations: entry.confirmations }
+    const quoted = known?.metadata.quote ?? arrival?.metadata.quote ?? null
+    const refused = (known?.metadata.exception ?? arrival?.metadata.exception ?? null) !== null
+    if (quoted !== null || refused) return { commands: [...observe, confirm], writes }
+    const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
+    const seenAt = known?.seenAt ?? seenAtOf(entry.blockTime, entry.observedAt)
+    const priced = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
+    if (priced !== null) {
+      const valued: Command = { _tag: "Value", paymentId, ...priced }
+      return { commands: [...observe, valued, confirm], writes }
+    }
+    if (entry.attempts + 1 < pricingTries) return yield* publicError("QUOTE_UNAVAILABLE")
+    yield* Effect.logError("no price for a confirmed payment: an operator must retry it").pipe(
+      Effect.annotateLogs({ payment_id: paymentId, invoice_id: invoice.id, attempts: entry.attempts + 1 })
+    )
+    const giveUp: Command = { _tag: "GiveUp", paymentId }
+    return { commands: [...observe, giveUp], writes }
+  })
+
+  return (entry: JournalEntry) =>
+    invoices.change(entry.invoiceId, noCause, (current) => plan(entry, current)).pipe(Effect.asVoid)
+})
+
+const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>
+  requiredDepth(entry.network, entry.environment, invoice.policy.confirmations, invoice.amount)

@@ -1,0 +1,27 @@
+/** Payments: what a payor's page reads, the address it shows, the socket it follows; transfers become payments. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Merchants, PayorSessions } from "../auth/plugin.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { PaymentQuotes } from "../quotes/plugin.ts"
+import { Payments } from "./actor.ts"
+import { PaymentsApi } from "./api.ts"
+import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
+import { PaymentsRpc } from "./rpc.ts"
+
+export { Payments, type Route } from "./actor.ts"
+
+export const plugin = Plugin.make({
+  name: "payments",
+  slot: "modules",
+  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes },
+  http: PaymentsApi,
+  rpc: PaymentsRpc,
+  layer: () =>
+    Layer.mergeAll(
+      HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
+      socketRoute,
+      rpcHandlers
+    ).pipe(Layer.provideMerge(Payments.layer))
+})
