@@ -51,7 +51,7 @@ const requestOf = (path: string, { method, headers = {}, body }: Call): Request 
 const read = async (response: Response): Promise<Answer> => {
   const text = await response.text()
   const isJson = response.headers.get("content-type")?.includes("json") === true
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+  return { status: response.status, headers: response.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined }
 }
 
 /** Calls the routes of the layer it came from. */
