@@ -4,7 +4,7 @@
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Stream } from "effect"
+import { Effect, Layer, Redacted, Stream } from "effect"
 import type { ChainDriver, ChainPoint } from "../../../runtime/Chains.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
@@ -13,15 +13,23 @@ import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 
 const pollMillis = 20
 
-const driverOn = (node: { readonly url: string }, more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}) =>
-  makeDriver({
-    network: "base",
-    environment: "devnet",
-    rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
-    xpub: Redacted.make(devnetXpub),
-    pollMillis,
-    ...(more.chainId === undefined ? {} : { chainId: more.chainId })
-  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+/** The client lives as long as the test: a layer provided to `makeDriver` alone would close under the driver. */
+const driverOn = (
+  node: { readonly url: string },
+  more: { readonly chainId?: number; readonly urls?: ReadonlyArray<string> } = {}
+) =>
+  Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
+    Effect.provide(
+      makeDriver({
+        network: "base",
+        environment: "devnet",
+        rpc: [...(more.urls ?? []), node.url].map((url) => Redacted.make(url)) as never,
+        xpub: Redacted.make(devnetXpub),
+        pollMillis,
+        ...(more.chainId === undefined ? {} : { chainId: more.chainId })
+      }),
+      client
+    ))
 
 const receiver = (digit: string): string => `0x${digit.repeat(40)}`
 
@@ -66,7 +74,7 @@ const transfersSince = (driver: ChainDriver, start: ChainPoint, head: bigint, ..
     Effect.map((events) => events.flatMap((event) => event._tag === "Forward" ? event.transfers : []))
   )
 
-const failureOf = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (error) => String(error))
+const failureOf = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(Effect.flip(effect), (error) => String(error))
 
 describe("evm driver", () => {
   it.live("ignores failed transactions and empty transfers, and reports a look-alike token under its own address", () =>
@@ -93,7 +101,7 @@ describe("evm driver", () => {
     Effect.gen(function*() {
       const node = yield* anvil()
       const driver = yield* driverOn(node)
-      yield* node.token("mint", [node.accounts[0]!, 100n])
+      const funding = yield* node.token("mint", [node.accounts[0]!, 100n])
       const start = yield* pointOf(node, "latest")
       const hash = yield* node.token("transferMany", [[receiver("a"), receiver("a")], 3n, 2n])
       const raw = yield* node.rpc("eth_getRawTransactionByHash", hash)
@@ -106,13 +114,14 @@ describe("evm driver", () => {
       assert.deepStrictEqual(before, [`${hash}:3`, `${hash}:4`])
       yield* node.reorg(1)
       yield* node.rpc("evm_setAutomine", false)
-      yield* node.rpc("eth_sendTransaction", {
-        from: node.accounts[1], to: usdc, maxFeePerGas: "0x174876e800", maxPriorityFeePerGas: "0x174876e7ff",
-        data: (yield* node.rpc("eth_getTransactionByHash", hash))?.input ?? "0x"
-      }).pipe(Effect.ignore)
+      const ahead = { maxFeePerGas: "0x174876e800", maxPriorityFeePerGas: "0x174876e7ff", gas: "0x30000" }
+      const mint = (yield* node.rpc("eth_getTransactionByHash", funding)).input
+      yield* node.rpc("eth_sendTransaction", { from: node.accounts[1], to: usdc, data: mint, ...ahead })
       yield* node.rpc("eth_sendRawTransaction", raw)
       yield* node.mine(1)
-      assert.deepStrictEqual((yield* keys).filter((key) => key.startsWith(hash)), before)
+      const moved = yield* node.rpc("eth_getTransactionReceipt", hash)
+      assert.deepStrictEqual([moved.transactionIndex, moved.logs[2].logIndex], ["0x1", "0x3"])
+      assert.deepStrictEqual(yield* keys, before)
     }).pipe(Effect.scoped))
 
   it.live("accepts a chain that became shorter", () =>

@@ -1,0 +1,127 @@
+/**
+ * Goal: coins a contract passed on are credited once, and nothing else is.
+ * Method: the rule alone; then real PostgreSQL and a real EVM node, with a forward no block scan can see, a restart in
+ * the middle of it all, and a reorg that takes the forward back.
+ */
+import { NodeHttpClient } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeDriver } from "../../../modules/chains/evm.ts"
+import { devnetXpub } from "../../../modules/chains/simulated.ts"
+import { Chains } from "../../../runtime/Chains.ts"
+import { judge } from "../../../runtime/chains/Balances.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
+import { runtimeTables } from "../../../runtime/Tables.ts"
+import { type Anvil, anvil } from "../../support/Anvil.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+
+const devnet = "devnet" as const
+const invoiceId = "00000000-0000-4000-8000-000000000001"
+
+/** A process that follows `node` and handles transfers with one confirmation. */
+const inProcess = <A, E>(
+  database: TestDatabase,
+  node: Anvil,
+  work: Effect.Effect<A, E, Chains | Commit | SqlClient.SqlClient | Scope.Scope>
+) =>
+  Effect.gen(function*() {
+    const chains = yield* Chains
+    const commit = yield* Commit
+    const client = yield* Layer.build(NodeHttpClient.layerUndici)
+    const options = { network: "base" as const, environment: devnet, pollMillis: 20, startIndex: 1_000 }
+    const driver = makeDriver({ ...options, rpc: [Redacted.make(node.url)], xpub: Redacted.make(devnetXpub) })
+    yield* chains.register(yield* Effect.provide(driver, client))
+    yield* chains.onTransfer((entry) =>
+      commit.append({
+        merchantId: entry.merchantId,
+        environment: devnet,
+        cause: noCause,
+        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        events: []
+      })
+    )
+    return yield* work
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(
+      Layer.fresh(chainsLayer.pipe(
+        Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer)),
+        Layer.provideMerge(connect(database))
+      )),
+      { local: true }
+    )
+  )
+
+/** The journal as `kind amount status`, once every entry was dealt with and it satisfies `done`. */
+const journalWhen = (done: (rows: ReadonlyArray<string>) => boolean) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql<{ line: string; open: boolean }>`
+      SELECT kind || ' ' || amount || ' ' || status AS line, status <> handled AS open FROM transfers ORDER BY 1`
+    const lines = rows.map(({ line }) => line)
+    return yield* rows.some(({ open }) => open) || !done(lines) ? Effect.fail("not yet") : Effect.succeed(lines)
+  }).pipe(Effect.retry(Schedule.spaced(25)), Effect.orDie)
+
+const bases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql<{ read: boolean; open: boolean }>`SELECT since_balance IS NOT NULL AS read, open FROM target_balances`)
+
+const baseRead = bases.pipe(
+  Effect.flatMap((rows) => rows[0]?.read === true ? Effect.void : Effect.fail("not yet")),
+  Effect.retry(Schedule.spaced(25))
+)
+
+const firstBlock = Effect.flatMap(Chains, (chains) =>
+  Effect.suspend(() => chains.status(devnet)[0]?.head == null ? Effect.fail("not yet") : Effect.void).pipe(
+    Effect.retry(Schedule.spaced(20))
+  ))
+
+const allocate = Effect.flatMap(Chains, (chains) =>
+  chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" }))
+
+describe("balance comparison", () => {
+  it("credits what the journal cannot explain, and nothing where a balance cannot be explained", () => {
+    assert.strictEqual(judge(10n, 25n, 5n, false), 10n)
+    assert.strictEqual(judge(10n, 15n, 5n, false), 0n)
+    assert.strictEqual(judge(10n, 14n, 5n, false), "alert")
+    assert.strictEqual(judge(10n, 25n, 5n, true), "alert")
+  })
+
+  it.live("finds a contract's forward beside direct payments, once, over a restart and a reorg", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const node = yield* anvil("base")
+      const address = yield* inProcess(database, node, Effect.gen(function*() {
+        const chains = yield* Chains
+        const { address } = yield* allocate
+        yield* firstBlock
+        yield* chains.reconcile(invoiceId, "base", devnet)
+        yield* baseRead
+        yield* node.send({ to: address, value: 100n })
+        yield* node.token("forward", [address], { value: 40n })
+        const found = yield* journalWhen((rows) => rows.length === 2 && rows.every((row) => row.endsWith("confirmed")))
+        assert.deepStrictEqual(found, ["direct 100 confirmed", "internal 40 confirmed"])
+        return address
+      }))
+      yield* node.send({ to: address, value: 7n })
+      yield* inProcess(database, node, Effect.gen(function*() {
+        const settled = yield* journalWhen((rows) => rows.includes("direct 7 confirmed"))
+        assert.deepStrictEqual(settled, ["direct 100 confirmed", "direct 7 confirmed", "internal 40 confirmed"])
+        yield* node.token("forward", [address], { value: 3n })
+        yield* journalWhen((rows) => rows.includes("internal 3 confirmed"))
+        yield* node.reorg(1)
+        yield* journalWhen((rows) => rows.includes("internal 3 reverted"))
+        yield* node.token("forward", [address], { value: 4n })
+        const after = yield* journalWhen((rows) => rows.includes("internal 4 confirmed"))
+        assert.deepStrictEqual(after, [
+          "direct 100 confirmed", "direct 7 confirmed", "internal 3 reverted", "internal 4 confirmed",
+          "internal 40 confirmed"
+        ])
+        yield* (yield* Chains).reconcile(invoiceId, "base", devnet, false)
+        assert.deepStrictEqual((yield* bases).map(({ open }) => open), [false])
+      }))
+    }).pipe(Effect.scoped))
+})
