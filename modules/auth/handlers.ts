@@ -77,6 +77,7 @@ export const demoStore = Effect.gen(function*() {
   const settings = yield* Settings
   if (!settings.environments.includes("devnet")) return
   const keys = yield* Keys
+  if (yield* keys.anyMerchant) return
   const leases = yield* Leases
   const files = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join(settings.dataDirectory, demoKeysFile)

@@ -1,0 +1,118 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect, Layer, Logger } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Keys, Merchants } from "../../../modules/auth/actor.ts"
+import { demoKeysFile, demoStore } from "../../../modules/auth/handlers.ts"
+import { migrations, tables } from "../../../modules/auth/migrations.ts"
+import { credentials } from "../../../runtime/http/Authentication.ts"
+import { Credentials } from "../../../runtime/Http.ts"
+import { kernel, settingsLayer, type TestTables } from "../../support/Api.ts"
+
+const auth: TestTables = { name: "auth", migrations, tables }
+
+const registered = Layer.effectDiscard(Effect.gen(function*() {
+  yield* (yield* Credentials).register((yield* Keys).verify)
+}))
+
+const layerWith = (settings = settingsLayer({ environments: ["devnet", "mainnet"] })) =>
+  registered.pipe(
+    Layer.provideMerge(Layer.mergeAll(Keys.layer, Merchants.layer, credentials)),
+    Layer.provideMerge(kernel([auth], settings)),
+    Layer.provideMerge(NodeServices.layer)
+  ) as Layer.Layer<Keys | Merchants | Credentials | SqlClient.SqlClient | Layer.Success<ReturnType<typeof kernel>> | Layer.Success<typeof NodeServices.layer>>
+
+const newKey = { name: "k", scope: "merchant", environment: "mainnet", expiresAt: null } as const
+
+describe("keys", () => {
+  it.effect("say whose they are, and are refused within 5 s of being revoked or at once when expired", () =>
+    Effect.gen(function*() {
+      const keys = yield* Keys
+      const { verify } = yield* Credentials
+      const merchant = yield* keys.createMerchant("Acme", null)
+      const made = yield* keys.create({ ...newKey, merchantId: merchant.id })
+      const principal = yield* verify(made.key)
+      assert.deepStrictEqual(principal, {
+        merchantId: merchant.id, environment: "mainnet", scope: "merchant", keyId: made.state.id
+      } as never)
+      const revoked = yield* keys.revoke(merchant.id, made.state.id)
+      assert.strictEqual(revoked.status, "revoked")
+      assert.deepStrictEqual(yield* keys.revoke(merchant.id, made.state.id), revoked)
+      yield* TestClock.adjust("5 seconds")
+      assert.isNull(yield* verify(made.key))
+      assert.isNull(yield* verify(`${made.key.slice(0, -1)}${made.key.endsWith("0") ? "1" : "0"}`))
+      const brief = yield* keys.create({ ...newKey, merchantId: merchant.id, expiresAt: 10 })
+      assert.isNotNull(yield* verify(brief.key))
+      yield* TestClock.adjust("10 seconds")
+      assert.isNull(yield* verify(brief.key))
+    }).pipe(Effect.provide(layerWith())))
+
+  it.effect("are kept as hashes only, and belong to their merchant", () =>
+    Effect.gen(function*() {
+      const keys = yield* Keys
+      const sql = yield* SqlClient.SqlClient
+      const mine = yield* keys.createMerchant("Mine", "me@example.com")
+      const other = yield* keys.createMerchant("Other", null)
+      const made = yield* keys.create({ ...newKey, merchantId: mine.id })
+      const rows = yield* sql`SELECT * FROM api_keys`
+      assert.notInclude(JSON.stringify(rows, (_, value) => typeof value === "bigint" ? String(value) : value), made.key)
+      assert.strictEqual((yield* keys.list(mine.id)).length, 1)
+      assert.strictEqual((yield* keys.list(other.id)).length, 0)
+      const stolen = yield* Effect.flip(keys.revoke(other.id, made.state.id))
+      assert.strictEqual(stolen.code, "NOT_FOUND")
+      assert.strictEqual((yield* Effect.flip(keys.create({ ...newKey, merchantId: 999 }))).code, "NOT_FOUND")
+      const merchants = yield* Merchants
+      assert.strictEqual((yield* merchants.get(mine.id))?.email, "me@example.com")
+      assert.isUndefined(yield* merchants.get(999))
+    }).pipe(Effect.provide(layerWith())))
+
+  it.effect("of an environment that is not served are not made", () =>
+    Effect.gen(function*() {
+      const keys = yield* Keys
+      const { id } = yield* keys.createMerchant("Acme", null)
+      const refused = yield* Effect.flip(keys.create({ ...newKey, merchantId: id }))
+      assert.strictEqual(refused.code, "MAINNET_NOT_ENABLED")
+    }).pipe(Effect.provide(layerWith(settingsLayer()))))
+})
+
+describe("the demo store", () => {
+  const directory = mkdtempSync(join(tmpdir(), "till-demo-"))
+  const lines: Array<string> = []
+  const logs: Array<string> = []
+  const quietly = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(
+      Effect.provideService(Console.Console, { ...console, log: (line: string) => void lines.push(line) } as never),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => void logs.push(JSON.stringify(message)))]))
+    )
+
+  it.live("is made once by two instances that start together, told once, and kept in a private file", () =>
+    Effect.gen(function*() {
+      yield* quietly(Effect.all([demoStore, demoStore], { concurrency: 2 }))
+      yield* quietly(demoStore)
+      const sql = yield* SqlClient.SqlClient
+      assert.strictEqual((yield* sql`SELECT 1 FROM merchants`).length, 1)
+      assert.strictEqual((yield* sql`SELECT 1 FROM api_keys`).length, 2)
+      const file = join(directory, demoKeysFile)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      const told = JSON.parse(readFileSync(file, "utf8"))
+      const { verify } = yield* Credentials
+      assert.strictEqual((yield* verify(told.merchant_key))?.scope, "merchant")
+      assert.strictEqual((yield* verify(told.commerce_key))?.scope, "commerce")
+      assert.strictEqual(lines.length, 1)
+      assert.include(lines[0]!, `curl -X POST http://till.test/api/v1/invoices`)
+      assert.include(lines[0]!, told.merchant_key)
+      assert.notInclude(logs.join(), told.merchant_key)
+      rmSync(directory, { recursive: true })
+    }).pipe(Effect.provide(layerWith(settingsLayer({ dataDirectory: directory })))))
+
+  it.live("is never made where only mainnet is served", () =>
+    Effect.gen(function*() {
+      yield* quietly(demoStore)
+      const sql = yield* SqlClient.SqlClient
+      assert.strictEqual((yield* sql`SELECT 1 FROM merchants`).length, 0)
+    }).pipe(Effect.provide(layerWith(settingsLayer({ environments: ["mainnet"], dataDirectory: directory })))))
+})
