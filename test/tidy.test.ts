@@ -1,0 +1,331 @@
+/**
+ * Goal: what a machine can judge of the house rules stays true, and a breach says how to mend it.
+ * Method: reads every source file as text, with comments and strings blanked where code is judged.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, normalize, relative } from "node:path"
+
+const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
+const folders = ["schemas", "runtime", "modules", "config", "test"]
+
+interface SourceFile {
+  readonly path: string
+  readonly text: string
+  /** `text` with the insides of comments and strings blanked; lines and columns stay. */
+  readonly code: string
+}
+
+const blank = (text: string) => text.replace(/[^\n]/g, " ")
+
+/** Strings first, so that `"http://…"` is no comment. A template with code in it stays as it is. */
+const literals =
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g
+
+const codeOf = (text: string) =>
+  text.replace(literals, (found, string: string | undefined) =>
+    string === undefined
+      ? blank(found)
+      : string.includes("${")
+      ? string
+      : `${string[0]}${blank(string.slice(1, -1))}${string[0]}`)
+
+const pathsBelow = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .toSorted()
+
+const paths = folders.flatMap(pathsBelow)
+const sources: ReadonlyArray<SourceFile> = paths.filter((path) => path.endsWith(".ts")).map((path) => {
+  const text = readFileSync(join(root, path), "utf8")
+  return { path, text, code: codeOf(text) }
+})
+/** This file spells out what it bans. */
+const others = sources.filter(({ path }) => path !== "test/tidy.test.ts")
+const own = sources.filter(({ path }) => !path.startsWith("test/"))
+
+const lineOf = (text: string, index: number) => text.slice(0, index).split("\n").length
+
+/** Fails with every breach, one a line. */
+const none = (breaches: ReadonlyArray<string>) => assert.strictEqual(breaches.join("\n"), "")
+
+interface Ban {
+  readonly what: string
+  readonly pattern: RegExp
+  readonly instead: string
+  readonly within: ReadonlyArray<SourceFile>
+  /** The files made for it, and why. A folder ends in `/`. */
+  readonly except?: Readonly<Record<string, string>>
+}
+
+const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !path.endsWith("/repo.ts"))
+
+const bans: ReadonlyArray<Ban> = [
+  {
+    what: "Date.now and new Date",
+    pattern: /\bDate\.now\b|\bnew Date\b/g,
+    instead: "Clock.currentTimeMillis, or a time the caller supplies",
+    within: own
+  },
+  { what: "Math.random", pattern: /\bMath\.random\b/g, instead: "Random, or node:crypto for secrets", within: own },
+  {
+    what: "process.env",
+    pattern: /\bprocess\.env\b/g,
+    instead: "a setting: Settings, or ${env:NAME} in the config",
+    within: own,
+    except: { "runtime/main.ts": "hands the environment to Config.ts" }
+  },
+  {
+    what: "async and await",
+    pattern: /\basync\s*(?:\(|function\b|\w+\s*=>)|(?<!\.)\bawait\s+[\w(]/g,
+    instead: "Effect.gen; a promise of a library enters by Effect.tryPromise",
+    within: own,
+    except: { "modules/transports/https.ts": "undici's API is promises; one function talks to it, measured twice as fast" }
+  },
+  {
+    what: "try and catch",
+    pattern: /(?<![.\w])try\s*\{|\}\s*catch\b/g,
+    instead: "Effect.try, Result.try or Option.liftThrowable",
+    within: own,
+    except: { "runtime/store/embedded/": "synchronous file system calls at the start, where absence is an answer" }
+  },
+  {
+    what: "Number( and parseFloat on money",
+    pattern: /\b(?:Number|parseFloat)\((?=[^()\n]*\b(?!\w*(?:_at|At)\b)\w*(?:amount|usd|price|rate|balance|paid|owed|baseUnits|base_units)\w*\b)/gi,
+    instead: "the functions of schemas/Money.ts: amounts are bigint",
+    within: own,
+    except: { "schemas/Money.ts": "where money meets the wire" }
+  },
+  { what: "expect(", pattern: /\bexpect\(/g, instead: "assert of @effect/vitest", within: others },
+  {
+    what: "Effect.orDie",
+    pattern: /\bEffect\.orDie\b/g,
+    instead: "a typed error; only repo.ts turns a database fault into a defect",
+    within: notRepo,
+    except: {
+      "modules/tokensources/bundled.ts": "its own data file cannot be wrong at run time",
+      "modules/invoices/actor.ts": "a due row has no caller to tell: after three tries the timer reports the fault"
+    }
+  },
+  {
+    what: "enum, namespace and parameter properties",
+    pattern: /^\s*(?:export\s+)?(?:const\s+)?enum\s|^\s*(?:export\s+)?namespace\s|constructor\([^)]*\b(?:private|public|readonly)\s/gm,
+    instead: "erasable TypeScript: Node runs the sources as they are",
+    within: sources
+  }
+]
+
+const isExcepted = (path: string, except: Readonly<Record<string, string>> = {}) =>
+  Object.keys(except).some((file) => file === path || file.endsWith("/") && path.startsWith(file))
+
+describe("code", () => {
+  for (const { except, instead, pattern, what, within } of bans) {
+    it(`holds no ${what}: use ${instead}`, () => {
+      none(
+        within.filter(({ path }) => !isExcepted(path, except)).flatMap(({ code, path }) =>
+          [...code.matchAll(pattern)].map((match) => `${path}:${lineOf(code, match.index)} ${what} -> ${instead}`)
+        )
+      )
+    })
+    if (except !== undefined) {
+      it(`needs every exception from the ban on ${what}`, () => {
+        none(
+          Object.keys(except).filter((file) =>
+            !sources.some(({ code, path }) => isExcepted(path, { [file]: "" }) && code.search(pattern) !== -1)
+          ).map((file) => `${file} does no such thing any more: remove the exception`)
+        )
+      })
+    }
+  }
+
+  it("names nothing outside the project", () => {
+    const outside = new RegExp(["/work", "shared/"].join("/"))
+    const everything = [...paths, "package.json", "tsconfig.json"]
+    none(
+      everything.filter((path) => outside.test(readFileSync(join(root, path), "utf8")))
+        .map((path) => `${path} names a path outside the project`)
+    )
+  })
+})
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  readonly typeOnly: boolean
+}
+
+const importPattern = /(?:^|\n)\s*(import|export)\s+(type\s)?([^"';]*?)from\s+"([^"]+)"|\bimport\("([^"]+)"\)/g
+
+/** Names in braces that are all `type x` are gone at run time too. */
+const isTypeOnly = (names: string) => /^\s*\{[^}]*\}\s*$/.test(names) &&
+  names.replace(/[{}]/g, "").split(",").every((name) => name.trim() === "" || name.trim().startsWith("type "))
+
+const importsOf = ({ path, text }: SourceFile): ReadonlyArray<Import> =>
+  [...text.matchAll(importPattern)].flatMap(([, , type, names = "", target, dynamic]) => {
+    const specifier = target ?? dynamic ?? ""
+    const to = specifier.startsWith("#")
+      ? specifier.slice(1)
+      : specifier.startsWith(".")
+      ? normalize(join(dirname(path), specifier))
+      : specifier
+    return [{ from: path, to, typeOnly: type !== undefined || dynamic !== undefined || isTypeOnly(names) }]
+  })
+
+const imports = sources.flatMap(importsOf)
+const inside = (path: string) => folders.some((folder) => path.startsWith(`${folder}/`))
+
+/** What each folder may import of the project. */
+const direction: Readonly<Record<string, ReadonlyArray<string>>> = {
+  schemas: ["schemas"],
+  runtime: ["schemas", "runtime"],
+  modules: ["schemas", "runtime", "modules"],
+  config: ["schemas", "runtime", "modules", "config"],
+  test: folders
+}
+
+const top = (path: string) => path.split("/")[0] ?? ""
+
+/** Folders of `modules/` that hold drivers, one file each. */
+const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports"])
+
+/** `modules/invoices/api.ts` belongs to invoices, `modules/chains/evm/Follow.ts` to chains/evm. */
+const moduleOf = (path: string): string => {
+  const [, folder = "", file = ""] = path.split("/")
+  return slotFolders.has(folder) ? `${folder}/${file.replace(/\.(ts|json)$/, "")}` : folder
+}
+
+const publicFiles = new Set(["plugin.ts", "api.ts", "rpc.ts"])
+
+describe("imports", () => {
+  it("go one way: schemas <- runtime <- modules <- config, and test sees all", () => {
+    none(
+      imports.filter(({ from, to }) => inside(to) && !(direction[top(from)] ?? []).includes(top(to)))
+        .map(({ from, to }) => `${from} imports ${to}: ${top(from)} may import ${direction[top(from)]?.join(", ")} only`)
+    )
+  })
+
+  it("carry the .ts extension, which Node needs", () => {
+    none(
+      imports.filter(({ to }) => inside(to) && !/\.(ts|json)$/.test(to)).map(({ from, to }) => `${from} imports ${to}`)
+    )
+  })
+
+  it("reach another module by its plugin.ts, api.ts or rpc.ts only", () => {
+    none(
+      imports.filter(({ from, to }) => top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to))
+        .filter(({ from, to }) => {
+          const [, folder = "", ...rest] = to.split("/")
+          // Drivers of one family share parts: `simulated` derives addresses as `evm` does.
+          const sameSlot = slotFolders.has(folder) && from.startsWith(`modules/${folder}/`)
+          return slotFolders.has(folder) ? rest.length > 1 && !sameSlot : !publicFiles.has(rest.join("/"))
+        })
+        .map(({ from, to }) => `${from} imports ${to}: export what it needs from plugin.ts, api.ts or rpc.ts`)
+    )
+  })
+
+  it("of another module's services stand in needs", () => {
+    const needsOf = (folder: string) =>
+      /\bneeds:\s*\{([^}]*)\}/.exec(sources.find(({ path }) => path === `modules/${folder}/plugin.ts`)?.code ?? "")?.[1] ?? ""
+    none(
+      imports.filter(({ from, to, typeOnly }) =>
+        !typeOnly && top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to) &&
+        !slotFolders.has(from.split("/")[1] ?? "") && (to.endsWith("/plugin.ts") || slotFolders.has(to.split("/")[1] ?? ""))
+      ).filter(({ from, to }) => !new RegExp(`\\b${moduleOf(to).split("/").at(-1)}\\b`).test(needsOf(moduleOf(from))))
+        .map(({ from, to }) => `${from} imports ${to}: name ${moduleOf(to)} in needs of modules/${moduleOf(from)}/plugin.ts`)
+    )
+  })
+
+  it("of a machine are schemas and pure parts of effect", () => {
+    const impure = /\b(?:Effect|Layer|Clock|Random|Ref|Fiber|Queue|PubSub|Stream|Schedule)\b/
+    const breaches = own.filter(({ path }) => path.endsWith("/machine.ts")).flatMap((file) => [
+      ...importsOf(file).filter(({ to, typeOnly }) =>
+        !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") && !/machine\.ts$|plugin\.ts$/.test(to)
+      ).map(({ from, to }) => `${from} imports ${to}: a machine imports schemas only`),
+      ...[...file.text.matchAll(/import (?!type)\{([^}]*)\} from "effect"/g)].filter(([, names = ""]) => impure.test(names))
+        .map(([, names = ""]) => `${file.path} imports {${names}}: a machine has no effects`)
+    ])
+    none(breaches)
+  })
+
+  it("have no cycle at run time", () => {
+    const graph = Map.groupBy(imports.filter(({ to, typeOnly }) => !typeOnly && inside(to)), ({ from }) => from)
+    const done = new Set<string>()
+    const breaches: Array<string> = []
+    const visit = (path: string, trail: ReadonlyArray<string>) => {
+      const at = trail.indexOf(path)
+      if (at !== -1) breaches.push(`${[...trail.slice(at), path].join(" -> ")}: move what both need into a third file`)
+      if (at !== -1 || done.has(path)) return
+      for (const { to } of graph.get(path) ?? []) visit(to, [...trail, path])
+      done.add(path)
+    }
+    for (const path of graph.keys()) visit(path, [])
+    none(breaches)
+  })
+})
+
+const topLevel: ReadonlySet<string> = new Set([
+  ...folders,
+  "node_modules",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "README.md",
+  "LICENSE",
+  "Dockerfile",
+  "compose.yaml",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md"
+])
+
+/** The files of a module, by their jobs. */
+const moduleFiles = new Set([
+  "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts"
+])
+
+describe("files", () => {
+  it("at the top level are the five folders and standard files", () => {
+    none(
+      readdirSync(root).filter((name) => !name.startsWith(".") && !topLevel.has(name))
+        .map((name) => `${name}: put it in one of ${folders.join(", ")}`)
+    )
+  })
+
+  it("are named by their job, not utils, common, helpers, misc or manager", () => {
+    none(
+      paths.filter((path) => /(?:^|[/.-])(?:utils?|commons?|helpers?|misc|managers?)(?=[/.-]|$)|(?:Utils?|Helpers?|Manager)\.ts$/i.test(path))
+        .map((path) => `${path}: name it by what it does`)
+    )
+  })
+
+  it("of a module have the names that say what is in them", () => {
+    none(
+      paths.filter((path) => top(path) === "modules").filter((path) => {
+        const [, folder = "", ...rest] = path.split("/")
+        if (slotFolders.has(folder)) return false
+        return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
+      }).map((path) => `${path}: a module's files are ${[...moduleFiles].join(", ")}`)
+    )
+  })
+
+  it("of a driver are one file, and a folder of its own for its parts", () => {
+    const drivers = new Set(paths.filter((path) => top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "") && path.split("/").length === 3))
+    none(
+      paths.filter((path) => top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "")).filter((path) => {
+        const parts = path.split("/")
+        return parts.length > 3 && !drivers.has(`${parts.slice(0, 3).join("/")}.ts`)
+      }).map((path) => `${path}: no driver file beside its folder`)
+    )
+  })
+
+  it("of a module include plugin.ts, and each plugin file exports plugin", () => {
+    const plugins = own.filter(({ path }) =>
+      /^modules\/[^/]+\/plugin\.ts$/.test(path) ||
+      top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "") && path.split("/").length === 3
+    )
+    none(
+      plugins.filter(({ code }) => !/export const plugin\b/.test(code)).map(({ path }) => `${path} exports no plugin`)
+    )
+  })
+})
