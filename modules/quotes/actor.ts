@@ -1,9 +1,9 @@
 /** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own. */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import type { Write } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
+import { uuidV7 } from "../../runtime/Uuid.ts"
 import { type InvoiceId, QuoteId } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
@@ -49,7 +49,8 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
-const newId = Effect.sync(() => QuoteId.make(`quo_${randomUUID()}`))
+/** Sorts by time, so that of two quotes of one second the later one is the newer. */
+const newId = Effect.map(uuidV7, (uuid) => QuoteId.make(`quo_${uuid}`))
 
 const make = Effect.gen(function*() {
   const quotes = yield* Quotes
