@@ -29,10 +29,10 @@ const conflictRetries = 10
 const firstPauseMillis = 250
 const longestPauseMillis = 15_000
 
-const reorgs = Metric.counter("tillwire_reorgs_total", { incremental: true })
-const alerts = Metric.counter("tillwire_chain_alerts_total", { incremental: true })
-const headLag = Metric.gauge("tillwire_payment_detection_lag_seconds")
-const health = Metric.gauge("tillwire_network_health")
+const reorgs = Metric.counter("reorgs_total", { incremental: true })
+const alerts = Metric.counter("chain_alerts_total", { incremental: true })
+const headLag = Metric.gauge("payment_detection_lag_seconds")
+const health = Metric.gauge("network_health")
 
 /** What one turn of a follower works on. */
 type Item = ChainEvent | { readonly _tag: "Check" } | Balances.Reading
@@ -162,13 +162,14 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Confirms what is deep enough, and looks again for what only a report told of. */
   const check = Effect.fnUntraced(function*(fence: Fence) {
     if (ring.length === 0 || !mayWait) return
+    mayWait = yield* rows.anySeen(network, environment)
+    if (!mayWait) return
     while (true) {
       const found = yield* rows.deepEnough(network, environment, heights(), rowsPerCommit)
       if (found.length === 0) break
       yield* write(fence, found.map((entry) => transferWrite(confirmed(entry, heights().head))))
       yield* wakeHandler
     }
-    mayWait = yield* rows.anySeen(network, environment)
     yield* lookAgain(fence)
   })
 

@@ -1,0 +1,90 @@
+/**
+ * Goal: the pure rules of the journal: what a second sight, a reorg and depth make of an entry.
+ * Method: each rule on hand-made entries, and random scripts of blocks and rollbacks against a recount.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
+import {
+  depthAt, finalHeight, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
+} from "../../../runtime/chains/Depth.ts"
+import type { RingPoint, TargetRow } from "../../../runtime/chains/Rows.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
+
+const transfer: ObservedTransfer = {
+  txHash: "0x1", index: 2, kind: "direct", matchKey: "0xa", tokenAddress: null, amount: baseUnits(5n), from: null
+}
+const target = { merchantId: 1, invoiceId: "i", matchKey: "0xa", family: "evm" } as TargetRow
+const point = (height: bigint, fork = 0): RingPoint => ({ height, hash: `${height}/${fork}`, time: 1 })
+
+const see = (known: JournalEntry | undefined, at: RingPoint, confirmations = 1, more: Partial<ObservedTransfer> = {}) =>
+  sight(known, { ...transfer, ...more }, target, {
+    network: "base", environment: "mainnet", point: at, observedAt: 9, confirmations
+  })
+
+const confirmedAt = (height: bigint): JournalEntry => ({ ...see(undefined, point(height))!, status: "confirmed" })
+
+describe("journal rules", () => {
+  it("changes nothing when a block is read twice, and moves an entry to the block it is in now", () => {
+    const first = see(undefined, point(7n))!
+    assert.isUndefined(see(first, point(7n)))
+    const again = see(reverted({ ...first, handled: "seen" }), point(9n))!
+    assert.deepInclude(again, { id: first.id, status: "seen", height: 9n, version: 3, observedAt: 9 })
+  })
+
+  it("tells the handler again when a transfer comes back as another fact", () => {
+    const first: JournalEntry = { ...see(undefined, point(7n))!, handled: "seen" }
+    assert.strictEqual(see(first, point(7n, 1))!.handled, "seen")
+    assert.strictEqual(see(first, point(7n, 1), 1, { amount: baseUnits(6n) })!.handled, "none")
+  })
+
+  it("lets a report neither change what the driver saw nor stand in for it", () => {
+    const seen = see(undefined, point(7n))!
+    assert.isUndefined(see(seen, point(8n), 0))
+    const told = see(undefined, point(7n), 0)!
+    assert.strictEqual(told.confirmations, 0)
+    assert.strictEqual(see(told, point(7n))!.confirmations, 1)
+  })
+
+  it("undoes no final money by itself on mainnet, and anything on devnet", () => {
+    const final = finalHeight("ethereum", "mainnet", { head: 200n, finalized: 120n })
+    assert.strictEqual(final, 120n)
+    assert.isFalse(mayRevert(confirmedAt(120n), final))
+    assert.isTrue(mayRevert(confirmedAt(121n), final))
+    assert.isTrue(mayRevert({ ...confirmedAt(120n), status: "seen" }, final))
+    assert.isTrue(mayRevert({ ...confirmedAt(120n), environment: "devnet" }, final))
+  })
+
+  it("takes depth for finality where the node has no mark", () => {
+    assert.strictEqual(finalHeight("ethereum", "mainnet", { head: 200n, finalized: null }), 137n)
+    assert.strictEqual(finalHeight("ethereum", "devnet", { head: 200n, finalized: 1n }), 200n)
+  })
+
+  it("counts a transfer's own block as depth 1", () => {
+    assert.deepStrictEqual([depthAt(7n, 7n), depthAt(8n, 7n), depthAt(6n, 7n)], [1, 2, 0])
+  })
+
+  it("pauses longer after each failure, at most five minutes", () => {
+    assert.deepStrictEqual([1, 2, 3, 7, 60].map(retryPauseMillis), [100, 400, 1_600, 300_000, 300_000])
+  })
+
+  it.effect.prop("keeps one entry per key under any script of sightings and rollbacks", [Schema.Array(Schema.Boolean)],
+    ([script]) =>
+      Effect.sync(() => {
+        let entry: JournalEntry | undefined
+        let ring: ReadonlyArray<RingPoint> = []
+        let versions = 0
+        for (const [step, forward] of script.entries()) {
+          const at = point(BigInt(step), step)
+          const next = forward ? see(entry, at) : entry?.status === "seen" ? reverted(entry) : undefined
+          if (forward) ring = pushPoint(ring, at)
+          if (next === undefined) continue
+          versions += 1
+          assert.strictEqual(next.version, versions)
+          assert.strictEqual(next.id, entry?.id ?? next.id)
+          entry = next
+        }
+        assert.isAtMost(ring.length, ringSize)
+        assert.strictEqual(entry?.status ?? "none", versions === 0 ? "none" : script.at(-1) ? "seen" : "reverted")
+      }))
+})
