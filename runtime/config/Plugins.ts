@@ -59,18 +59,15 @@ export const findPlugin = (
       const file = path.join(builtInFolder, folderOf[slot], slot === "modules" ? `${use}/plugin.ts` : `${use}.ts`)
       return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
     }
-    return yield* Effect.catch(importPlugin(use, use), (reason) =>
-      Effect.fail(
-        isMissing(reason) && isBuiltInName(use)
-          ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, known)}`
-          : isMissing(reason)
-          ? `package "${use}" is not installed: npm install ${use}`
-          : reason
-      ))
+    return yield* Effect.mapError(importPlugin(use, use), (reason) => {
+      if (reason !== missing) return reason
+      return isBuiltInName(use)
+        ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, known)}`
+        : `package "${use}" is not installed: npm install ${use}`
+    })
   })
 
 const missing = "the module cannot be found"
-const isMissing = (reason: string) => reason === missing
 
 const importPlugin = (from: URL | string, use: string): Effect.Effect<AnyPlugin, string> =>
   Effect.gen(function*() {

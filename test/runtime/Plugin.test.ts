@@ -1,3 +1,4 @@
+// @effect-diagnostics missingLayerContext:off
 /**
  * Goal: a plugin cannot ask for a service the runtime does not promise; the compiler says so, not the first request.
  * Method: plugins that ask for a foreign service stand under `@ts-expect-error`; `npm run check` fails if one compiles.
