@@ -153,7 +153,8 @@ const make = (tables: ReadonlyArray<string>) =>
           if (fault === "gone") return abandon(lane, batch, error)
           if (fault === "lost" && tries.lost < maximumLost) return dismiss(lane, batch, tries)
           if (fault === "again" && tries.again < maximumAgain) {
-            return settle(lane, batch, { ...tries, again: tries.again + 1 })
+            const repeated = settle(lane, batch, { ...tries, again: tries.again + 1 })
+            return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), repeated)
           }
           if (batch.length > 1) return inHalves(lane, batch)
           return fault === "data" ? failAll(batch, Effect.die(error)) : abandon(lane, batch, error)

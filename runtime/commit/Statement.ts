@@ -49,7 +49,7 @@ const writeRows = ({ columns, key, name }: TableShape, index: number): string =>
       select ${list(columns, "r.")} 
         from json_populate_recordset(null::${quote(name)}, p_rows[${index}]::json) r order by ${list(key, "r.")}
       on conflict (${list(key)}) do update set ${rest.map((column) => `${quote(column)} = excluded.${quote(column)}`).join(", ")}
-        where t.version = excluded.version - 1 and excluded.version > 1
+        where t.version = excluded.version - 1
       returning (t.xmax = 0) = (t.version = 1) as expected
     )
     select count(*) filter (where put.expected) into v_count from put;
