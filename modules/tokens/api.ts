@@ -1,7 +1,7 @@
 /** Which tokens a merchant's payors may pay in (contract §4.3). Flat family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Flat, MerchantAuth } from "../../runtime/Http.ts"
+import { errors, Flat, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { AcceptancePolicy, TokenRecord } from "../../schemas/Token.ts"
 
@@ -26,7 +26,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
         "SCOPE_MISMATCH",
         "RATE_LIMIT_EXCEEDED"
       )
-    }).annotateMerge(OpenApi.annotations({
+    }).annotate(ParameterCodes, { environment: "VALIDATION_ERROR" }).annotateMerge(OpenApi.annotations({
       title: "List supported tokens",
       description: "Every active token of an environment, the key's own unless `environment` names the other one. " +
         "Sorted by network, symbol, id. `price` is the last known one and null when there never was one."

@@ -5,11 +5,12 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { migrations } from "../../../modules/quotes/migrations.ts"
 import { PaymentQuotes, plugin } from "../../../modules/quotes/plugin.ts"
-import type { Write } from "../../../runtime/Commit.ts"
+import { Commit, noCause, type Write } from "../../../runtime/Commit.ts"
 import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import { readRate, usdMillis } from "../../../schemas/Money.ts"
 import { ether, usdc } from "../../fixtures/tokens.ts"
+import { kernel } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
 
 const start = 1_766_320_496
@@ -165,4 +166,27 @@ describe("PaymentQuotes", () => {
         )
       })
     ))
+
+  it.live("are written by the commit log as their row says", () =>
+    Effect.gen(function*() {
+      const quotes = yield* PaymentQuotes
+      const commits = yield* Commit
+      const issued = yield* quotes.issue({ ...request, token: ether, amountRemaining: usdMillis(1_000_000_000n) })
+      const append = commits.append({
+        merchantId: request.merchantId,
+        environment: "devnet",
+        cause: noCause,
+        writes: issued.write === null ? [] : [issued.write],
+        events: []
+      })
+      yield* append
+      const again = yield* quotes.issue({ ...request, token: ether, amountRemaining: usdMillis(1_000_000_000n) })
+      assert.deepStrictEqual([again.id, again.write], [issued.id, null])
+      assert.strictEqual((yield* Effect.flip(append))._tag, "Conflict", "a quote is written once")
+    }).pipe(Effect.provide(
+      (plugin.layer(undefined) as Layer.Layer<PaymentQuotes, unknown, Quotes | SqlClient.SqlClient>).pipe(
+        Layer.provide(prices({ text: "0.00000001" })),
+        Layer.provideMerge(kernel([{ name: "quotes", migrations, tables: plugin.tables ?? [] }]))
+      )
+    )))
 })
