@@ -6,6 +6,7 @@ import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { rootCertificates } from "node:tls"
 import { Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
 import { AddressRefused, publicLookup } from "../../runtime/webhooks/Resolve.ts"
 import { type DeliveryAnswer, type DeliveryRequest, TransportFailed, Webhooks } from "../../runtime/Webhooks.ts"
 
@@ -18,8 +19,11 @@ const maximumAnswerBytes = 64 * 1024
 /** What is kept of an answer. */
 const keptAnswerBytes = 4 * 1024
 
-/** Sockets per origin: several endpoints may share one, each with 4 in flight. */
-const connectionsPerOrigin = 16
+/**
+ * Sockets per origin: all that an instance sends at once. Fewer, and dead paths of one host would hold up the live ones
+ * of other merchants there.
+ */
+const connectionsPerOrigin = maximumInFlight
 
 /** Origins with an open pool; past it the one unused for longest is closed. */
 const maximumPools = 512

@@ -24,7 +24,7 @@ export const attemptTimeoutMillis = 10_000
 const scanMillis = 1_000
 
 /** What a stop waits for attempts under way; the whole process has 10 s. The rest is given back to the queue. */
-const drainMillis = 8_000
+const defaultDrainMillis = 8_000
 
 /** Characters of a failure's text that are kept. */
 const errorLength = 500
@@ -70,7 +70,7 @@ const answered = (answer: DeliveryAnswer, nowMillis: number): Outcome => ({
 const unanswered = (failure: TransportFailed): Outcome =>
   failure.own ? { _tag: "OwnFault", reason: failure.reason } : { _tag: "Unanswered", reason: failure.reason }
 
-const make = Effect.gen(function*() {
+const make = (drainMillis: number) => Effect.gen(function*() {
   const settings = yield* Settings
   const secrets = yield* Secrets
   const commit = yield* Commit
@@ -313,9 +313,12 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Deliveries of this instance. Refuses to start with local receivers on mainnet. */
-export const layer: Layer.Layer<
+/** As {@link layer}, with its own patience for attempts under way at a stop, in milliseconds. */
+export const layerWith = (options: { readonly drainMillis: number }): Layer.Layer<
   Webhooks,
   WebhooksRefused,
   Settings | Secrets | Commit | EventBus | SqlClient.SqlClient
-> = Layer.effect(Webhooks, make)
+> => Layer.effect(Webhooks, make(options.drainMillis))
+
+/** Deliveries of this instance. Refuses to start with local receivers on mainnet. */
+export const layer = layerWith({ drainMillis: defaultDrainMillis })

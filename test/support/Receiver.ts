@@ -1,5 +1,5 @@
 /** A merchant's webhook server, real down to the socket: keeps what arrives as raw bytes, answers as each path is told. */
-import { Effect, Latch } from "effect"
+import { Effect } from "effect"
 import type { Scope } from "effect"
 import { readFileSync } from "node:fs"
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -52,7 +52,7 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
   Effect.gen(function*() {
     const arrivals: Array<Arrival> = []
     const scripts = new Map<string, Behaviour>()
-    const arrived = Latch.makeUnsafe()
+    const watchers = new Set<() => void>()
     const ofPath = (path?: string) => path === undefined ? arrivals : arrivals.filter((each) => each.path === path)
 
     const listener = (request: IncomingMessage, response: ServerResponse) => {
@@ -73,8 +73,7 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
         arrivals.push(arrival)
         response.on("close", () => { arrival.endedAt = performance.now() })
         ;(scripts.get(path) ?? answers(200))(ofPath(path).length, arrival, response)
-        arrived.openUnsafe()
-        arrived.closeUnsafe()
+        for (const look of watchers) look()
       })
     }
     const server = yield* Effect.acquireRelease(
@@ -91,10 +90,17 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
     )
     const host = `localhost:${(server.address() as AddressInfo).port}`
 
-    const seen = (path: string, n: number): Effect.Effect<ReadonlyArray<Arrival>> =>
-      Effect.suspend(() =>
-        ofPath(path).length >= n ? Effect.succeed(ofPath(path)) : Effect.andThen(arrived.await, seen(path, n))
-      )
+    const seen = (path: string, n: number) =>
+      Effect.callback<ReadonlyArray<Arrival>>((resume) => {
+        const look = () => {
+          if (ofPath(path).length < n) return
+          watchers.delete(look)
+          resume(Effect.succeed(ofPath(path)))
+        }
+        watchers.add(look)
+        look()
+        return Effect.sync(() => void watchers.delete(look))
+      })
 
     return {
       host,

@@ -1,0 +1,135 @@
+/** Instances that deliver, over one test database: the real commit log, bus, deliverer and transport. */
+import { type Context, Effect, Layer, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { plugin as https } from "../../../modules/transports/https.ts"
+import * as GroupCommit from "../../../runtime/commit/GroupCommit.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import * as Tail from "../../../runtime/eventbus/Tail.ts"
+import { fromMasters } from "../../../runtime/secrets/Master.ts"
+import { Secrets } from "../../../runtime/Secrets.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
+import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
+import type { Webhooks } from "../../../runtime/Webhooks.ts"
+import type { EventDraft, WireObject } from "../../../schemas/Event.ts"
+import { connect, type TestDatabase } from "../../support/Database.ts"
+import { receiverCertificate } from "../../support/Receiver.ts"
+
+export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+/** Retries after 20, 20 and 20 ms: the rule has its own tests. */
+export const settingsOf = (
+  receivers: ReadonlyArray<string>,
+  more: { readonly retryBaseSeconds?: number; readonly environments?: ReadonlyArray<"devnet" | "mainnet"> } = {}
+): Settings["Service"] => ({
+  environments: (more.environments ?? ["devnet"]) as never,
+  http: { host: "127.0.0.1", port: 3000 },
+  rpc: { host: "127.0.0.1", port: 0 },
+  data: { directory: "/nowhere" },
+  store: { use: "embedded" },
+  chains: [],
+  prices: [],
+  tokenSources: [],
+  transports: [],
+  modules: [],
+  webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
+  telemetry: { logs: "json", level: "error" },
+  publicUrl: "http://127.0.0.1:3000",
+  dataDirectory: "/nowhere",
+  instanceId: "test"
+})
+
+const secrets = Layer.effect(Secrets, Effect.orDie(fromMasters([Buffer.alloc(32, 1)])))
+
+/** Everything below the deliverer: what a commit needs. */
+export const log = (database: TestDatabase) =>
+  Tail.layer.pipe(
+    Layer.provideMerge(GroupCommit.layer(["webhook_endpoints"])),
+    Layer.provideMerge(connect(database)),
+    Layer.provideMerge(secrets)
+  )
+
+export const deliverer = (settings: Settings["Service"], transport: Layer.Layer<never, unknown, any> =
+  https.layer({ ca: receiverCertificate })) =>
+  transport.pipe(
+    // A stop gives attempts back at once: what hangs here hangs on purpose.
+    Layer.provideMerge(Deliverer.layerWith({ drainMillis: 100 })),
+    Layer.provideMerge(Layer.succeed(Settings, settings))
+  ) as Layer.Layer<Webhooks, unknown, Layer.Success<ReturnType<typeof log>>>
+
+let endpoints = 0
+
+export const endpoint = (url: string, more: Partial<EndpointRow> = {}) =>
+  Effect.gen(function*() {
+    const commit = yield* Commit
+    const id = `we_00000000-0000-4000-8000-${String(++endpoints).padStart(12, "0")}`
+    const row: EndpointRow = {
+      id,
+      merchantId: 1,
+      version: 1,
+      environment: "devnet",
+      commerceOnly: false,
+      url,
+      status: "enabled",
+      filters: ["*"],
+      apiVersion: "2026-01-15",
+      description: null,
+      sealedSecret: (yield* Secrets).seal("webhook", secret),
+      sealedPreviousSecret: null,
+      previousSecretExpiresAt: null,
+      consecutiveFailures: 0,
+      disabledReason: null,
+      createdAt: 1,
+      updatedAt: 1,
+      ...more
+    }
+    yield* commit.append({
+      merchantId: row.merchantId, environment: "devnet", cause: noCause, writes: [endpointWrite(row)], events: []
+    })
+    return row
+  })
+
+export const draft = (n: number, more: Readonly<Record<string, unknown>> = {}): EventDraft => ({
+  type: "invoice.updated",
+  object: { object: "invoice", id: `invoice-${n}`, note: "✓ \"quoted\"", n, ...more } as WireObject,
+  previousAttributes: { n: n - 1 }
+})
+
+/** Commits one event for a merchant. */
+export const emit = (n: number, merchantId = 1) =>
+  Effect.flatMap(Commit, (commit) =>
+    commit.append({
+      merchantId,
+      environment: "devnet",
+      cause: { requestId: "req_1", idempotencyKey: "key" },
+      writes: [],
+      events: [draft(n)]
+    })).pipe(Effect.map(({ events }) => events[0]!))
+
+export interface DeliveryRow {
+  readonly id: string
+  readonly endpoint_id: string
+  readonly status: string
+  readonly attempt: number
+  readonly due: number | null
+  readonly last_status: number | null
+  readonly last_error: string | null
+  readonly event: string
+}
+
+export const deliveries = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql<DeliveryRow>`
+    SELECT id, endpoint_id, status, attempt, last_status, last_error, 'evt_' || event_ms || '-' || event_seq AS event,
+      (extract(epoch from due_at - now()) * 1000)::float8 AS due
+    FROM webhook_deliveries ORDER BY event_ms, event_seq, endpoint_id`)
+
+/** Waits until the rows are as the test says; the deliverer marks a row after the answer it waits for. */
+export const until = (done: (rows: ReadonlyArray<DeliveryRow>) => boolean): typeof deliveries =>
+  Effect.flatMap(deliveries, (found) => done(found) ? Effect.succeed(found) : Effect.andThen(Effect.sleep(10), until(done)))
+
+export const allAre = (status: string) => (rows: ReadonlyArray<DeliveryRow>) =>
+  rows.length > 0 && rows.every((row) => row.status === status)
+
+/** Builds `layer` in a scope of its own: closing it is the stop of an instance. */
+export const start = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<Context.Context<A>, E, R | Scope.Scope> =>
+  Layer.build(Layer.fresh(layer))
