@@ -88,8 +88,10 @@ describe("evm driver", () => {
       yield* node.token("mint", [receiver("a"), 0n])
       yield* node.token("transferFrom", [receiver("b"), receiver("a"), 1n], { gas: 200_000n })
       yield* node.token("forward", [receiver("a")], { value: 9n })
+      const refusing = alike
+      yield* node.send({ to: refusing, value: 1n, gas: 50_000n })
       const head = (yield* pointOf(node, "latest")).height
-      const found = yield* transfersSince(driver, start, head, receiver("a"))
+      const found = yield* transfersSince(driver, start, head, receiver("a"), refusing)
       assert.deepStrictEqual(found.map(({ amount, tokenAddress }) => [BigInt(amount), tokenAddress]), [[5n, alike]])
       assert.deepStrictEqual(yield* driver.balanceAt!(receiver("a"), null as never, head), {
         balance: 9n as never,
