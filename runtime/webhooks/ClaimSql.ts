@@ -6,6 +6,8 @@
  * backlog is never scanned, and the limit per endpoint holds over all instances, because each statement inside the
  * function sees what the holder of the lane before it committed. A claimed row's `due_at` is the end of its lease, so a
  * lease that lapses makes the row due again by itself.
+ *
+ * No deadlocks: claims make lanes in key order and never wait for one; marks wait for lanes in key order.
  */
 
 /** Endpoints with waiting rows and the time of their earliest: one index probe each, however long the backlog. */
@@ -53,6 +55,11 @@ export const webhookClaimV1 = `
     v_allowed integer;
     v_count integer;
   BEGIN
+    INSERT INTO webhook_lanes (merchant_id, endpoint_id, health)
+      SELECT l.merchant_id, l.endpoint_id, 'unknown' FROM webhook_due_lanes_v1(p_merchants) l
+      WHERE NOT EXISTS (SELECT 1 FROM webhook_lanes k
+        WHERE k.merchant_id = l.merchant_id AND k.endpoint_id = l.endpoint_id)
+      ORDER BY l.merchant_id, l.endpoint_id ON CONFLICT DO NOTHING;
     FOR v_lane IN
       SELECT l.merchant_id, l.endpoint_id FROM webhook_due_lanes_v1(p_merchants) l
       WHERE l.due_at <= now() ORDER BY l.due_at
@@ -60,12 +67,7 @@ export const webhookClaimV1 = `
       EXIT WHEN p_slots <= 0;
       SELECT l.health INTO v_health FROM webhook_lanes l
         WHERE l.merchant_id = v_lane.merchant_id AND l.endpoint_id = v_lane.endpoint_id FOR UPDATE SKIP LOCKED;
-      IF NOT FOUND THEN
-        INSERT INTO webhook_lanes (merchant_id, endpoint_id, health)
-          VALUES (v_lane.merchant_id, v_lane.endpoint_id, 'unknown') ON CONFLICT DO NOTHING
-          RETURNING health INTO v_health;
-        CONTINUE WHEN NOT FOUND;
-      END IF;
+      CONTINUE WHEN NOT FOUND;
       PERFORM 1 FROM webhook_endpoints w
         WHERE w.merchant_id = v_lane.merchant_id AND w.id = v_lane.endpoint_id AND w.status = 'enabled';
       IF NOT FOUND THEN

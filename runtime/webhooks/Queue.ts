@@ -148,7 +148,7 @@ export const mark = (
           SELECT m, w, CASE WHEN bool_or(health = 'healthy') THEN 'healthy' ELSE 'failing' END AS health
           FROM marks WHERE health IS NOT NULL GROUP BY m, w
         ) h ON l.merchant_id = h.m AND l.endpoint_id = h.w AND l.health <> h.health
-        FOR UPDATE OF l SKIP LOCKED
+        ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
       ), judged AS (
         UPDATE webhook_lanes l SET health = n.health FROM lanes n
         WHERE l.merchant_id = n.merchant_id AND l.endpoint_id = n.endpoint_id
