@@ -8,7 +8,7 @@ import { saidBy, sqlStateOf, StoreError } from "./store/StoreError.ts"
 /** A single step may rewrite a big table; longer than this is a fault. */
 const stepTimeout = "10min"
 
-/** A step that waits longer for a table would block every statement queued behind it, so it gives up and tries again. */
+/** A step that waits for a table blocks every statement queued behind it, so it gives up and tries again. */
 const tableLockTimeout = "5s"
 const tableLockRetries = 5
 

@@ -59,7 +59,7 @@ const broken = (cluster: Cluster, pid: number, cause: unknown) =>
 const hold = Effect.fnUntraced(function*(cluster: Cluster) {
   const server = yield* ensureServer(cluster)
   const mine = yield* Ref.make(!server.adopted)
-  const stop = Effect.flatMap(Ref.getAndSet(mine, false), (ours) => ours ? stopServer(cluster, server.pid) : Effect.void)
+  const stop = Effect.when(stopServer(cluster, server.pid), Ref.getAndSet(mine, false))
   // Twice: before the connection exists, for a start that fails half-way; after the lock, so that it is held meanwhile.
   yield* Effect.addFinalizer(() => stop)
   const connection = yield* PgConnection.make({

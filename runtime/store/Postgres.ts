@@ -19,7 +19,7 @@ const connectTimeout = Duration.seconds(3)
 /** Idle time before TCP asks whether the server still lives; the driver then gives up after 10 probes, one a second. */
 const keepAlive = Duration.seconds(5)
 
-/** How long the boot waits for a server that is not reachable or still starting, for instance beside us in a compose. */
+/** How long the boot waits for a server that is not reachable or still starting, as when both start together. */
 const bootPatience = Duration.seconds(15)
 const bootRetry = Duration.millis(250)
 
@@ -35,7 +35,9 @@ export const PostgresOptions = Schema.Struct({
    * session settings do not survive one.
    */
   url: Schema.RedactedFromValue(
-    Schema.String.check(Schema.isPattern(/^postgres(ql)?:\/\/./, { expected: "postgresql://user:password@host/database" }))
+    Schema.String.check(
+      Schema.isPattern(/^postgres(ql)?:\/\/./, { expected: "postgresql://user:password@host/database" })
+    )
   ),
   /** Size of the pool, 2 to 200. Default 10. */
   maxConnections: maxConnectionsOption(maximumConnections)
@@ -136,14 +138,17 @@ const checkServer = (where: string) =>
       select current_setting('server_version_num')::int as version, current_setting('server_version') as version_text,
         current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
         current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as durable`.pipe(
-      Effect.retry({ while: mayComeUp, schedule: Schedule.spaced(bootRetry).pipe(Schedule.upTo({ duration: bootPatience })) }),
+      Effect.retry({
+        while: mayComeUp,
+        schedule: Schedule.spaced(bootRetry).pipe(Schedule.upTo({ duration: bootPatience }))
+      }),
       Effect.mapError((error) => explainConnection(error, where))
     )
     const found = facts === undefined ? undefined : objection(facts)
     if (found !== undefined) return yield* new StoreError(found)
     if (facts?.durable === false) {
       yield* Effect.logWarning(
-        "fsync or synchronous_commit is off on this PostgreSQL: a crash of the database server loses acknowledged payments"
+        "this PostgreSQL runs with fsync or synchronous_commit off: its crash loses acknowledged payments"
       )
     }
   })

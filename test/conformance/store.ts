@@ -33,7 +33,8 @@ export const storeSuite = (name: string, store: Layer.Layer<Store, StoreError>) 
     it.effect("turns a JSON array of rows into table rows, with jsonb, text[] and numeric columns", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
-        yield* sql`create table rows_from_json (id text primary key, version bigint, data jsonb, filters text[], amount numeric(78, 0))`
+        yield* sql`create table rows_from_json
+          (id text primary key, version bigint, data jsonb, filters text[], amount numeric(78, 0))`
         const rows = [{
           id: "a",
           version: "9007199254740993",

@@ -55,7 +55,10 @@ export const connect = (
     maxConnections: poolSize
   })
 
-const onServer = (server: TestServer, statement: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, SqlError.SqlError>) =>
+const onServer = (
+  server: TestServer,
+  statement: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, SqlError.SqlError>
+) =>
   Effect.flatMap(SqlClient.SqlClient, statement).pipe(
     Effect.provide(connect({ ...server, database: "postgres" }), { local: true }),
     Effect.orDie

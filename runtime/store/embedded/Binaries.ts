@@ -1,6 +1,7 @@
 /** Where the PostgreSQL programs of this platform are, and which user runs them. */
 import { Effect } from "effect"
-import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
+import { renameSync, rmSync, statSync, symlinkSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -121,10 +122,11 @@ export const findBinaries = Effect.fn("findBinaries")(
       })
     }
     const native = yield* findNative(platform)
-    const usable = linked(native.directory) && (runAs === undefined || openToAll(join(native.directory, "bin", "postgres")))
+    const open = runAs === undefined || openToAll(join(native.directory, "bin", "postgres"))
+    const usable = linked(native.directory) && open
     const parent = runAs === undefined ? dataDirectory : existsSync("/var/cache") ? "/var/cache" : tmpdir()
     const directory = usable ? native.directory : yield* attempt(
-      `The PostgreSQL programs could not be copied to ${parent}.`,
+      `The PostgreSQL programs could not be copied to ${parent}`,
       () => cached(native, parent)
     )
     return {

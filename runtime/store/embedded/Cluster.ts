@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs"
+import { chmodSync, chownSync, closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs"
+import { openSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
@@ -12,6 +13,8 @@ import { attempt } from "./Files.ts"
 
 /** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
 export const role = "tillwire"
+
+const unusable = "The data directory cannot be used"
 
 /** Bytes of a unix socket's path, on the strictest platform (macOS). */
 const socketPathBytes = 103
@@ -70,7 +73,7 @@ const run = (
 /** Why PostgreSQL's programs failed, from what they wrote: the first pattern that fits, and what to do about it. */
 const knownFailures: ReadonlyArray<readonly [RegExp, string]> = [
   [/No space left on device|Disk quota exceeded/, "The disk is full: free some space and start again."],
-  [/could not look up effective user ID/, "This user id has no entry in /etc/passwd: add one, or run as a user with one."],
+  [/could not look up effective user ID/, "This user id is not in /etc/passwd: add it, or run as a user who is."],
   [/Read-only file system/, "That file system is read-only: set data.directory to one that can be written."],
   [/Permission denied|invalid permissions|wrong ownership/, "Its files must belong to the user that runs the service."],
   [/incompatible with server|not compatible with/, "Start it with the version of this service that wrote it."],
@@ -99,7 +102,7 @@ const socketsOf = (dataDirectory: string): string => {
 
 /** Makes the socket's directory, open to the server's user alone; one that someone else put there is refused. */
 export const prepareSockets = ({ runAs, sockets }: Cluster): Effect.Effect<void, StoreError> =>
-  attempt("The directory of the database's socket cannot be used.", () => {
+  attempt("The directory of the database's socket cannot be used", () => {
     if (!existsSync(sockets)) mkdirSync(sockets, { mode: 0o700 })
     const found = lstatSync(sockets)
     const self = process.getuid?.()
@@ -118,17 +121,17 @@ export const dropSockets = ({ sockets }: Cluster): Effect.Effect<void> =>
 export const locate = Effect.fn("Embedded.locate")(
   function*(dataDirectory: string): Effect.fn.Return<Cluster, StoreError> {
     const directory = join(dataDirectory, "postgres")
-    yield* attempt("The data directory cannot be used.", () => {
+    yield* attempt(unusable, () => {
       mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
       statSync(directory, { throwIfNoEntry: false })
     })
     const runAs = yield* findRunAs(directory)
     const binaries = yield* findBinaries(dataDirectory, runAs)
     const sockets = yield* attempt(
-      "The directory of the database's socket cannot be used.",
+      "The directory of the database's socket cannot be used",
       () => socketsOf(dataDirectory)
     )
-    const byName = runAs === undefined || (yield* attempt("The data directory cannot be used.", () => openToAll(dataDirectory)))
+    const byName = yield* attempt(unusable, () => runAs === undefined || openToAll(dataDirectory))
     if (!byName && !existsSync("/proc/self/cwd")) {
       return yield* new StoreError({
         what: `PostgreSQL does not run as root, and ${dataDirectory} is closed to other users.`,
@@ -149,7 +152,7 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
   function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
     const { directory } = cluster
     const exists = () => existsSync(join(directory, "PG_VERSION"))
-    const found = yield* attempt("The data directory cannot be used.", () => statSync(directory, { throwIfNoEntry: false }))
+    const found = yield* attempt(unusable, () => statSync(directory, { throwIfNoEntry: false }))
     const expected = cluster.runAs?.uid ?? process.getuid?.()
     if (found !== undefined && found.uid !== expected) {
       return yield* new StoreError({
@@ -165,7 +168,7 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
       })
     }
     const version = yield* attempt(
-      "The data directory cannot be read.",
+      "The data directory cannot be read",
       () => readFileSync(join(directory, "PG_VERSION"), "utf8").trim()
     )
     if (version !== cluster.binaries.major) {
@@ -179,13 +182,16 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
 
 const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
   const { argument, binaries, directory, log, runAs } = cluster
-  const fresh = yield* attempt("The data directory cannot be used.", () => {
+  const fresh = yield* attempt(unusable, () => {
     const made = mkdtempSync(`${directory}.new-`)
     if (runAs !== undefined) chownSync(made, runAs.uid, runAs.gid)
     return made
   })
   const at = argument === directory ? fresh : argument
-  const discard = attempt("The unfinished database cannot be removed.", () => rmSync(fresh, { recursive: true, force: true }))
+  const discard = attempt(
+    "The unfinished database cannot be removed",
+    () => rmSync(fresh, { recursive: true, force: true })
+  )
   const build = Effect.gen(function*() {
     yield* Effect.logInfo("making the embedded database", { directory })
     const made = yield* run(binaries.initdb, [
@@ -199,7 +205,7 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
       input: `create role ${role} login\ncreate database ${role} owner ${role}\n`
     })
     if (owned.code !== 0) return yield* programFailed("The embedded database could not be made", owned.stderr, log)
-    yield* attempt("The embedded database could not be put in place.", () => putInPlace(fresh, directory))
+    yield* attempt("The embedded database could not be put in place", () => putInPlace(fresh, directory))
   })
   yield* build.pipe(Effect.onError(() => Effect.catch(discard, (error) => Effect.logWarning(error.message))))
 })
@@ -208,6 +214,12 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
 const putInPlace = (fresh: string, directory: string) => {
   if (existsSync(directory)) rmSync(fresh, { recursive: true, force: true })
   else renameSync(fresh, directory)
+  // Without this a power cut could take the name of a database that has already acknowledged commits.
+  for (const parent of [dirname(directory), dirname(dirname(directory))]) {
+    const fd = openSync(parent, "r")
+    fsyncSync(fd)
+    closeSync(fd)
+  }
   const leftover = directory.slice(dirname(directory).length + 1) + ".new-"
   for (const name of readdirSync(dirname(directory))) {
     if (name.startsWith(leftover)) rmSync(join(dirname(directory), name), { recursive: true, force: true })

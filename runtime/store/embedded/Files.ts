@@ -9,6 +9,7 @@ const hints: Readonly<Record<string, string>> = {
   ENOSPC: "The disk is full: free some space and start again.",
   EDQUOT: "The disk quota is used up: free some space and start again.",
   ENOTDIR: "A part of that path is a file: set data.directory to a directory.",
+  ENOENT: "A directory of that path is missing: check the path, and that its file system takes writes.",
   EEXIST: "A file is in the way: set data.directory to a directory."
 }
 
@@ -19,6 +20,6 @@ export const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StoreE
     catch: (cause) => {
       const code = String((cause as { readonly code?: unknown }).code)
       const hint = hints[code] ?? "Check that directory, or set data.directory to another one."
-      return new StoreError({ what: `${what} ${reasonOf(cause)}.`, hint, cause })
+      return new StoreError({ what: `${what}: ${reasonOf(cause)}.`, hint, cause })
     }
   })

@@ -1,7 +1,8 @@
 /** The server process of one cluster: start it or adopt it, and stop it. */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { spawn } from "node:child_process"
-import { closeSync, existsSync, openSync, readFileSync, readlinkSync, realpathSync, renameSync, statSync } from "node:fs"
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs"
+import { readlinkSync, realpathSync, renameSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 import { dropSockets, plainEnvironment, prepareSockets, programFailed, tellingLine } from "./Cluster.ts"
@@ -69,7 +70,7 @@ interface PidFile {
   readonly status: string
 }
 
-/** `postmaster.pid`: line 1 the pid, line 5 the socket's directory, line 8 the state. Source: PostgreSQL, miscadmin/pidfile.h. */
+/** `postmaster.pid`: line 1 the pid, 5 the socket's directory, 8 the state. Source: PostgreSQL, utils/pidfile.h. */
 const readPidFile = (cluster: Cluster): PidFile | undefined => {
   const path = join(cluster.directory, "postmaster.pid")
   if (!existsSync(path)) return undefined
@@ -106,21 +107,20 @@ const openLog = (path: string): { readonly fd: number; readonly from: number } =
 }
 
 /** Messages that mean another server, its remains or the cleaning up after it still hold the directory. */
-const busy =
-  /lock file .* already exists|pre-existing shared memory block|could not bind Unix address|create lock file .*No such file/
+const busy = /lock file .*(already exists|No such file)|pre-existing shared memory block|could not bind Unix address/
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
   stale: number | undefined
 ): Effect.fn.Return<Server, StoreError | Busy> {
   yield* prepareSockets(cluster)
-  const log = yield* attempt("The database's log cannot be written.", () => openLog(cluster.log))
+  const log = yield* attempt("The database's log cannot be written", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
     const started = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", cluster.sockets, ...options], {
       ...cluster.runAs,
       cwd: cluster.directory,
-      // PostgreSQL takes this id for one of its own family, so a pid file that names an unrelated process is stale to it.
+      // PostgreSQL takes this id for its own family: a pid file that names an unrelated process is stale to it.
       env: { ...plainEnvironment, ...(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale) }) },
       // A Ctrl-C in the terminal must reach the service only, which then stops the server in order.
       detached: true,
@@ -180,7 +180,7 @@ const untilServer = <E>(
 const adoptOrStart = (cluster: Cluster): Effect.Effect<Server, StoreError | Busy> =>
   untilServer(
     Effect.gen(function*() {
-      const found = yield* attempt("The data directory cannot be read.", () => readPidFile(cluster))
+      const found = yield* attempt("The data directory cannot be read", () => readPidFile(cluster))
       if (found === undefined || !isServer(cluster, found.pid)) {
         return yield* startServer(cluster, found?.pid)
       }
@@ -219,7 +219,7 @@ const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
   Effect.repeat({ while: (lives) => lives })
 )
 
-/** Stops the server in order (fast shutdown: it ends the connections and writes a checkpoint), and waits for its end. */
+/** Stops the server in order (fast shutdown: ends its connections, writes a checkpoint), and waits for its end. */
 export const stopServer = (cluster: Cluster, pid: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     yield* signal(pid, "SIGINT")

@@ -8,13 +8,18 @@ import { Context, Effect, Layer, References, Schedule } from "effect"
 import type { Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn, spawnSync } from "node:child_process"
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
+import { rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { copyNative, findNative } from "../../../runtime/store/embedded/Binaries.ts"
 import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
+import { vi } from "vitest"
 import { storeLayer } from "../../../runtime/Store.ts"
 import { storeSuite } from "../../conformance/store.ts"
+
+/** Each test starts real servers and processes: seconds on a quiet machine, many on a busy one. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const root = process.getuid?.() === 0
 const script = new URL("../../support/embeddedProcess.ts", import.meta.url).pathname
@@ -29,8 +34,12 @@ const emptyDirectory: Effect.Effect<string, never, Scope.Scope> = Effect.acquire
   (path) =>
     Effect.sync(() => {
       const pid = serverPid(path)
-      if (pid !== undefined) spawnSync("kill", ["-QUIT", String(pid)])
-      rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+      const wait = "while kill -0 $0; do sleep 0.02; done 2>/dev/null"
+      if (pid !== undefined) {
+        rmSync(socketsOf(path), { recursive: true, force: true })
+        spawnSync("sh", ["-c", `kill -QUIT $0; ${wait}`, String(pid)])
+      }
+      rmSync(path, { recursive: true, force: true })
     })
 )
 
@@ -73,7 +82,11 @@ const start = (
 ): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [script, dataDirectory], { ...as, cwd: "/", stdio: ["ignore", "pipe", "ignore"] })
+      const child = spawn(process.execPath, [script, dataDirectory], {
+        ...as,
+        cwd: "/",
+        stdio: ["ignore", "pipe", "ignore"]
+      })
       const lines: Array<string> = []
       const waiting: Array<(line: string) => void> = []
       let rest = ""
@@ -231,8 +244,8 @@ describe("the embedded server", () => {
 
   it.live.runIf(root)("runs for an ordinary user, and names the owner when another one comes", () =>
     Effect.gen(function*() {
-      const path = yield* emptyDirectory
-      chownSync(path, nobody.uid, nobody.gid)
+      const path = yield* directory
+      spawnSync("chown", ["-R", `${nobody.uid}:${nobody.gid}`, path])
       const first = yield* start(path, nobody)
       assert.deepStrictEqual(yield* first.line, { ready: 1 })
       yield* first.kill("SIGTERM")
@@ -267,7 +280,9 @@ const socketsOf = (path: string) => readFileSync(join(path, "postgres", "postmas
 const stealLock = Effect.fnUntraced(function*(path: string, holder: Service) {
   const thief = yield* PgConnection.make({ host: socketsOf(path), username: "tillwire", database: "tillwire" })
   yield* holder.pause
-  yield* thief.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'tillwire guard'")
+  yield* thief.query(
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'tillwire guard'"
+  )
   const took = yield* thief.query("select pg_try_advisory_lock($1, $2) as held", [lockSpace, advisoryLock.service])
   assert.isTrue(took.rows[0]?.["held"])
   yield* holder.resume

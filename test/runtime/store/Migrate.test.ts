@@ -16,7 +16,9 @@ const steps: Migrations = {
 
 /** An independent instance of the service: its own pool. */
 const on = <A, E>(database: TestDatabase, work: Effect.Effect<A, E, SqlClient.SqlClient>) =>
-  Effect.provide(work, connect(database), { local: true }).pipe(Effect.provideService(References.MinimumLogLevel, "Warn"))
+  Effect.provide(work, connect(database), { local: true }).pipe(
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  )
 
 const ledger = (database: TestDatabase) =>
   on(database, Effect.flatMap(SqlClient.SqlClient, (sql) => sql<{ n: number }>`select n from ledger order by n`)).pipe(
