@@ -51,7 +51,6 @@ const looking = (
   let torn = 0
   let waiting = false
   let finalized: bigint | null = null
-  let marked = finalizedTag
 
   const roll = (to: ChainPoint): ReadonlyArray<ChainEvent> => {
     ring = ring.filter((point) => point.height <= to.height)
@@ -113,13 +112,13 @@ const looking = (
     })
   })
 
+  /** A failed look keeps the last mark: it is only too careful. A node that never had one leaves null. */
   const readFinalized = Effect.fnUntraced(function*(endpoint: Endpoint) {
-    if (!marked) return
-    const header = yield* readHeader(endpoint, "finalized").pipe(Effect.catch((error) => {
-      marked = false
-      return Effect.as(Effect.logInfo("the node has no finality mark: depth stands in", error.reason), null)
-    }))
-    finalized = header?.height ?? null
+    if (!finalizedTag) return
+    const header = yield* readHeader(endpoint, "finalized").pipe(
+      Effect.catch((error) => Effect.as(Effect.logDebug("no finality mark", error.reason), null))
+    )
+    finalized = header?.height ?? finalized
   })
 
   const lookOnce = Effect.fnUntraced(function*(endpoint: Endpoint) {
