@@ -146,7 +146,7 @@ const passwd = (): ReadonlyArray<ReadonlyArray<string>> =>
  */
 export const findRunAs = (cluster: string): Effect.Effect<RunAs | undefined, StoreError> =>
   Effect.suspend(() => {
-    if (process.getuid?.() !== 0) return Effect.succeed(undefined)
+    if (process.getuid?.() !== 0) return Effect.undefined
     const owner = statSync(cluster, { throwIfNoEntry: false })
     if (owner !== undefined && owner.uid !== 0) return Effect.succeed({ uid: owner.uid, gid: owner.gid })
     const [, , uid, gid] = passwd().find(([name]) => name === "nobody") ?? []

@@ -12,9 +12,9 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { vi } from "vitest"
 import { copyNative, findNative } from "../../../runtime/store/embedded/Binaries.ts"
 import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
-import { vi } from "vitest"
 import { storeLayer } from "../../../runtime/Store.ts"
 import { storeSuite } from "../../conformance/store.ts"
 

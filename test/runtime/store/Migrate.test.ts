@@ -37,7 +37,7 @@ describe("migrate", () => {
   it.live("lets instances that start at once all succeed, and runs each step once", () =>
     Effect.gen(function*() {
       const database = yield* emptyDatabase
-      yield* Effect.all([1, 2, 3, 4].map(() => on(database, migrate("ledger", steps))), { concurrency: "unbounded" })
+      yield* Effect.forEach([1, 2, 3, 4], () => on(database, migrate("ledger", steps)), { concurrency: "unbounded" })
       assert.deepStrictEqual(yield* ledger(database), [1, 2, 3])
     }))
 
