@@ -1,0 +1,141 @@
+/**
+ * Goal: what the README promises: one command, and a first invoice is created, paid and told of, with nothing installed.
+ * Method: the shipped devnet config as it is, on its embedded database, stopped and started again in between.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { statSync } from "node:fs"
+import { join } from "node:path"
+import { makeReceiver, type Receiver } from "../support/Receiver.ts"
+import { leaked, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { answered, asPayor, askAddress, chooseToken, eventsOf, listen, newInvoice, openShop, readInvoice, type Shop, told, transferTypes } from "./Shop.ts"
+
+const config = new URL("../../config/devnet.jsonc", import.meta.url).pathname
+
+class Desk extends Context.Service<Desk, {
+  readonly directory: string
+  readonly receiver: Receiver
+  /** The running service and its shop. */
+  readonly now: () => { readonly service: Service; readonly shop: Shop }
+  /** Stops the service and starts it on the same directory and ports. */
+  readonly restart: (signal: "SIGTERM" | "SIGKILL") => Effect.Effect<number | null>
+}>()("test/Desk") {
+  static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const receiver = yield* makeReceiver()
+    const owner = yield* Effect.scope
+    const start = (ports?: Service["ports"]) =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.fork(owner)
+        const service = yield* startService({
+          directory,
+          config,
+          environment: { TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]) },
+          ...(ports === undefined ? {} : { ports })
+        }).pipe(Scope.provide(scope))
+        return { scope, service }
+      })
+    let running = yield* start()
+    let shop = yield* openShop(running.service, receiver, (yield* running.service.keys).merchant_key)
+    return Desk.of({
+      directory,
+      receiver,
+      now: () => ({ service: running.service, shop }),
+      restart: (signal) =>
+        Effect.gen(function*() {
+          const code = yield* running.service.stop(signal)
+          yield* Scope.close(running.scope, Exit.void)
+          running = yield* start(running.service.ports)
+          yield* running.service.keys
+          shop = { ...shop, service: running.service }
+          return code
+        })
+    })
+  }))
+}
+
+const paid = ["invoice.created", ...transferTypes("invoice.paid")]
+
+const simulate = (shop: Shop, id: string, body: object) =>
+  shop.service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": shop.key }, body })
+
+layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a new devnet", (it) => {
+  it.effect("tells the demo keys once, and keeps them where only its own user reads", () =>
+    Effect.gen(function*() {
+      const { directory, now } = yield* Desk
+      const { service } = now()
+      const { commerce_key, merchant_key } = yield* service.keys
+      assert.match(merchant_key, /^mk_dev_[0-9A-Za-z]{38}$/)
+      assert.match(commerce_key, /^ck_dev_[0-9A-Za-z]{38}$/)
+      assert.include(service.output(), `merchant key   ${merchant_key}`)
+      assert.lengthOf(service.output().match(/Demo Store is ready/g) ?? [], 1)
+      assert.deepStrictEqual(leaked(service.output(), [merchant_key, commerce_key]), [])
+      for (const file of ["demo-keys.json", "master.key", "rpc.token"]) {
+        assert.strictEqual(statSync(join(directory, "data", file)).mode & 0o777, 0o600, file)
+      }
+    }))
+
+  it.effect("takes an invoice, a simulated payment, and tells of it by webhook and socket", () =>
+    Effect.gen(function*() {
+      const { now } = yield* Desk
+      const { service, shop } = now()
+      const invoice = yield* newInvoice(shop, { amount_usd: 5, description: "Starter plan", metadata: { order_id: "A-1" } })
+      assert.strictEqual(
+        invoice.created.payment_url,
+        `${service.url}/pay/${invoice.id}?session_token=${invoice.session["x-session-token"]}&signature=${invoice.session["x-signature"]}`
+      )
+      const shown = yield* chooseToken(shop, invoice, "USDC")
+      const listener = yield* listen(shown, service.url)
+      const { data } = answered(200, yield* simulate(shop, invoice.id, { action: "pay" }))
+      assert.include(data.invoice, { status: "paid", amount_paid: 5_000, amount_remaining: 0 })
+      assert.include(data.invoice_payment, { status: "confirmed", amount: 5_000, network: "base" })
+      const { events, last } = yield* told(shop, invoice, listener, paid)
+      assert.deepStrictEqual(data.event_ids, events.slice(1).map(({ id }) => id))
+      assert.deepStrictEqual(last.data.object, data.invoice)
+    }))
+
+  it.effect("pays without a chosen token, in parts, on the network that is asked for", () =>
+    Effect.gen(function*() {
+      const { shop } = (yield* Desk).now()
+      const invoice = yield* newInvoice(shop, { amount_usd: 9 })
+      const part = answered(200, yield* simulate(shop, invoice.id, { action: "pay", network: "optimism", amount: 4_000 }))
+      assert.include(part.data.invoice, { status: "underpaid", amount_paid: 4_000 })
+      const rest = answered(200, yield* simulate(shop, invoice.id, { action: "pay" }))
+      assert.include(rest.data.invoice, { status: "paid", amount_paid: 9_000 })
+      assert.strictEqual(rest.data.invoice_payment.network, "optimism")
+      const again = yield* simulate(shop, invoice.id, { action: "pay" })
+      assert.deepStrictEqual([again.status, again.json.error.code], [409, "INVOICE_NOT_PAYABLE"])
+    }))
+
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    it.effect(`keeps everything when it is stopped by ${signal} and started again`, () =>
+      Effect.gen(function*() {
+        const { now, restart } = yield* Desk
+        const { shop: before } = now()
+        const open = yield* newInvoice(before, { amount_usd: 6, customer_id: `cust-${signal}` })
+        const key = { "x-api-key": before.key, "idempotency-key": `kept-${signal}` }
+        const first = yield* before.service.call("/api/v1/invoices", { headers: key, body: { amount_usd: 3 } })
+        const shown = yield* chooseToken(before, open, "USDC")
+        const events = yield* eventsOf(before, open.id)
+
+        const code = yield* restart(signal)
+        assert.strictEqual(code, signal === "SIGTERM" ? 0 : null)
+        const { service, shop } = now()
+        assert.notInclude(service.output(), "Demo Store is ready")
+
+        assert.deepStrictEqual(yield* eventsOf(shop, open.id), events)
+        const replay = yield* service.call("/api/v1/invoices", { headers: key, body: { amount_usd: 3 } })
+        assert.strictEqual(replay.text, first.text)
+        assert.strictEqual(replay.headers["idempotent-replayed"], "true")
+        assert.include(yield* asPayor(shop, open, "payment-status"), { status: "unpaid" })
+        const again = yield* askAddress(shop, open, { network: "base", token_id: shown.supported_token_id })
+        assert.strictEqual(again.json.temp_address, shown.temp_address)
+
+        const listener = yield* listen(again.json, service.url)
+        answered(200, yield* simulate(shop, open.id, { action: "pay" }))
+        yield* told(shop, open, listener, paid)
+        assert.include(yield* readInvoice(shop, `cust-${signal}`), { id: open.id, status: "paid" })
+        assert.deepStrictEqual(service.errors(), [])
+      }))
+  }
+})

@@ -1,0 +1,284 @@
+/**
+ * The real service as a child process, run from the sources: its own config file, ports and data directory. What it
+ * prints is kept, and no secret that passed through a test may ever be found in it.
+ */
+import { Effect, type Scope } from "effect"
+import { spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { type IncomingHttpHeaders, request } from "node:http"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const main = new URL("../../runtime/main.ts", import.meta.url).pathname
+
+/** Pause between two looks at something that another process is about to do. */
+const lookMillis = 20
+
+/** How long a start and a stop may take, on two shared cores. */
+const startPatienceMillis = 25_000
+const stopPatienceMillis = 15_000
+
+/** A request as a test writes it; a body that is not text or bytes is sent as JSON. */
+export interface Sent {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly body?: unknown
+  /** Sends the body in chunks, without `Content-Length`. */
+  readonly chunked?: boolean
+}
+
+export interface Received {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The parsed text, or undefined where it is not JSON. */
+  readonly json: any
+}
+
+const parsed = (text: string, type: string | undefined): unknown => {
+  if (text === "" || type?.includes("json") !== true) return undefined
+  return JSON.parse(text)
+}
+
+const bytesOf = (body: unknown): Buffer =>
+  body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+
+/** One request on a connection of its own. */
+export const exchange = (base: string, path: string, sent: Sent = {}): Effect.Effect<Received> =>
+  Effect.callback<Received>((resume) => {
+    const bytes = sent.body === undefined ? undefined : bytesOf(sent.body)
+    const { hostname, port } = new URL(base)
+    let answered = false
+    const asked = request({
+      hostname,
+      port,
+      path,
+      method: sent.method ?? (bytes === undefined ? "GET" : "POST"),
+      agent: false,
+      headers: {
+        ...(bytes === undefined ? {} : { "content-type": "application/json" }),
+        ...(bytes === undefined || sent.chunked === true ? {} : { "content-length": String(bytes.length) }),
+        ...sent.headers as Record<string, string>
+      }
+    }, (response) => {
+      const chunks: Array<Buffer> = []
+      answered = true
+      response.on("data", (chunk: Buffer) => chunks.push(chunk))
+      response.once("close", () => {
+        const text = Buffer.concat(chunks).toString("utf8")
+        const json = parsed(text, response.headers["content-type"])
+        resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, text, json }))
+      })
+    })
+    // A server that answers before it read everything may cut the connection while we still write.
+    asked.on("error", (error) => answered ? undefined : resume(Effect.die(error)))
+    asked.end(bytes)
+  })
+
+/** Looks again and again until `wanted` accepts what `look` finds; dies with the last find after `patienceMillis`. */
+export const until = <A>(
+  what: string,
+  look: Effect.Effect<A>,
+  wanted: (found: A) => boolean,
+  patienceMillis = 10_000
+): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    const end = performance.now() + patienceMillis
+    const again: Effect.Effect<A> = Effect.flatMap(look, (found) => {
+      if (wanted(found)) return Effect.succeed(found)
+      if (performance.now() < end) return Effect.andThen(Effect.sleep(lookMillis), again)
+      return Effect.die(new Error(`${what}: not within ${patienceMillis} ms; last: ${JSON.stringify(found)?.slice(0, 4_000)}`))
+    })
+    return again
+  })
+
+/** An empty directory, removed with the scope. */
+export const temporaryDirectory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "till-journey-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
+)
+
+export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** The bearer credential of every test deployment's internal door. */
+export const rpcToken = "journey-rpc-credential-0123456789abcdef"
+
+/** Shared by all instances of a test deployment, as secrets are. */
+const masterKey = "6a".repeat(32)
+
+/** Dollars per token of the devnet catalogue, by asset id. */
+export const prices: Readonly<Record<string, string>> = { "usd-coin": "1", tether: "1", ethereum: "3500", weth: "3500" }
+
+/** What a journey's deployment differs in from the others. */
+export interface Deployment {
+  /** Connection string of its database. */
+  readonly database: string
+  readonly chains: ReadonlyArray<{ readonly use: string; readonly options?: Readonly<Record<string, unknown>> }>
+  /** `host:port` of webhook receivers on this machine. */
+  readonly receivers?: ReadonlyArray<string>
+  readonly prices?: Readonly<Record<string, string>>
+  readonly webhooks?: Readonly<Record<string, unknown>>
+}
+
+const modules = ["auth", "events", "tokens", "quotes", "invoices", "payments", "webhooks"]
+
+/** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
+export const configOf = (deployment: Deployment) => ({
+  environments: ["devnet"],
+  rpc: { token: rpcToken },
+  secrets: { master: [masterKey] },
+  store: { use: "postgres", options: { url: deployment.database } },
+  chains: deployment.chains,
+  prices: [{ use: "fixed", options: { prices: deployment.prices ?? prices } }],
+  tokenSources: [{ use: "bundled" }],
+  transports: [{ use: "https" }],
+  webhooks: { devnetReceivers: deployment.receivers ?? [], ...deployment.webhooks },
+  telemetry: { logs: "json", level: "debug" },
+  modules: [...modules, ...(deployment.chains.some(({ use }) => use === "simulated") ? ["devnet"] : [])].map((use) => ({ use }))
+})
+
+export interface Start {
+  /** Holds the config file and the data directory; a second start on it is a restart. */
+  readonly directory: string
+  /** A config, or the path of a config file. */
+  readonly config: object | string
+  readonly environment?: Readonly<Record<string, string>>
+  /** Default: free ones. */
+  readonly ports?: { readonly http: number; readonly rpc: number }
+}
+
+/** The demo merchant's file, as the service writes it. */
+export interface DemoKeys {
+  readonly merchant_id: number
+  readonly merchant_key: string
+  readonly commerce_key: string
+}
+
+export interface Service {
+  readonly url: string
+  readonly rpcUrl: string
+  readonly ports: { readonly http: number; readonly rpc: number }
+  readonly dataDirectory: string
+  readonly pid: number
+  readonly call: (path: string, sent?: Sent) => Effect.Effect<Received>
+  /** Keys of the demo merchant, where this data directory has them. */
+  readonly keys: Effect.Effect<DemoKeys>
+  /** Everything printed so far, standard output and error together. */
+  readonly output: () => string
+  /** Entries of level error and above, as lines. */
+  readonly errors: () => ReadonlyArray<string>
+  /** Remembers a secret that must never be printed. */
+  readonly guard: (secret: string) => void
+  /** Asks it to stop, or kills it; answers the exit code (null: by the signal). */
+  readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Effect.Effect<number | null>
+}
+
+/** Fields of answers whose values are secrets. */
+const secretFields: ReadonlySet<string> = new Set(["session_token", "signature", "secret", "token", "key"])
+
+/** Shorter strings are no secrets, and would be found anywhere. */
+const shortestSecret = 16
+
+const secretsIn = (value: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap(secretsIn)
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    typeof inner === "string"
+      ? secretFields.has(name) && inner.length >= shortestSecret ? [inner] : []
+      : secretsIn(inner)
+  )
+}
+
+/** What the first start tells its operator on purpose, once. */
+const demoBlock = /\n {2}Demo Store is ready[\s\S]*?-d '[^\n]*\n/
+
+/** The secrets that stand in `output`, but for the one announcement of the demo keys. */
+export const leaked = (output: string, secrets: Iterable<string>): ReadonlyArray<string> => {
+  const rest = output.replace(demoBlock, "\n")
+  return [...new Set(secrets)].filter((secret) => rest.includes(secret))
+}
+
+const fileOf = ({ config, directory }: Start): string => {
+  if (typeof config === "string") return config
+  const file = join(directory, "config.json")
+  writeFileSync(file, JSON.stringify(config))
+  return file
+}
+
+/** Starts the service and waits until it is ready; it is stopped, and its output searched, when the scope closes. */
+export const startService = (start: Start): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const ports = start.ports ?? { http: yield* freePort, rpc: yield* freePort }
+    const dataDirectory = join(start.directory, "data")
+    const secrets = new Set<string>([masterKey, rpcToken])
+    let output = ""
+    let exited: number | null | undefined
+    const child = spawn(process.execPath, [main, "--config", fileOf(start)], {
+      cwd: start.directory,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH: process.env["PATH"],
+        TILLWIRE__DATA__DIRECTORY: dataDirectory,
+        TILLWIRE__HTTP__PORT: String(ports.http),
+        TILLWIRE__RPC__PORT: String(ports.rpc),
+        ...start.environment
+      }
+    })
+    child.stdout.on("data", (chunk) => output += String(chunk))
+    child.stderr.on("data", (chunk) => output += String(chunk))
+    child.once("close", (code) => exited = code)
+
+    const gone = (signal: string) =>
+      until(`the service stops by ${signal}`, Effect.sync(() => exited), (code) => code !== undefined, stopPatienceMillis)
+    const stop: Service["stop"] = (signal = "SIGTERM") =>
+      Effect.suspend(() => {
+        if (exited === undefined) child.kill(signal)
+        return Effect.map(gone(signal), (code) => code ?? null)
+      })
+    const call: Service["call"] = (path, sent) =>
+      Effect.tap(exchange(url, path, sent), ({ json }) => Effect.sync(() => secretsIn(json).forEach((one) => secrets.add(one))))
+    const url = `http://127.0.0.1:${ports.http}`
+
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function*() {
+        yield* Effect.onError(stop(), () => Effect.sync(() => child.kill("SIGKILL")))
+        const found = leaked(output, secrets)
+        if (found.length > 0) return yield* Effect.die(new Error(`secrets in the logs: ${found.join(", ")}`))
+      })
+    )
+    const ready = exchange(url, "/health/ready").pipe(
+      Effect.map(({ status }) => status === 200),
+      Effect.catchDefect(() => Effect.succeed(false)),
+      Effect.flatMap((is) =>
+        exited === undefined ? Effect.succeed(is) : Effect.die(new Error(`the service did not start:\n${output}`)))
+    )
+    yield* until("the service is ready", ready, (is) => is, startPatienceMillis).pipe(
+      Effect.tapDefect(() => Effect.sync(() => process.stderr.write(output.slice(-8_000))))
+    )
+
+    return {
+      url,
+      rpcUrl: `http://127.0.0.1:${ports.rpc}`,
+      ports,
+      dataDirectory,
+      pid: child.pid ?? 0,
+      call,
+      stop,
+      output: () => output,
+      errors: () => output.split("\n").filter((line) => /"level":"(error|fatal)"/.test(line)),
+      guard: (secret) => void secrets.add(secret),
+      keys: Effect.sync(() => {
+        const keys: DemoKeys = JSON.parse(readFileSync(join(dataDirectory, "demo-keys.json"), "utf8"))
+        secrets.add(keys.merchant_key).add(keys.commerce_key)
+        return keys
+      })
+    }
+  })
