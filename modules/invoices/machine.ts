@@ -237,20 +237,10 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
   const reason = refusalOf(state.invoice, arrival)
   const status = reason === null ? "pending" : "rejected"
   const metadata = { ...arrival.metadata, exception: reason }
-  const payment: PaymentState = known === undefined
-    ? { ...arrival, version: 0, status, confirmedAt: null, createdAt: now, metadata }
-    : {
-      ...known,
-      status,
-      confirmedAt: null,
-      metadata: {
-        ...known.metadata,
-        exception: reason,
-        block_number: metadata.block_number,
-        confirmations: metadata.confirmations,
-        required_confirmations: metadata.required_confirmations
-      }
-    }
+  const asBefore = known !== undefined && known.units === arrival.units && known.metadata.quote !== null
+  const payment: PaymentState = !asBefore
+    ? { ...arrival, version: known?.version ?? 0, status, confirmedAt: null, createdAt: known?.createdAt ?? now, metadata }
+    : { ...known, status, confirmedAt: null, metadata: { ...metadata, quote: known.metadata.quote } }
   const next = withPayment(state, payment)
   const opens = reason === null ? [] : open(state, {
     type: reason,

@@ -202,14 +202,20 @@ const makeCredit = Effect.gen(function*() {
       const commands: ReadonlyArray<Command> = known === undefined ? [] : [{ _tag: "Revert", paymentId }]
       return { commands, writes }
     }
-    const fresh = known === undefined || known.status === "reverted"
+    // Included again before anyone was told that it had gone: what was counted is taken back first.
+    const again = known !== undefined && known.status !== "reverted" &&
+      (entry.status === "seen" || known.units !== entry.amount)
+    const fresh = known === undefined || known.status === "reverted" || again
     const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
-    const observe: ReadonlyArray<Command> = arrival === null ? [] : [{ _tag: "Observe", arrival }]
+    const observe: ReadonlyArray<Command> = [
+      ...(again ? [{ _tag: "Revert", paymentId } as const] : []),
+      ...(arrival === null ? [] : [{ _tag: "Observe", arrival } as const])
+    ]
     if (entry.status === "seen") return { commands: observe, writes }
 
     const confirm: Command = { _tag: "Confirm", paymentId, confirmations: entry.confirmations }
-    const quoted = known?.metadata.quote ?? arrival?.metadata.quote ?? null
-    const refused = (known?.metadata.exception ?? arrival?.metadata.exception ?? null) !== null
+    const quoted = arrival?.metadata.quote ?? known?.metadata.quote ?? null
+    const refused = (arrival ?? known)?.metadata.exception != null
     if (quoted !== null || refused) return { commands: [...observe, confirm], writes }
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     const seenAt = known?.seenAt ?? seenAtOf(entry.blockTime, entry.observedAt)

@@ -345,6 +345,18 @@ describe("invoice machine, the documented transitions", () => {
     assert.strictEqual(again.state.payments.length, 1)
   })
 
+  it("values what is included again as before, unless it is another amount or was never priced", () => {
+    const one = arrival(1, 50_000n)
+    const gone = replay(fresh(), [observe(one), confirm(one), revert(one)]).state
+    const dearer = { ...one, amount: usdMillis(60_000n) }
+    assert.strictEqual(replay(gone, [observe(dearer), confirm(one)]).state.invoice.amountPaid, 50_000n)
+    const larger = { ...dearer, units: one.units + 1n }
+    assert.strictEqual(replay(gone, [observe(larger), confirm(one)]).state.invoice.amountPaid, 60_000n)
+    const unpriced = { ...one, amount: usdMillis(0n), metadata: { ...one.metadata, quote: null } }
+    const late = replay(fresh(), [observe(unpriced), revert(one), observe(one), confirm(one)]).state
+    assert.strictEqual(late.invoice.amountPaid, 50_000n)
+  })
+
   it("keeps an unpriced payment pending however deep it is, and counts it once it is priced", () => {
     const bare = arrival(1, 0n, {
       metadata: { quote: null, confirmations: 1, required_confirmations: 1, block_number: 1, exception: null }
