@@ -1,5 +1,5 @@
 /** JSON in one spelling (RFC 8785), so that bodies of equal meaning have equal fingerprints. */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 
 /**
  * `value`, as `JSON.parse` gave it, in canonical form: keys sorted by UTF-16 code units, no white space, numbers in the
@@ -19,4 +19,4 @@ export const canonicalJson = (value: unknown): string => {
 }
 
 /** SHA-256, hex, of a text. */
-export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+export const sha256 = (text: string): string => hash("sha256", text)
