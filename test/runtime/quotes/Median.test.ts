@@ -150,11 +150,15 @@ describe("Quotes", () => {
         const answered = yield* Deferred.make<void>()
         source.answer = (assets) => Effect.andThen(Deferred.await(answered), always("3500")(assets))
         yield* quotes.register(source.source)
+        // The poll after registering has had its turn and is in flight: callers join it, they do not give up.
+        yield* TestClock.adjust(0)
         const callers = yield* Effect.forEach(
           Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? ether : usdc)),
           (token) => Effect.forkChild(quotes.spot(token), { startImmediately: true })
         )
+        yield* TestClock.adjust(0)
         yield* Fiber.interrupt(callers[0]!)
+        assert.isTrue(callers.slice(1).every((caller) => caller.pollUnsafe() === undefined), "all wait")
         yield* Deferred.succeed(answered, undefined)
         const spots = yield* Effect.forEach(callers.slice(1), Fiber.join)
         assert.strictEqual(source.asked.length, 1)
