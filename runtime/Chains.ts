@@ -84,7 +84,7 @@ export interface WalletRef {
   readonly fingerprint: string
   readonly derive: (index: number, invoiceId: string) => ReceiveTarget
   /** Where the counter starts when the store has never seen the fingerprint. */
-  readonly startIndex: Effect.Effect<number, DriverError>
+  readonly startIndex: number
 }
 
 export interface ChainDriver {

@@ -5,16 +5,11 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { Environment, type Network } from "../../schemas/Network.ts"
-import { type ChainDriver, Chains, DriverError, type WalletRef } from "../../runtime/Chains.ts"
+import { type ChainDriver, Chains, type WalletRef } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { follow } from "./evm/Follow.ts"
-import { type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
+import { make as makeRpc, type JsonRpc, Quantity } from "./evm/JsonRpc.ts"
 import { type Account, paymentUri, publicChainId, readAccount, targetOf } from "./evm/Wallet.ts"
-
-/** Unused addresses in a row after which the search for used ones stops (API reference, "Receiving wallets"). */
-const gapLimit = 1_000
-/** Addresses asked about at once in that search. */
-const searchConcurrency = 16
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
 const defaultPollMillis: Partial<Record<Network, number>> = {
@@ -28,7 +23,10 @@ export const EvmOptions = Schema.Struct({
   rpc: Schema.NonEmptyArray(Schema.RedactedFromValue(Schema.NonEmptyString)),
   /** Extended public key of the account m/44'/60'/0' where funds arrive; without one the network is only watched. */
   xpub: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
-  /** First address index where the store has never seen the xpub; mainnet finds it on chain otherwise. */
+  /**
+   * First address index to give out where the store has never seen the xpub: past every one ever used. Mainnet needs it
+   * (0 for a new account), because no search of one network can prove an address unused; devnet starts at 0.
+   */
   startIndex: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_147_000_000 }))),
   pollMillis: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 10, maximum: 60_000 }))),
   /** Ask the node for its `finalized` mark; default true. */
@@ -48,39 +46,10 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
   }
 }
 
-const isUsed = (rpc: JsonRpc, address: string) =>
-  rpc.pinned((endpoint) =>
-    Effect.map(
-      Effect.all([
-        endpoint.call("eth_getTransactionCount", [address, "latest"], Quantity),
-        endpoint.call("eth_getBalance", [address, "latest"], Quantity)
-      ]),
-      (answers) => answers.some((answer) => BigInt(answer) > 0n)
-    )
-  )
-
-/** One past the last used address: looks on until {@link gapLimit} in a row are unused. */
-const firstUnused = Effect.fnUntraced(function*(rpc: JsonRpc, account: Account) {
-  let next = 0
-  for (let from = 0; from < next + gapLimit; from += searchConcurrency) {
-    const indices = Array.from({ length: searchConcurrency }, (_, place) => from + place)
-    const used = yield* Effect.forEach(indices, (index) => isUsed(rpc, account.address(index)), {
-      concurrency: searchConcurrency
-    })
-    next = Math.max(next, ...indices.map((index, place) => used[place] === true ? index + 1 : 0))
-  }
-  return next
-})
-
-const walletOf = (options: EvmOptions, rpc: JsonRpc, account: Account): WalletRef => ({
+const walletOf = (options: EvmOptions, account: Account): WalletRef => ({
   fingerprint: account.fingerprint,
   derive: (index) => targetOf(account, index),
-  startIndex: options.startIndex !== undefined
-    ? Effect.succeed(options.startIndex)
-    : options.environment === "devnet"
-    ? Effect.succeed(0)
-    : Effect.mapError(firstUnused(rpc, account), (error) =>
-      new DriverError({ network: options.network, reason: `set startIndex, or repair: ${error.reason}` }))
+  startIndex: options.startIndex ?? 0
 })
 
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
@@ -102,6 +71,9 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
   if (options.chainId !== undefined && environment === "mainnet") {
     return yield* refuse("`chainId` is for private devnet networks")
   }
+  if (options.xpub !== undefined && options.startIndex === undefined && environment === "mainnet") {
+    return yield* refuse("set `startIndex`: 0 for an account never used, else past the highest index your wallet shows")
+  }
   const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
   if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
   const chainId = options.chainId ?? publicChainId(network, environment)!
@@ -118,7 +90,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     network,
     environment,
     tokenTypes: ["native", "erc20"],
-    wallet: account === null ? null : walletOf(options, rpc, account),
+    wallet: account === null ? null : walletOf(options, account),
     paymentUri: (target, token, amount) => paymentUri(chainId, target, token, amount),
     follow: (recent, watch) => follow(following, recent, watch),
     balanceAt: balanceAt(rpc)

@@ -200,7 +200,7 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   wallet: {
     fingerprint: account.fingerprint,
     derive: (index) => targetOf(account, index),
-    startIndex: Effect.succeed(0)
+    startIndex: 0
   },
   paymentUri: (target, token, amount) => paymentUri(publicChainId(network, environment)!, target, token, amount),
   follow: chain.follow,

@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
     const counter = yield* rows.counter(wallet.fingerprint)
     const held = yield* rows.targetsByInvoice(family, [...new Set(waiting.map(({ request }) => request.invoiceId))])
     const targets = new Map(held.map((target) => [target.invoiceId, target]))
-    const first = counter === null ? yield* wallet.startIndex : counter.nextIndex
+    const first = counter === null ? wallet.startIndex : counter.nextIndex
     const fresh: Array<TargetRow> = []
     for (const { request } of waiting) {
       if (targets.has(request.invoiceId)) continue
@@ -107,9 +107,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
         Effect.mapError((error) =>
           error._tag === "PublicError"
             ? error
-            : publicError(error._tag === "DriverError" ? "NETWORK_DEGRADED" : "SERVICE_UNAVAILABLE", {
-              retryAfterSeconds: 1
-            })
+            : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
         ),
         Effect.exit
       )
