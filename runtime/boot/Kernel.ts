@@ -73,7 +73,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   )
   const work = Webhooks.layer.pipe(
     Layer.provideMerge(Chains.layer),
-    Layer.provideMerge(Quotes.layer),
+    Layer.provideMerge(Quotes.layerWith(settings.pricing.quorum)),
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(Leases.layer),

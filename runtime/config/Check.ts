@@ -1,7 +1,9 @@
 /** What the chosen plugins must be to each other before any of them starts. Pure; each problem says what to do. */
 import { HttpApi } from "effect/http-api"
 import type { Environment } from "../../schemas/Network.ts"
+import { ChainsRpc } from "../chains/ChainsRpc.ts"
 import type { Slot } from "../Plugin.ts"
+import { HealthRpc } from "../rpc/HealthRpc.ts"
 import type { AnyPlugin } from "./Plugins.ts"
 import type { Problem } from "./Problem.ts"
 import type { KeyPath } from "./Source.ts"
@@ -25,9 +27,9 @@ export const check = (
   ...sameName(picked),
   ...picked.flatMap((entry, index) => needsMet(entry, index, picked)),
   ...picked.flatMap((entry) => servesEnvironment(entry, environments)),
-  ...collisions(picked, groupsOf, (group) => `the HTTP group "${group}" is`),
-  ...collisions(picked, routesOf, (route) => `${route} is`),
-  ...collisions(picked, tagsOf, (tag) => `the RPC "${tag}" is`)
+  ...collisions(picked, [], groupsOf, (group) => `the HTTP group "${group}"`),
+  ...collisions(picked, ownRoutes, routesOf, (route) => route),
+  ...collisions(picked, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`)
 ]
 
 const use = (entry: Picked): KeyPath => [...entry.path, "use"]
@@ -93,26 +95,32 @@ const optionEnvironment = (options: unknown): string | undefined => {
   return typeof environment === "string" ? environment : undefined
 }
 
-/** Things only one plugin may have: the second one would silently replace the first. */
+/** Things only one plugin may have, and the runtime's own: the second one would silently replace the first. */
 const collisions = (
   picked: ReadonlyArray<Picked>,
+  reserved: ReadonlyArray<string>,
   thingsOf: (plugin: AnyPlugin) => ReadonlyArray<string>,
   subject: (thing: string) => string
 ): ReadonlyArray<Problem> => {
   const owners = new Map<string, Picked>()
   return picked.flatMap((entry) =>
     thingsOf(entry.plugin).flatMap((thing) => {
+      const problem = (end: string) => [{ path: use(entry), message: `${subject(thing)} ${end}` }]
+      if (reserved.includes(thing)) return problem(`is the runtime's own: remove "${entry.use}", or tell its author`)
       const owner = owners.get(thing)
-      if (owner === undefined) owners.set(thing, entry)
-      return owner === undefined || owner.plugin === entry.plugin && owner !== entry ? [] : [{
-        path: use(entry),
-        message: owner === entry
-          ? `${subject(thing)} in "${entry.use}" twice: tell its author`
-          : `${subject(thing)} in "${owner.use}" and in "${entry.use}": remove one of the two`
-      }]
+      owners.set(thing, owner ?? entry)
+      // A driver that is here for several chains brings the same things each time.
+      if (owner === undefined || owner.plugin === entry.plugin && owner !== entry) return []
+      return owner === entry
+        ? problem(`is in "${entry.use}" twice: tell its author`)
+        : problem(`is in "${owner.use}" and in "${entry.use}": remove one of the two`)
     })
   )
 }
+
+/** Routes and calls the runtime serves itself; `boot.ts` mounts them. */
+const ownRoutes = ["GET /health/live", "GET /health/ready", "GET /metrics", "GET /openapi.json"]
+const ownCalls = [...HealthRpc.requests.keys(), ...ChainsRpc.requests.keys()]
 
 interface Route {
   readonly group: string

@@ -40,7 +40,8 @@ export const parseSource = (file: string, text: string): {
 } => {
   const found: Array<ParseError> = []
   const root = parseTree(text, found, { allowTrailingComma: true })
-  const syntax = found.map(({ error, length, offset }) => ({
+  // What follows the first one is mostly its consequence.
+  const syntax = found.slice(0, 1).map(({ error, length, offset }) => ({
     span: { offset, length },
     message: `not valid JSONC: ${words(printParseErrorCode(error))}`
   }))

@@ -101,6 +101,107 @@ describe("a wrong config", () => {
   c.jsonc:6:27  data.directory: environment variable DATA_DIRECTORY is not set
     6 |   "data": { "directory": "\${env:DATA_DIRECTORY}" }
       |                           ^^^^^^^^^^^^^^^^^^^^^`
+    },
+    {
+      promise: "names the variable where the value came from the environment",
+      text: `{ "environments": ["devnet"] }`,
+      environment: {
+        TILLWIRE__HTTP__PORT: "eighty",
+        TILLWIRE__RPC__PROT: "1",
+        TILLWIRE__TELEMETRY__LEVEL: "loud",
+        TILLWIRE__HTTP__HOST__NAME: "x"
+      },
+      report: `c.jsonc: 4 problems
+  TILLWIRE__HTTP__HOST__NAME  http.host: there is nothing below this key, "name" included
+  TILLWIRE__HTTP__PORT  http.port: expected JSON, such as 8080, true or ["devnet"]
+  TILLWIRE__RPC__PROT  rpc: unknown key "prot". Did you mean "port"?
+  TILLWIRE__TELEMETRY__LEVEL  telemetry.level: expected "debug" | "info" | "warn" | "error"`
+    },
+    {
+      promise: "says what is not JSON, and what is written twice",
+      text: `{
+  "environments": ["devnet"],
+  "http": { "port": 1, "port": 2 },
+  "data": }
+}`,
+      report: `c.jsonc: 2 problems
+  c.jsonc:3:24  the key "port" is written twice: keep one
+    3 |   "http": { "port": 1, "port": 2 },
+      |                        ^^^^^^
+  c.jsonc:4:11  not valid JSONC: value expected
+    4 |   "data": }
+      |           ^`
+    },
+    {
+      promise: "says which reference leads nowhere, once",
+      text: `{
+  "environments": ["devnet"],
+  "rpc": { "token": "\${file:./absent}" },
+  "http": { "publicUrl": "http://\${env:HOST}/\${nonsense}" }
+}`,
+      environment: { HOST: "" },
+      files: {},
+      report: `c.jsonc: 3 problems
+  c.jsonc:3:22  rpc.token: file not found: absent
+    3 |   "rpc": { "token": "\${file:./absent}" },
+      |                      ^^^^^^^^^^^^^^^^
+  c.jsonc:4:34  http.publicUrl: environment variable HOST is empty
+    4 |   "http": { "publicUrl": "http://\${env:HOST}/\${nonsense}" }
+      |                                  ^^^^^^^^^^^
+  c.jsonc:4:46  http.publicUrl: \${nonsense} is not a reference: write \${env:NAME} or \${file:/path}
+    4 |   "http": { "publicUrl": "http://\${env:HOST}/\${nonsense}" }
+      |                                              ^^^^^^^^^^^`
+    },
+    {
+      promise: "refuses secrets written out for mainnet, and does not repeat them",
+      text: `{
+  "environments": ["mainnet"],
+  "rpc": { "token": "canary-rpc-canary", "port": "x" },
+  "ops": { "token": "canary-ops-canary" },
+  "secrets": { "master": ["canary-master"] },
+  "store": { "use": "postgres", "options": { "url": "postgres://till:canary@db/till" } }
+}`,
+      report: `c.jsonc: 5 problems
+  c.jsonc:3:21  rpc.token: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    3 |   "rpc": { "token": *******************, "port": "x" },
+      |                     ^^^^^^^^^^^^^^^^^^^
+  c.jsonc:3:50  rpc.port: expected number
+    3 |   "rpc": { "token": *******************, "port": "x" },
+      |                                                  ^^^
+  c.jsonc:4:21  ops.token: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    4 |   "ops": { "token": ******************* },
+      |                     ^^^^^^^^^^^^^^^^^^^
+  c.jsonc:5:27  secrets.master[0]: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    5 |   "secrets": { "master": [***************] },
+      |                           ^^^^^^^^^^^^^^^
+  c.jsonc:6:53  store.options.url: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    6 |   "store": { "use": "postgres", "options": { "url": ******************************** } }
+      |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`
+    },
+    {
+      promise: "says which stores there are, and what their options are",
+      text: `{
+  "environments": ["devnet"],
+  "store": { "use": "sqlite" }
+}`,
+      report: `c.jsonc: 1 problem
+  c.jsonc:3:21  store.use: no store "sqlite": use "embedded" or "postgres"
+    3 |   "store": { "use": "sqlite" }
+      |                     ^^^^^^^^`
+    },
+    {
+      promise: "says that a package is not installed",
+      text: `{
+  "environments": ["devnet"],
+  "modules": [{ "use": "@acme/till-slack" }, { "use": "./gone.ts" }]
+}`,
+      report: `c.jsonc: 2 problems
+  c.jsonc:3:24  modules[0].use: package "@acme/till-slack" is not installed: npm install @acme/till-slack
+    3 |   "modules": [{ "use": "@acme/till-slack" }, { "use": "./gone.ts" }]
+      |                        ^^^^^^^^^^^^^^^^^^
+  c.jsonc:3:55  modules[1].use: file not found: gone.ts
+    3 |   "modules": [{ "use": "@acme/till-slack" }, { "use": "./gone.ts" }]
+      |                                                       ^^^^^^^^^^^`
     }
   ]
   for (const { promise, report, ...given } of cases) {
@@ -109,4 +210,93 @@ describe("a wrong config", () => {
         assert.strictEqual(yield* reportOf(given), report)
       }))
   }
+})
+
+describe("a plugin's options", () => {
+  it.effect("are refused where they stand", () =>
+    Effect.gen(function*() {
+      const report = yield* reportOf({
+        text: `{ "environments": ["devnet"], "prices": [{
+  "use": "${acme}",
+  "options": { "raet": "1", "maxAgeSeconds": 1.5 }
+}] }`
+      })
+      assert.strictEqual(
+        report,
+        `c.jsonc: 3 problems
+  c.jsonc:3:14  prices[0].options: "rate" is missing
+    3 |   "options": { "raet": "1", "maxAgeSeconds": 1.5 }
+      |              ^
+  c.jsonc:3:16  prices[0].options.raet: unknown key "raet". Did you mean "rate"?
+    3 |   "options": { "raet": "1", "maxAgeSeconds": 1.5 }
+      |                ^^^^^^
+  c.jsonc:3:46  prices[0].options.maxAgeSeconds: expected an integer
+    3 |   "options": { "raet": "1", "maxAgeSeconds": 1.5 }
+      |                                              ^^^`
+      )
+    }))
+
+  it.effect("that the plugin keeps secret are refused on mainnet when written out", () =>
+    Effect.gen(function*() {
+      const text = (key: string) =>
+        `{ "environments": ["mainnet"], "prices": [{ "use": "${acme}",
+  "options": { "rate": "1", "key": "${key}" } }] }`
+      const report = yield* reportOf({ text: text("canary") })
+      assert.include(report, "prices[0].options.key: a secret written out in a mainnet config")
+      assert.notInclude(report, "canary")
+      const { picked } = yield* loading({ text: text("${env:KEY}"), environment: { KEY: "canary" } })
+      assert.strictEqual(picked.length, 1)
+    }))
+})
+
+describe("an environment variable", () => {
+  const config = (text: string, environment: Readonly<Record<string, string>>) =>
+    Effect.map(loading({ text, environment }), (loaded) => loaded)
+
+  it.effect("sets the key its name spells, whatever its case and underscores", () =>
+    Effect.gen(function*() {
+      const { settings } = yield* config(`{ "environments": ["devnet"], "http": { "port": 1 } }`, {
+        TILLWIRE__HTTP__PORT: "8000",
+        TILLWIRE__HTTP__PUBLIC_URL: "https://pay.example.com",
+        TILLWIRE__DATA__DIRECTORY: "/data",
+        TILLWIRE__RPC__PORT: "0",
+        TILLWIRE__ENVIRONMENTS: `["devnet", "mainnet"]`,
+        TILLWIRE__WEBHOOKS__RETRYBASESECONDS: "0.5",
+        TILLWIRE__SECRETS__MASTER__0: "abc",
+        UNRELATED: "1"
+      })
+      assert.deepStrictEqual(settings.http, { host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com" })
+      assert.strictEqual(settings.data.directory, "/data")
+      assert.strictEqual(settings.rpc.port, 0)
+      assert.deepStrictEqual([...settings.environments], ["devnet", "mainnet"])
+      assert.strictEqual(settings.webhooks.retryBaseSeconds, 0.5)
+      assert.deepStrictEqual(settings.secrets?.master, ["abc"])
+    }))
+
+  it.effect("reaches into plugins and the store, typed by their own schemas", () =>
+    Effect.gen(function*() {
+      const { picked, store } = yield* config(
+        `{ "environments": ["mainnet"], "prices": [{ "use": "${acme}", "options": { "rate": "1" } }] }`,
+        {
+          TILLWIRE__PRICES__0__OPTIONS__RATE: "2",
+          TILLWIRE__PRICES__0__OPTIONS__MAX_AGE_SECONDS: "60",
+          TILLWIRE__PRICES__0__OPTIONS__KEY: "secret",
+          TILLWIRE__STORE__USE: "postgres",
+          TILLWIRE__STORE__OPTIONS__URL: "postgres://till:pw@db/till",
+          TILLWIRE__STORE__OPTIONS__MAX_CONNECTIONS: "7"
+        }
+      )
+      const options = picked[0]?.options as { readonly rate: string; readonly maxAgeSeconds: number }
+      assert.deepStrictEqual([options.rate, options.maxAgeSeconds], ["2", 60])
+      assert.strictEqual(store.use, "postgres")
+      assert.strictEqual(store.options.maxConnections, 7)
+    }))
+})
+
+describe("a config file", () => {
+  it.effect("that is named but absent is told by name", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(load({ file: "/nowhere/c.jsonc", environment: {} }))
+      assert.strictEqual(error.report, "config file not found: /nowhere/c.jsonc. Name one with --config <file>.")
+    }).pipe(Effect.provide(NodeServices.layer)))
 })
