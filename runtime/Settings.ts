@@ -68,6 +68,13 @@ export const SettingsSchema = Schema.Struct({
   tokenSources: Entries,
   transports: Entries,
   modules: Entries,
+  pricing: byDefault(
+    Schema.Struct({
+      /** Price sources that must agree before anything is quoted or valued; default 1 on devnet, 2 on mainnet. */
+      quorum: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 })))
+    }),
+    {}
+  ),
   webhooks: byDefault(
     Schema.Struct({
       /** Seconds before the first retry; default 2 on devnet, 60 on mainnet. */

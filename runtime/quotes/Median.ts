@@ -41,8 +41,8 @@ export const maximumAheadSeconds = 60
 /** `retry_after_seconds` of a quote without a price (API reference, "Quotes"). */
 export const priceRetryAfterSeconds = 15
 
-/** Sources that must agree before there is a price. One that is wrong costs nothing on devnet. */
-export const quorum: Readonly<Record<Environment, number>> = { devnet: 1, mainnet: 2 }
+/** Sources that must agree before there is a price, where the config does not say. One that is wrong costs nothing on devnet. */
+export const defaultQuorum: Readonly<Record<Environment, number>> = { devnet: 1, mainnet: 2 }
 
 /**
  * How far from the median a source may be, in basis points, before it is left out; null: never left out. With two
@@ -64,8 +64,11 @@ export interface KnownPrice {
  * The rate is what its own text reads as, so that what a quote asks for and what a payment is valued at are the same
  * number. Pure; the order of `prices` does not matter.
  */
-export const agree = (prices: ReadonlyArray<KnownPrice>, environment: Environment): Spot | string => {
-  const needed = quorum[environment]
+export const agree = (
+  prices: ReadonlyArray<KnownPrice>,
+  environment: Environment,
+  needed: number = defaultQuorum[environment]
+): Spot | string => {
   const all = medianOf(prices)
   if (all === undefined || prices.length < needed) return "Too few price sources answered"
   const spread = maximumSpreadBasisPoints[environment]
@@ -120,7 +123,7 @@ interface Registered {
   silenced: number
 }
 
-const make = Effect.gen(function*() {
+const make = Effect.fnUntraced(function*(quorum: number | undefined) {
   const catalog = yield* TokenCatalog
   const scope = yield* Scope.Scope
   const wake = yield* Latch.make()
@@ -256,7 +259,7 @@ const make = Effect.gen(function*() {
     if (asset === null) return yield* unavailable("This token has no price")
     const agreed = Effect.map(
       Clock.currentTimeMillis,
-      (now) => agree(fresh(asset, environment, Math.floor(now / 1000)), environment)
+      (now) => agree(fresh(asset, environment, Math.floor(now / 1000)), environment, quorum)
     )
     const first = yield* agreed
     if (typeof first !== "string") return first
@@ -273,7 +276,7 @@ const make = Effect.gen(function*() {
     const prices = known(asset, environment)
     const newest = Math.max(...prices.map(({ at }) => at))
     const together = prices.filter(({ at }) => newest - at <= freshSeconds)
-    const agreed = agree(together, environment)
+    const agreed = agree(together, environment, quorum)
     if (typeof agreed !== "string") return agreed
     const single = together.find(({ at }) => at === newest)
     const shown = single === undefined ? "" : agree([single], "devnet")
@@ -283,5 +286,8 @@ const make = Effect.gen(function*() {
   return Quotes.of({ register, spot, latest })
 })
 
-/** Polls for as long as the layer lives. */
-export const layer: Layer.Layer<Quotes, never, TokenCatalog> = Layer.effect(Quotes, make)
+/** Polls for as long as the layer lives; `quorum` sources must agree, {@link defaultQuorum} where it is not given. */
+export const layerWith = (quorum: number | undefined): Layer.Layer<Quotes, never, TokenCatalog> =>
+  Layer.effect(Quotes, make(quorum))
+
+export const layer: Layer.Layer<Quotes, never, TokenCatalog> = layerWith(undefined)

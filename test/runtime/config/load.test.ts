@@ -47,6 +47,7 @@ describe("a config", () => {
         tokenSources: [],
         transports: [],
         modules: [],
+        pricing: {},
         webhooks: {},
         telemetry: { logs: "auto", level: "info" }
       })

@@ -31,6 +31,7 @@ export const settingsOf = (
   prices: [],
   tokenSources: [],
   transports: [],
+  pricing: {},
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
   telemetry: { logs: "json", level: "error" },
