@@ -18,7 +18,7 @@ import { dataText } from "../../schemas/Event.ts"
 
 const merchants = 1_000
 const runMillis = 2_000
-const rounds = 2
+const rounds = 3
 const callers = 256
 
 const nobody = 65_534
