@@ -27,4 +27,6 @@ export class Sockets extends Context.Service<Sockets, {
   >
   /** Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners. */
   readonly tell: (invoiceId: string, frame: string) => Effect.Effect<void>
+  /** Ends every connection with 1001, "restart": the service stops, the client comes back to whoever serves then. */
+  readonly close: Effect.Effect<void>
 }>()("tillwire/runtime/Sockets") {}

@@ -18,8 +18,9 @@ import { HealthRpc } from "./rpc/HealthRpc.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsInvalid } from "./secrets/Master.ts"
 import { Settings } from "./Settings.ts"
+import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
-import * as Health from "./telemetry/Health.ts"
+import { Health } from "./Telemetry.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
 import type { WebhooksRefused } from "./webhooks/Deliverer.ts"
 
@@ -113,7 +114,7 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
     Running,
     Effect.gen(function*() {
       const settings = yield* Settings
-      const health = yield* Health.Health
+      const health = yield* Health
       const router = yield* HttpRouter.HttpRouter
       yield* serveOwnCalls
       yield* declaredCallsServed(picked)
@@ -121,7 +122,9 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       yield* router.add("GET", "/openapi.json", HttpServerResponse.jsonUnsafe(openApiOf(picked)))
       const internal = yield* openInternal(settings.rpc)
       yield* open(router, settings.http, "http")
-      yield* Effect.addFinalizer(() => health.stopping)
+      const sockets = yield* Sockets
+      // First of all on the way down: probes turn away, and no websocket keeps its door open.
+      yield* Effect.addFinalizer(() => Effect.andThen(health.stopping, sockets.close))
       return Running.of({
         url: settings.publicUrl,
         internalUrl: internal.url,
@@ -142,7 +145,7 @@ const openInternal = (address: Address) =>
 const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")
 
 const serveOwnCalls = Effect.gen(function*() {
-  const health = yield* Health.Health
+  const health = yield* Health
   const rpc = yield* Rpc.Rpc
   const own = yield* Effect.context<Kernel>()
   yield* rpc.serve(HealthRpc, HealthRpc.toLayer({ "health.check": () => health.report }))

@@ -1,8 +1,8 @@
 /** The two doors: what listens, with which limits, and how it stops. */
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Deferred, Effect, Layer, Predicate, Schema } from "effect"
-import { HttpIncomingMessage, type HttpRouter, HttpServer, type HttpServerError } from "effect/http"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ByteSize, Effect, Layer, Predicate, Schema } from "effect"
+import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
+import type { HttpServerError, HttpServerResponse } from "effect/http"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 
@@ -60,7 +60,6 @@ export const open = Effect.fnUntraced(function*(
 ) {
   let server: Server | undefined
   const connections = new Set<Socket>()
-  const stopping = yield* Deferred.make<void>()
   const make = () => {
     server = limited()
     server.on("connection", (connection) => {
@@ -79,37 +78,23 @@ export const open = Effect.fnUntraced(function*(
     }),
     scope
   ).pipe(Effect.mapError(explain(address, setting)))
-  // The server is waited for without limit; by now the grace period is over, and websockets count as connections too.
+  // The server is waited for without limit: by now the grace period is over, and what still holds on is cut.
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const connection of connections) connection.destroy()
     })
   )
-  yield* HttpServer.serveEffect(endingSockets(router, Deferred.await(stopping))).pipe(
+  yield* HttpServer.serveEffect(router.asHttpEffect() as Effect.Effect<HttpServerResponse.HttpServerResponse>).pipe(
     Effect.provideContext(door),
     Effect.provideService(
       HttpIncomingMessage.MaxBodySize,
       maximumBodyBytes === undefined ? undefined : ByteSize.bytes(maximumBodyBytes)
     )
   )
-  yield* Effect.addFinalizer(() => Deferred.succeed(stopping, undefined))
   const bound = server?.address()
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return { url: `http://${printHost(address.host)}:${port}`, port }
 })
-
-/** A websocket has no end of its own to wait for: it is interrupted, and closed by its handler, when the stop begins. */
-const endingSockets = (router: HttpRouter.HttpRouter, stopping: Effect.Effect<void>) => {
-  const routed = router.asHttpEffect() as Effect.Effect<
-    HttpServerResponse.HttpServerResponse,
-    unknown,
-    HttpServerRequest.HttpServerRequest
-  >
-  return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    headers["upgrade"] === undefined
-      ? routed
-      : Effect.raceFirst(routed, Effect.as(stopping, HttpServerResponse.empty())))
-}
 
 /** A host as a URL and a person take it: the address of all interfaces is reached as localhost. */
 export const printHost = (host: string): string => {

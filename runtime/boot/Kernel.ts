@@ -18,7 +18,8 @@ import { Settings } from "../Settings.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { storeLayer } from "../Store.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
-import * as Health from "../telemetry/Health.ts"
+import { Health } from "../Telemetry.ts"
+import * as HealthCheck from "../telemetry/Health.ts"
 import { measure, probe } from "../telemetry/HttpMetrics.ts"
 import * as Timers from "../timers/Rows.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
@@ -34,7 +35,7 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effectDiscard(Effect.gen(function*() {
     yield* migrate("runtime", runtimeMigrations)
     yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
-    yield* (yield* Health.Health).migrated
+    yield* (yield* Health).migrated
   }))
 
 /** Adds a global middleware to the public router. The first one added is the outermost. */
@@ -62,7 +63,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     Layer.succeed(Settings, settings)
   )
   const state = migrations(plugins).pipe(
-    Layer.provideMerge(Health.layer),
+    Layer.provideMerge(HealthCheck.layer),
     Layer.provideMerge(storeOf(loaded, settings.dataDirectory)),
     Layer.provideMerge(Secrets.layer),
     Layer.provideMerge(ground)

@@ -206,13 +206,12 @@ const make = Effect.gen(function*() {
       for (const connection of listeners) connection.send(frame, null)
     })
 
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      for (const listeners of byInvoice.values()) for (const connection of listeners) connection.end(endings.restart)
-    })
-  )
+  const close = Effect.sync(() => {
+    for (const listeners of byInvoice.values()) for (const connection of listeners) connection.end(endings.restart)
+  })
+  yield* Effect.addFinalizer(() => close)
 
-  return Sockets.of({ serveInvoice, tell })
+  return Sockets.of({ serveInvoice, tell, close })
 })
 
 /** The hub of this instance: tells its own connections what any instance committed. */

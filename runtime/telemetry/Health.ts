@@ -1,19 +1,11 @@
-/** The service's own view of its health: asked by probes, told of migrations and of a stop. */
-import { Context, Duration, Effect, Layer, Ref } from "effect"
+/** Asks the database, at most once a second. */
+import { Duration, Effect, Layer, Ref } from "effect"
 import { SqlClient } from "effect/sql"
-import { databasePatienceMillis, type HealthReport, judge } from "./HealthReport.ts"
+import { Health } from "../Telemetry.ts"
+import { databasePatienceMillis, judge } from "./HealthReport.ts"
 
 /** Probes are public and cost a query: answers are shared for this long. */
 const cacheDuration = Duration.seconds(1)
-
-export class Health extends Context.Service<Health, {
-  /** At most a second old. */
-  readonly report: Effect.Effect<HealthReport>
-  /** Every table is at this build's version. */
-  readonly migrated: Effect.Effect<void>
-  /** A stop was asked for: from now on the report is `unavailable`. */
-  readonly stopping: Effect.Effect<void>
-}>()("tillwire/runtime/telemetry/Health") {}
 
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,

@@ -6,10 +6,7 @@ import { publicError } from "../../schemas/Errors.ts"
 import { RequestInfo } from "../Http.ts"
 import { errorResponse } from "../http/Families.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
-import { Health } from "./Health.ts"
-
-/** Every metric's name starts with it. */
-export const metricsPrefix = "tillwire"
+import { Health, metricsPrefix } from "../Telemetry.ts"
 
 const oldestPending = Metric.gauge("webhook_oldest_pending_seconds", {
   description: "Age of the oldest webhook delivery that is due and not yet sent"
