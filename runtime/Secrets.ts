@@ -1,5 +1,6 @@
 /** Keys for every purpose, all derived from the master secrets (API reference, "Conventions"). */
 import { Context } from "effect"
+import type { KeyObject } from "node:crypto"
 
 /** One purpose, one HKDF label: a key for one is useless for another. */
 export type SecretLabel = "session" | "pepper" | "webhook" | "jwt" | "reply"
@@ -7,7 +8,8 @@ export type SecretLabel = "session" | "pepper" | "webhook" | "jwt" | "reply"
 /** A derived 32-byte key; `id` (0 to 255, a hash of the master) tells which master it came from. */
 export interface DerivedKey {
   readonly id: number
-  readonly bytes: Buffer
+  /** A key object, not bytes: handing raw bytes to node:crypto anew each time costs three to seven times the work. */
+  readonly key: KeyObject
 }
 
 export class Secrets extends Context.Service<Secrets, {

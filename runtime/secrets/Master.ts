@@ -1,6 +1,6 @@
 /** Secrets from the master keys of the settings, or from a key file in the data directory on devnet. */
 import { Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import { createSecretKey, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { type DerivedKey, type SecretLabel, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 
@@ -35,7 +35,7 @@ const idOf = (master: Buffer): number => createHash("sha256").update("tillwire m
 
 const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
   id: idOf(master),
-  bytes: Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `tillwire/${label}`, keyBytes))
+  key: createSecretKey(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `tillwire/${label}`, keyBytes)))
 })
 
 type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
@@ -68,7 +68,7 @@ export const fromMasters = (
 const sealWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, plain: string): string => {
   const [key] = keys(label)
   const nonce = randomBytes(nonceBytes)
-  const cipher = createCipheriv("aes-256-gcm", key.bytes, nonce).setAAD(Buffer.from(label))
+  const cipher = createCipheriv("aes-256-gcm", key.key, nonce).setAAD(Buffer.from(label))
   const text = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()])
   return Buffer.concat([Buffer.of(key.id), nonce, cipher.getAuthTag(), text]).toString("base64")
 }
@@ -79,7 +79,7 @@ const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, seal
   if (key === undefined || bytes.length < 1 + nonceBytes + tagBytes) return undefined
   const nonce = bytes.subarray(1, 1 + nonceBytes)
   const tag = bytes.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes)
-  const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce, { authTagLength: tagBytes })
+  const decipher = createDecipheriv("aes-256-gcm", key.key, nonce, { authTagLength: tagBytes })
     .setAAD(Buffer.from(label))
     .setAuthTag(tag)
   const text = bytes.subarray(1 + nonceBytes + tagBytes)

@@ -43,7 +43,7 @@ const mint = (
         .setSubject(grant.invoiceId)
         .setIssuedAt(now)
         .setExpirationTime(expiresAt)
-        .sign(key.bytes)
+        .sign(key.key)
     )
     return { token, expiresAt }
   })
@@ -61,7 +61,7 @@ const check = (token: string): Effect.Effect<PayorTicket, PublicError, Secrets> 
           ({ kid }) => {
             const key = keys.find(({ id }) => String(id) === kid)
             if (key === undefined) throw new errors.JWKSNoMatchingKey()
-            return key.bytes
+            return key.key
           },
           {
             algorithms: ["HS256"],

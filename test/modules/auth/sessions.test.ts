@@ -31,9 +31,9 @@ describe("payment sessions", () => {
         const key = (yield* Secrets).keys("session")[0]
         const { sessionToken, signature } = mint(id, 1766278800000)
         const named = Buffer.concat([Buffer.of(key.id), Buffer.from(id.replaceAll("-", ""), "hex")])
-        const mac = createHmac("sha256", key.bytes).update(named).digest().subarray(0, 16)
+        const mac = createHmac("sha256", key.key).update(named).digest().subarray(0, 16)
         assert.strictEqual(sessionToken, `pst_${Buffer.concat([named, mac]).toString("base64url")}`)
-        const signed = createHmac("sha256", key.bytes).update(`${sessionToken}.${id}.1766278800000`).digest("hex")
+        const signed = createHmac("sha256", key.key).update(`${sessionToken}.${id}.1766278800000`).digest("hex")
         assert.strictEqual(signature, `${signed}.1766278800000`)
         const opened = yield* opens(sessionToken, signature)
         assert.deepStrictEqual(opened, Result.succeed(id as never))
