@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
-import { webhookClaimV1, webhookLanesV1 } from "./webhooks/ClaimSql.ts"
+import { webhookClaimV1 } from "./webhooks/ClaimSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -216,7 +216,6 @@ export const runtimeMigrations: Migrations = {
     CREATE INDEX target_balances_open ON target_balances (network, environment) WHERE open`),
   "0005_webhook_claims": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe(webhookLanesV1)
     yield* sql.unsafe(webhookClaimV1)
   })
 }
