@@ -94,7 +94,7 @@ export class Keys extends Context.Service<Keys, {
     Keys,
     Effect.gen(function*() {
       const commit = yield* Commit
-      const peppers = hashKeys((yield* Secrets).keys("pepper"))
+      const peppers = (yield* Secrets).keys("pepper")
       const { environments } = yield* Settings
       const repo = yield* Repo.make
 
@@ -247,7 +247,7 @@ export class PayorSessions extends Context.Service<PayorSessions, {
   static readonly layer = Layer.effect(
     PayorSessions,
     Effect.gen(function*() {
-      const keys = hashKeys((yield* Secrets).keys("session"))
+      const keys = (yield* Secrets).keys("session")
       const newest = keys[0]!
       return PayorSessions.of({
         mint: (invoiceId, nowMillis) => {
