@@ -20,11 +20,21 @@ class MatchedRoute extends Context.Reference<{ pattern: string | undefined }>(
 
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 
-const observe = (route: string, status: string, seconds: number) =>
-  Effect.andThen(
-    Metric.update(Metric.withAttributes(requests, { route, status }), 1),
-    Metric.update(Metric.withAttributes(durations, { route }), seconds)
-  )
+/** One series each, made once: routes times statuses, so bounded by the code. */
+const counters = new Map<string, Metric.Counter<number>>()
+const histograms = new Map<string, Metric.Histogram<number>>()
+
+const seriesOf = <A>(known: Map<string, A>, key: string, make: () => A): A => {
+  const found = known.get(key) ?? make()
+  known.set(key, found)
+  return found
+}
+
+const observe = (route: string, status: string, seconds: number) => {
+  const counter = seriesOf(counters, `${status} ${route}`, () => Metric.withAttributes(requests, { route, status }))
+  const histogram = seriesOf(histograms, route, () => Metric.withAttributes(durations, { route }))
+  return Effect.andThen(Metric.update(counter, 1), Metric.update(histogram, seconds))
+}
 
 /** The outermost global middleware: add it first. */
 export const measure = (app: App): App =>
