@@ -70,10 +70,16 @@ export interface EventDraft {
  * The top-level fields of `before` that differ in `after`, with their old values; nested values are given whole.
  * `{...after, ...previousAttributes(before, after)}` equals `before`.
  */
-export const previousAttributes = (before: WireObject, after: WireObject): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(before).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(after[key]))
-  )
+export const previousAttributes = (before: WireObject, after: WireObject): Readonly<Record<string, unknown>> => {
+  const changed: Record<string, unknown> = {}
+  for (const key of Object.keys(before)) {
+    if (!isSame(before[key], after[key])) changed[key] = before[key]
+  }
+  return changed
+}
+
+const isSame = (a: unknown, b: unknown): boolean =>
+  a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b))
 
 /** The text that is frozen at commit and spliced wherever the event is told. */
 export const dataText = (object: WireObject, previous: Readonly<Record<string, unknown>>): string =>
@@ -86,10 +92,12 @@ const payorTypes: ReadonlySet<string> = new Set<EventType>([
 ])
 
 /** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
-const payorBlanks: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  invoice: { customer_id: null, metadata: {} },
-  invoice_payment: { metadata: {} }
+const payorBlanks: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
+  invoice: new Map<string, unknown>([["customer_id", null], ["metadata", {}]]),
+  invoice_payment: new Map<string, unknown>([["metadata", {}]])
 }
+
+const noBlanks: ReadonlyMap<string, unknown> = new Map()
 
 /** Fields that a payor's payment does not have at all. */
 const payorOmits: ReadonlySet<string> = new Set(settlementFields)
@@ -99,21 +107,25 @@ const payorOmits: ReadonlySet<string> = new Set(settlementFields)
  * fields and with empty metadata; key order kept (API reference, decision A11).
  */
 export const payorObject = (object: WireObject): WireObject => {
-  const blanks = payorBlanks[object.object] ?? {}
-  const omits = object.object === "invoice_payment" ? payorOmits : new Set<string>()
-  return Object.fromEntries(
-    Object.entries(object)
-      .filter(([key]) => !omits.has(key))
-      .map(([key, value]) => [key, key in blanks ? blanks[key] : value])
-  ) as WireObject
+  const blanks = payorBlanks[object.object] ?? noBlanks
+  const isPayment = object.object === "invoice_payment"
+  const shown: Record<string, unknown> = {}
+  for (const key of Object.keys(object)) {
+    if (isPayment && payorOmits.has(key)) continue
+    shown[key] = blanks.has(key) ? blanks.get(key) : object[key]
+  }
+  return shown as WireObject
 }
 
 /** The payor's rendering of an event's data, or `null` where the payor is told nothing of it. */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
   if (!payorTypes.has(type)) return null
-  const blanks = payorBlanks[object.object] ?? {}
-  const shown = Object.entries(previous).filter(([key]) => !(key in blanks) && !payorOmits.has(key))
-  return dataText(payorObject(object), Object.fromEntries(shown))
+  const blanks = payorBlanks[object.object] ?? noBlanks
+  const shown: Record<string, unknown> = {}
+  for (const key of Object.keys(previous)) {
+    if (!blanks.has(key) && !payorOmits.has(key)) shown[key] = previous[key]
+  }
+  return dataText(payorObject(object), shown)
 }
 
 /** An event as stored: the numbers and texts that every rendering splices. */
