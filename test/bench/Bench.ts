@@ -1,0 +1,12 @@
+/** What every section of the bench is given. */
+import type { DatabaseServer } from "./Database.ts"
+
+export interface Bench {
+  readonly server: DatabaseServer
+  /** Interleaved rounds; figures are medians of them. */
+  readonly rounds: number
+  /** Times the service is killed by the `crash` section. */
+  readonly kills: number
+  readonly seed: number
+  readonly progress: (line: string) => void
+}

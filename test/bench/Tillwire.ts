@@ -1,0 +1,84 @@
+/** The service as a contestant: started from the sources on a database of the bench's server. */
+import { Effect, Redacted, type Scope } from "effect"
+import { RpcClient } from "effect/rpc"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AuthRpc } from "../../modules/auth/rpc.ts"
+import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import { configOf, rpcToken, type Service, startService } from "../support/Service.ts"
+import { createDatabase, type DatabaseServer, urlOf } from "./Database.ts"
+
+/** A deployment whose directory and database outlive one process of it. */
+export interface Deployment {
+  readonly directory: string
+  readonly database: string
+  readonly config: object
+}
+
+/** Data made by an earlier deployment, to start from. */
+export type Origin = Pick<Deployment, "directory" | "database">
+
+const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "till-bench-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** A new deployment on an empty database. */
+export const deploy = (
+  server: DatabaseServer,
+  database: string,
+  receivers: ReadonlyArray<string> = []
+): Effect.Effect<Deployment, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    yield* createDatabase(server, database)
+    const config = configOf({
+      database: urlOf(server, database),
+      chains: [{ use: "simulated", options: { networks: ["base"] } }],
+      receivers
+    })
+    return { directory: yield* directory, database, config: { ...config, telemetry: { logs: "json", level: "info" } } }
+  })
+
+/** A fresh process of a deployment. */
+export const start = ({ config, directory }: Deployment): Effect.Effect<Service, never, Scope.Scope> =>
+  startService({ directory, config })
+
+/** Starts a deployment once for `use`, and stops it: its tables, its demo merchant and what `use` makes are there. */
+export const prepare = <A>(
+  deployment: Deployment,
+  use: (service: Service, key: string) => Effect.Effect<A>
+): Effect.Effect<A> =>
+  Effect.scoped(Effect.gen(function*() {
+    const service = yield* start(deployment)
+    const { merchant_key: key } = yield* service.keys
+    const made = yield* use(service, key)
+    yield* service.stop()
+    return made
+  }))
+
+/** A merchant and a key of it. */
+export interface Merchant {
+  readonly id: number
+  readonly key: string
+}
+
+/** Makes merchants as an operator does. */
+export const makeMerchants = (service: Service, count: number): Effect.Effect<ReadonlyArray<Merchant>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const client = yield* RpcClient.make(AuthRpc)
+    return yield* Effect.forEach(Array.from({ length: count }), (_, index) =>
+      Effect.gen(function*() {
+        const { id } = yield* client["auth.merchants.create"]({ name: `Merchant ${index}` })
+        const { key } = yield* client["auth.keys.create"]({
+          merchant_id: id,
+          name: "bench",
+          scope: "merchant",
+          environment: "devnet"
+        })
+        return { id, key }
+      }), { concurrency: 8 })
+  })).pipe(
+    Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
+    Effect.orDie
+  )

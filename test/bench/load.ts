@@ -1,0 +1,133 @@
+/**
+ * Load as a process of its own, cheap enough not to be what is measured: prepared bytes over raw keep-alive sockets,
+ * one request at a time on each. `rate` makes it an open loop: requests start by the clock and wait for a free socket.
+ */
+import { Effect } from "effect"
+import { connect } from "node:net"
+import { cpuMicros, runRole, say, specification } from "./Process.ts"
+
+export interface LoadSpec {
+  readonly port: number
+  readonly callers: number
+  readonly seconds: number
+  readonly method: "GET" | "POST"
+  /** One of them is taken at random for each request. */
+  readonly paths: ReadonlyArray<string>
+  /** API keys, likewise. */
+  readonly keys: ReadonlyArray<string>
+  readonly body?: string
+  /** Sends an `Idempotency-Key` of its own with each request. */
+  readonly keyed?: boolean
+  /** Ends earlier, when so many were answered. */
+  readonly count?: number
+  /** Requests a second; absent: as fast as they are answered. */
+  readonly rate?: number
+}
+
+export interface LoadResult {
+  readonly count: number
+  readonly perSecond: number
+  /** Milliseconds from when a request was due to its whole answer. */
+  readonly p50: number
+  readonly p99: number
+}
+
+const anyOf = (values: ReadonlyArray<string>): string => values[Math.floor(Math.random() * values.length)]!
+
+const generate = (spec: LoadSpec) => {
+  const { callers, rate, seconds } = spec
+  const most = spec.count ?? Infinity
+  const waits: Array<number> = []
+  const end = performance.now() + seconds * 1_000
+  const start = performance.now()
+  const body = spec.body ?? ""
+  const bodyHead = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
+  let sent = 0
+  let open = callers
+  const due: Array<number> = []
+  const idle: Array<(at: number) => void> = []
+
+  const bytes = () => {
+    const path = anyOf(spec.paths)
+    const auth = `x-api-key: ${anyOf(spec.keys)}\r\n`
+    const key = spec.keyed === true ? `idempotency-key: b-${process.pid}-${start}-${sent}\r\n` : ""
+    sent++
+    return `${spec.method} ${path} HTTP/1.1\r\nhost: till\r\n${auth}${key}${bodyHead}\r\n${body}`
+  }
+
+  const finish = () => {
+    waits.sort((a, b) => a - b)
+    const at = (share: number) => waits[Math.floor(waits.length * share)] ?? 0
+    const elapsed = (performance.now() - start) / 1_000
+    say({ count: waits.length, perSecond: waits.length / elapsed, p50: at(0.5), p99: at(0.99) } satisfies LoadResult)
+    process.exitCode = 0
+    process.disconnect()
+  }
+
+  for (let caller = 0; caller < callers; caller++) {
+    const socket = connect(spec.port, "127.0.0.1").setNoDelay(true)
+    let began = 0
+    let left = -1
+    let head = ""
+    const ask = (at: number) => {
+      began = at
+      socket.write(bytes())
+    }
+    const next = () => {
+      if (performance.now() >= end || waits.length >= most) {
+        socket.destroy()
+        if (--open === 0) finish()
+      } else if (rate === undefined) ask(performance.now())
+      else if (due.length > 0) ask(due.shift()!)
+      else idle.push(ask)
+    }
+    socket.on("data", (chunk) => {
+      if (left < 0) {
+        head += chunk.toString("latin1")
+        const headEnd = head.indexOf("\r\n\r\n")
+        if (headEnd < 0) return
+        if (!head.startsWith("HTTP/1.1 200")) throw new Error(head.slice(0, 800))
+        left = Number(/content-length: (\d+)/i.exec(head)?.[1]) - (head.length - headEnd - 4)
+        head = ""
+      } else left -= chunk.length
+      if (left > 0) return
+      left = -1
+      waits.push(performance.now() - began)
+      next()
+    })
+    socket.once("connect", next)
+  }
+
+  if (rate !== undefined) {
+    let scheduled = 0
+    const clock = setInterval(() => {
+      const now = performance.now()
+      while (start + scheduled * 1_000 / rate <= now && now < end) {
+        const at = start + scheduled++ * 1_000 / rate
+        const free = idle.shift()
+        if (free === undefined) due.push(at)
+        else free(at)
+      }
+      if (now < end) return
+      clearInterval(clock)
+      // Sockets that wait for work have none left to wait for.
+      open -= idle.length
+      if (open <= 0) finish()
+    }, 1)
+  }
+}
+
+/** Runs a load and says what it saw, beside the CPU that `pid` spent for each request. */
+export const drive = (
+  pid: number,
+  spec: LoadSpec
+): Effect.Effect<LoadResult & { readonly cpuEach: number }> =>
+  Effect.suspend(() => {
+    const before = cpuMicros(pid)
+    return Effect.map(runRole<LoadResult>(new URL("load.ts", import.meta.url), spec), (result) => ({
+      ...result,
+      cpuEach: (cpuMicros(pid) - before) / result.count
+    }))
+  })
+
+if (import.meta.main) generate(specification<LoadSpec>())

@@ -1,0 +1,62 @@
+/**
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
+ * measured in the same run. Names: create, events, http, expiry, webhook, start, crash; none means all.
+ */
+import { Effect } from "effect"
+import { randomInt } from "node:crypto"
+import { writeFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { parseArgs } from "node:util"
+import type { Bench } from "./Bench.ts"
+import { create } from "./create.ts"
+import { databaseServer } from "./Database.ts"
+import { type Line, table } from "./Report.ts"
+
+const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<Line>>>> = {
+  create
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: "string", default: "5" },
+    kills: { type: "string", default: "50" },
+    seed: { type: "string", default: String(randomInt(2 ** 31)) },
+    json: { type: "string" }
+  }
+})
+
+const unknown = positionals.filter((name) => !(name in sections))
+if (unknown.length > 0) {
+  console.error(`no section is named ${unknown.join(", ")}; there are ${Object.keys(sections).join(", ")}`)
+  process.exit(2)
+}
+
+const main = Effect.gen(function*() {
+  const server = yield* databaseServer
+  const bench: Bench = {
+    server,
+    rounds: Number(values.rounds),
+    kills: Number(values.kills),
+    seed: Number(values.seed),
+    progress: (line) => console.log(line)
+  }
+  const lines: Array<Line> = []
+  for (const [name, run] of Object.entries(sections)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue
+    bench.progress(`# ${name}`)
+    lines.push(...yield* run(bench))
+  }
+  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version, rounds: bench.rounds, seed: bench.seed }
+  console.log(`\n${table(lines)}\n\n${JSON.stringify(machine)}`)
+  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify({ machine, lines }, null, 2))
+  return lines
+})
+
+// Interrupted, everything that was started is stopped before this process ends.
+const running = Effect.runFork(Effect.scoped(main))
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => running.interruptUnsafe())
+running.addObserver((exit) => {
+  if (exit._tag === "Failure") console.error(exit.cause)
+  process.exit(exit._tag === "Success" ? 0 : 1)
+})
