@@ -62,7 +62,7 @@ const exceptionsOf = (invoiceId: string) =>
 
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 
-layer(Town.layer, { excludeTestServices: true, timeout: "60 seconds" })("on a real EVM network", (it) => {
+layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a real EVM network", (it) => {
   it.effect("an ERC-20 transfer pays an invoice, seen first as pending, then confirmed", () =>
     Effect.gen(function*() {
       const { node, shop } = yield* Town

@@ -54,12 +54,15 @@ class Desk extends Context.Service<Desk, {
   }))
 }
 
+/** A stop, a start and a recovery, however busy the machine is. */
+const restartTimeoutMillis = 120_000
+
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 
 const simulate = (shop: Shop, id: string, body: object) =>
   shop.service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": shop.key }, body })
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a new devnet", (it) => {
+layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new devnet", (it) => {
   it.effect("tells the demo keys once, and keeps them where only its own user reads", () =>
     Effect.gen(function*() {
       const { directory, now } = yield* Desk
@@ -136,6 +139,6 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a new d
         yield* told(shop, open, listener, paid)
         assert.include(yield* readInvoice(shop, `cust-${signal}`), { id: open.id, status: "paid" })
         assert.deepStrictEqual(service.errors(), [])
-      }))
+      }), restartTimeoutMillis)
   }
 })

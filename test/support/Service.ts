@@ -13,12 +13,14 @@ import { join } from "node:path"
 
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
 
+const compileCache = join(tmpdir(), "till-compile-cache")
+
 /** Pause between two looks at something that another process is about to do. */
 const lookMillis = 20
 
-/** How long a start and a stop may take, on two shared cores. */
-const startPatienceMillis = 25_000
-const stopPatienceMillis = 15_000
+/** How long a start and a stop may take: a hang is told from a busy machine. */
+const startPatienceMillis = 60_000
+const stopPatienceMillis = 25_000
 
 /** A request as a test writes it; a body that is not text or bytes is sent as JSON. */
 export interface Sent {
@@ -112,7 +114,7 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
 export const rpcToken = "journey-rpc-credential-0123456789abcdef"
 
 /** Shared by all instances of a test deployment, as secrets are. */
-const masterKey = "6a".repeat(32)
+export const masterKey = "6a".repeat(32)
 
 /** Dollars per token of the devnet catalogue, by asset id. */
 export const prices: Readonly<Record<string, string>> = { "usd-coin": "1", tether: "1", ethereum: "3500", weth: "3500" }
@@ -226,6 +228,8 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env["PATH"],
+        // Compiled code is kept between starts: it saves a third of the processor time of each.
+        NODE_COMPILE_CACHE: compileCache,
         TILLWIRE__DATA__DIRECTORY: dataDirectory,
         TILLWIRE__HTTP__PORT: String(ports.http),
         TILLWIRE__RPC__PORT: String(ports.rpc),

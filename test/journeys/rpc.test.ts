@@ -1,0 +1,265 @@
+/**
+ * Goal: an internal service sets up merchants, makes invoices, follows events, reports transfers and repairs payments
+ * over the internal door, and nobody does so without the credential.
+ * Method: a typed client in another process (`rpcProcess.ts`), the service, and a real EVM node.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { devnetXpub } from "../../modules/chains/simulated.ts"
+import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
+import { connect, emptyDatabase } from "../support/Database.ts"
+import {
+  configOf, exchange, prices, rpcToken, type Service, startService, temporaryDirectory, until
+} from "../support/Service.ts"
+import { answered, askAddress, asPayor, type Invoice, type Shop } from "./Shop.ts"
+
+const script = new URL("../support/rpcProcess.ts", import.meta.url).pathname
+
+interface Line {
+  readonly id: string
+  readonly value?: any
+  readonly item?: any
+  readonly error?: { readonly tag: string; readonly code: string | null }
+}
+
+/** A client process; `call` answers the value or the error, `stream` what has come so far. */
+interface Client {
+  readonly call: (name: string, payload?: object) => Effect.Effect<Line>
+  readonly stream: (name: string, payload: object) => Effect.Effect<() => ReadonlyArray<Line>>
+}
+
+const openClient = (service: Service, token = rpcToken): Effect.Effect<Client, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const lines: Array<Line> = []
+    let rest = ""
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => spawn(process.execPath, [script, service.rpcUrl, token], { stdio: ["pipe", "pipe", "inherit"] })),
+      (child) =>
+        Effect.callback<void>((resume) => {
+          child.once("close", () => resume(Effect.void))
+          child.kill("SIGKILL")
+        })
+    )
+    child.stdout.on("data", (chunk) => {
+      const whole = (rest + String(chunk)).split("\n")
+      rest = whole.pop() ?? ""
+      for (const line of whole) lines.push(JSON.parse(line))
+    })
+    const send = (name: string, payload: object) =>
+      Effect.sync(() => {
+        const id = randomUUID()
+        child.stdin.write(`${JSON.stringify({ id, call: name, payload })}\n`)
+        return () => lines.filter((line) => line.id === id)
+      })
+    return {
+      stream: send,
+      call: (name, payload = {}) =>
+        Effect.flatMap(send(name, payload), (answers) =>
+          Effect.map(until(name, Effect.sync(answers), (found) => found.length > 0, 20_000), ([line]) => {
+            if (typeof line!.value?.key === "string") service.guard(line!.value.key)
+            return line!
+          }))
+    }
+  })
+
+/** A longer time than any test here takes on a busy machine. */
+const patienceMillis = 120_000
+
+class Office extends Context.Service<Office, {
+  readonly node: Anvil
+  readonly service: Service
+  readonly client: Client
+  readonly sql: SqlClient.SqlClient
+  /** Starts the service anew with these prices. */
+  readonly start: (prices: Readonly<Record<string, string>>) => Effect.Effect<Service, never, Scope.Scope>
+  readonly merchantId: number
+  readonly key: { readonly id: string; readonly key: string }
+}>()("test/Office") {
+  static readonly layer = Layer.effect(Office, Effect.gen(function*() {
+    const node = yield* anvil("base")
+    yield* node.token("mint", [node.accounts[0]!, 1_000_000_000_000n])
+    const database = yield* emptyDatabase
+    const directory = yield* temporaryDirectory
+    const start = (known: Readonly<Record<string, string>>) =>
+      startService({
+        directory,
+        config: configOf({
+          database: database.url,
+          prices: known,
+          chains: [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 } }]
+        })
+      })
+    const { ethereum: _unpriced, ...others } = prices
+    const service = yield* start(others)
+    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+    const client = yield* openClient(service)
+    const merchant = yield* client.call("auth.merchants.create", { name: "Shop", email: "pay@shop.example" })
+    const merchantId = merchant.value.id
+    const made = yield* client.call("auth.keys.create", { merchant_id: merchantId, name: "till", scope: "merchant", environment: "devnet" })
+    return Office.of({ node, service, client, sql, start, merchantId, key: made.value })
+  }))
+}
+
+const makeInvoice = Effect.fnUntraced(function*(fields: object) {
+  const { client, merchantId } = yield* Office
+  const { value } = yield* client.call("invoices.create", { merchant_id: merchantId, environment: "devnet", fields })
+  const invoice: Invoice = { id: value.invoice_id, session: value.payment_session_headers, created: value }
+  return invoice
+})
+
+/** The address of an invoice for a token of base, as its payor asks for it. */
+const addressFor = Effect.fnUntraced(function*(invoice: Invoice, symbol: string) {
+  const { service } = yield* Office
+  const shop = { service } as Shop
+  const tokens = yield* asPayor(shop, invoice, "available-tokens?mode=network&network=base")
+  const token = tokens.find((each: any) => each.token_symbol === symbol)
+  return answered(200, yield* askAddress(shop, invoice, { network: "base", token_id: token.id }))
+})
+
+const paidInvoice = Effect.fnUntraced(function*(id: string, status = "paid") {
+  const { client, merchantId } = yield* Office
+  const read = Effect.map(client.call("invoices.get", { merchant_id: merchantId, invoice_id: id }), ({ value }) => value)
+  return yield* until(`the invoice is ${status}`, read, ({ invoice }) => invoice.status === status)
+})
+
+layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an internal service", (it) => {
+  it.effect("is told how the service and the networks are, and nothing without the credential", () =>
+    Effect.gen(function*() {
+      const { client, service } = yield* Office
+      assert.strictEqual((yield* client.call("health.check")).value.status, "ok")
+      const { value } = yield* client.call("chains.status", { environment: "devnet" })
+      assert.deepStrictEqual(value.map(({ healthy, network }: any) => [network, healthy]), [["base", true]])
+
+      const stranger = yield* openClient(service, "wrong-credential-wrong-credential")
+      assert.strictEqual((yield* stranger.call("health.check")).error?.tag, "RpcClientError")
+      for (const headers of [{}, { authorization: "Bearer wrong-credential-wrong" }, { "x-api-key": (yield* Office).key.key }]) {
+        const refused = yield* exchange(service.rpcUrl, "/rpc", { headers, body: "{}" })
+        assert.deepStrictEqual([refused.status, refused.headers["www-authenticate"]], [401, "Bearer realm=\"tillwire-internal\""])
+      }
+      const outside = yield* service.call("/rpc", { headers: { authorization: `Bearer ${rpcToken}` }, body: "{}" })
+      assert.strictEqual(outside.status, 404)
+    }), patienceMillis)
+
+  it.effect("makes merchants and keys, lists keys without their text, and revokes one within five seconds", () =>
+    Effect.gen(function*() {
+      const { client, merchantId, service } = yield* Office
+      const request = { merchant_id: merchantId, name: "old", scope: "merchant", environment: "devnet" }
+      const { value: made } = yield* client.call("auth.keys.create", request)
+      const use = service.call("/api/v1/events", { headers: { "x-api-key": made.key } })
+      assert.strictEqual((yield* use).status, 200)
+      const { value: listed } = yield* client.call("auth.keys.list", { merchant_id: merchantId })
+      assert.strictEqual(listed.find(({ id }: any) => id === made.id).status, "active")
+      assert.notInclude(JSON.stringify(listed), made.key)
+
+      const { value: revoked } = yield* client.call("auth.keys.revoke", { merchant_id: merchantId, key_id: made.id })
+      assert.strictEqual(revoked.status, "revoked")
+      const refused = yield* until("the key is refused", use, ({ status }) => status === 401, 5_000)
+      assert.strictEqual(refused.json.error.code, "API_KEY_INVALID")
+
+      const elsewhere = yield* client.call("auth.keys.create", { ...request, environment: "mainnet" })
+      assert.strictEqual(elsewhere.error?.code, "MAINNET_NOT_ENABLED")
+      const nobody = yield* client.call("auth.keys.create", { ...request, merchant_id: 999_999_999 })
+      assert.strictEqual(nobody.error?.code, "NOT_FOUND")
+    }), patienceMillis)
+
+  it.effect("follows a merchant's events from a cursor on, and live, in the very text of the API", () =>
+    Effect.gen(function*() {
+      const { client, key, merchantId, service } = yield* Office
+      const all = yield* client.stream("events.stream", { merchant_id: merchantId })
+      const first = yield* makeInvoice({ amount_usd: 1 })
+      const heard = yield* until("the first event", Effect.sync(all), (found) => found.some(({ item }) => item?.text.includes(first.id)))
+      const cursor = heard.at(-1)!.item.id
+
+      const later = yield* client.stream("events.stream", { merchant_id: merchantId, after: cursor })
+      const next = [yield* makeInvoice({ amount_usd: 2 }), yield* makeInvoice({ amount_usd: 3 })]
+      const found = yield* until("the next events", Effect.sync(later), (lines) => lines.length >= 2)
+      assert.deepStrictEqual(found.map(({ item }) => JSON.parse(item.text).data.object.id), next.map(({ id }) => id))
+      assert.include(found[0]!.item, { merchant_id: merchantId, environment: "devnet", type: "invoice.created" })
+      const api = yield* service.call(`/api/v1/events/${found[0]!.item.id}`, { headers: { "x-api-key": key.key } })
+      assert.strictEqual(api.text, `{"success":true,"data":${found[0]!.item.text}}`)
+
+      const bad = yield* client.call("events.stream", { merchant_id: merchantId, after: "nonsense" })
+      assert.strictEqual(bad.error?.code, "INVALID_CURSOR")
+    }), patienceMillis)
+
+  it.effect("makes and reads invoices of one merchant only, by the rules of the API", () =>
+    Effect.gen(function*() {
+      const { client, key, merchantId, service } = yield* Office
+      const invoice = yield* makeInvoice({ amount_usd: "12.5", metadata: { from: "rpc" } })
+      const { value } = yield* client.call("invoices.get", { merchant_id: merchantId, invoice_id: invoice.id })
+      const read = yield* service.call(`/api/v1/invoices/${invoice.id}`, { headers: { "x-api-key": key.key } })
+      assert.deepStrictEqual(value, { invoice: read.json, payments: [] })
+      const foreign = yield* client.call("invoices.get", { merchant_id: merchantId + 1, invoice_id: invoice.id })
+      assert.strictEqual(foreign.error?.code, "INVOICE_NOT_FOUND")
+      const cheap = yield* client.call("invoices.create", { merchant_id: merchantId, environment: "devnet", fields: { amount: 1 } })
+      assert.strictEqual(cheap.error?.code, "INVALID_AMOUNT_RANGE")
+    }), patienceMillis)
+
+  it.effect("reports a transfer its own watcher saw first; the node's follower confirms it, and it counts once", () =>
+    Effect.gen(function*() {
+      const { client, node, sql } = yield* Office
+      const invoice = yield* makeInvoice({ amount_usd: 4 })
+      const shown = yield* addressFor(invoice, "USDC")
+      yield* node.rpc("evm_setAutomine", false)
+      const hash = yield* node.token("transfer", [shown.temp_address, 4_000_000n])
+      const head = yield* node.rpc("eth_getBlockByNumber", "latest", false)
+      const report = {
+        network: "base",
+        environment: "devnet",
+        tx_hash: hash,
+        index: 1,
+        match_key: shown.temp_address.toLowerCase(),
+        token_address: usdc.toLowerCase(),
+        amount: "4000000",
+        from: node.accounts[0]!.toLowerCase(),
+        height: String(BigInt(head.number) + 1n),
+        block_hash: `0x${"0".repeat(64)}`,
+        block_time: Number(BigInt(head.timestamp))
+      }
+      for (const time of ["first", "again"]) assert.isUndefined((yield* client.call("chains.report", report)).error, time)
+      const zero = yield* client.call("chains.report", { ...report, amount: "0" })
+      assert.strictEqual(zero.error?.code, "VALIDATION_ERROR")
+      const payments = sql<any>`SELECT status, tx_hash FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(Effect.orDie)
+      const pending = yield* until("the reported payment", payments, (rows) => rows.length > 0)
+      assert.deepStrictEqual(pending, [{ status: "pending", tx_hash: hash }])
+
+      yield* node.rpc("evm_setAutomine", true)
+      yield* node.mine(1)
+      const { invoice: paid, payments: counted } = yield* paidInvoice(invoice.id)
+      assert.strictEqual(paid.amount_paid, 4_000)
+      assert.deepStrictEqual(counted.map(({ payer_tx_hash, status }: any) => [payer_tx_hash, status]), [[hash, "confirmed"]])
+    }), patienceMillis)
+
+  it.effect("retries a payment that had no price, once there is one", () =>
+    Effect.gen(function*() {
+      const { node, service, sql, start } = yield* Office
+      const invoice = yield* makeInvoice({ amount_usd: 35 })
+      const shown = yield* addressFor(invoice, "ETH")
+      assert.include(shown, { quote_status: "unavailable", estimated_token_amount: null, exchange_rate: null })
+      yield* node.send({ to: shown.temp_address, value: 10n ** 16n })
+      const pending = sql<any>`SELECT id, status FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(Effect.orDie)
+      const [payment] = yield* until("the payment", pending, (rows) => rows.length > 0)
+      // Half an hour of tries is skipped: all but the last are counted as done, and it is due now.
+      const hurry = Effect.orDie(sql`UPDATE transfers SET attempts = 9, retry_at = 0 WHERE invoice_id = ${invoice.id} AND attempts < 9`)
+      yield* until("the payment is given up", Effect.andThen(hurry, pending), ([row]) => row.status === "manual_retry", 20_000)
+      const { client } = yield* Office
+      const early = yield* client.call("payments.retry", { payment_id: payment.id })
+      assert.strictEqual(early.error?.code, "QUOTE_UNAVAILABLE")
+      assert.lengthOf(service.errors().filter((line) => line.includes("an operator must retry it")), 1)
+
+      yield* service.stop()
+      const again = yield* start(prices)
+      const operator = yield* openClient(again)
+      const retried = yield* operator.call("payments.retry", { payment_id: payment.id })
+      assert.include(retried.value.payment, { id: payment.id, status: "confirmed", amount: 35_000 })
+      const twice = yield* operator.call("payments.retry", { payment_id: payment.id })
+      assert.strictEqual(twice.error?.code, "INVALID_TRANSITION")
+      const nobody = yield* operator.call("payments.retry", { payment_id: randomUUID() })
+      assert.strictEqual(nobody.error?.code, "INVOICE_NOT_FOUND")
+      const read = yield* asPayor({ service: again } as Shop, invoice, "payment-status")
+      assert.include(read, { status: "paid", amount_paid: 35_000 })
+    }), patienceMillis)
+})
