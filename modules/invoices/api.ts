@@ -83,7 +83,10 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
       "INVOICE_CREATE_FAILED",
       "SERVICE_UNAVAILABLE"
     )
-  }).middleware(IdempotencyRequired),
+  })
+    // A number beyond every float, like 1e400, is no JSON value any more when the fields are read.
+    .annotate(ParameterCodes, { amount: "INVALID_AMOUNT_FORMAT", amount_usd: "INVALID_AMOUNT_FORMAT" })
+    .middleware(IdempotencyRequired),
   HttpApiEndpoint.get("list", "/api/v1/invoices", {
     query: {
       page: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
