@@ -95,7 +95,9 @@ export const listen = (
   Effect.gen(function*() {
     const frames: Array<any> = []
     const socket = yield* Effect.acquireRelease(
-      Effect.sync(() => new WebSocket(`${url.replace(/^http/, "ws")}${endpoint}?format=event_v1&token=${token}&since=${since}`)),
+      Effect.sync(
+        () => new WebSocket(`${url.replace(/^http/, "ws")}${endpoint}?format=event_v1&token=${token}&since=${since}`)
+      ),
       (socket) => Effect.sync(() => socket.terminate())
     )
     socket.on("error", () => undefined)
@@ -138,7 +140,9 @@ export const verifySignatures = ({ body, headers }: Arrival, secret: string) => 
   const text = body.toString("utf8")
   const library = new Webhook(secret)
   assert.deepStrictEqual(library.verify(text, headers as Record<string, string>), JSON.parse(text))
-  assert.throws(() => library.verify(text.replace("\"livemode\":false", "\"livemode\":true"), headers as Record<string, string>))
+  assert.throws(
+    () => library.verify(text.replace("\"livemode\":false", "\"livemode\":true"), headers as Record<string, string>)
+  )
   const mac = createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.${text}`).digest("hex")
   assert.strictEqual(headers["x-service-signature"], mac)
   assert.strictEqual(headers["x-service-event-id"], JSON.parse(text).id)

@@ -12,7 +12,10 @@ import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { asPayor, askAddress, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, told, transferTypes } from "./Shop.ts"
+import {
+  asPayor, askAddress, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, told,
+  transferTypes
+} from "./Shop.ts"
 
 class Town extends Context.Service<Town, {
   readonly node: Anvil
@@ -50,7 +53,10 @@ const open = Effect.fnUntraced(function*(fields: object, symbol: string) {
   return { invoice, shown, listener: yield* listen(shown, service.url) }
 })
 
-const sendUsdc = (to: string, amount: bigint) => Effect.flatMap(Town, ({ node }) => node.token("transfer", [to, amount]))
+const sendUsdc = (to: string, amount: bigint) => Effect.flatMap(
+  Town,
+  ({ node }) => node.token("transfer", [to, amount])
+)
 
 const paymentsOf = (invoiceId: string) =>
   Effect.flatMap(Town, ({ sql }) =>
@@ -91,14 +97,23 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       assert.strictEqual(confirmed.object.status, "confirmed")
       assert.strictEqual(confirmed.previous_attributes.status, "pending")
       assert.deepStrictEqual(updated, last)
-      assert.include(last.object, { status: "paid", amount_paid: 49_990, amount_remaining: 0, payer_wallet_network: "base" })
-      assert.include(last.previous_attributes, { status: "unpaid", amount_paid: 0, amount_remaining: 49_990, paid_at: null })
+      assert.include(
+        last.object,
+        { status: "paid", amount_paid: 49_990, amount_remaining: 0, payer_wallet_network: "base" }
+      )
+      assert.include(
+        last.previous_attributes,
+        { status: "unpaid", amount_paid: 0, amount_remaining: 49_990, paid_at: null }
+      )
       assert.deepStrictEqual(last.object.metadata, { order_id: "ORD-1" })
 
       assert.deepStrictEqual(yield* readInvoice(shop, invoice.id), last.object)
       const status = yield* asPayor(shop, invoice, "payment-status")
       assert.include(status, { status: "paid", amount_paid: 49_990, amount_remaining: 0 })
-      assert.include(status.latest_payment, { status: "confirmed", payer_tx_hash: hash, confirmations: 1, required_confirmations: 1 })
+      assert.include(
+        status.latest_payment,
+        { status: "confirmed", payer_tx_hash: hash, confirmations: 1, required_confirmations: 1 }
+      )
       assert.deepStrictEqual(status.latest_payment.metadata, {})
       assert.notProperty(status.latest_payment, "settlement")
       const late = yield* askAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
@@ -126,7 +141,10 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       yield* sendUsdc(shown.temp_address, 2_000_000n)
       const first = ["invoice.created", ...transferTypes("invoice.partial_payment")]
       const partial = yield* told(shop, invoice, listener, first)
-      assert.include(partial.last.data.object, { status: "underpaid", amount_paid: 2_000, amount_remaining: 3_000, paid_at: null })
+      assert.include(
+        partial.last.data.object,
+        { status: "underpaid", amount_paid: 2_000, amount_remaining: 3_000, paid_at: null }
+      )
       assert.strictEqual(partial.events[2].data.object.status, "underpaid")
 
       const details = yield* asPayor(shop, invoice, "session-details")
@@ -164,7 +182,12 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       assert.deepStrictEqual(yield* exceptionsOf(invoice.id), [{ type: "overpaid", status: "open", amount: "2000" }])
 
       yield* sendUsdc(shown.temp_address, 1_000_000n)
-      const more = yield* told(shop, invoice, listener, [...paid, "invoice.overpaid", ...transferTypes("invoice.overpaid")])
+      const more = yield* told(
+        shop,
+        invoice,
+        listener,
+        [...paid, "invoice.overpaid", ...transferTypes("invoice.overpaid")]
+      )
       assert.include(more.last.data.object, { status: "paid", amount_paid: 8_000 })
     }))
 
@@ -173,7 +196,9 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       const { shop, sql } = yield* Town
       const { invoice, listener, shown } = yield* open({ amount_usd: 5, expires_in: 60_000 }, "USDC")
       // The shortest life is a minute: its end is moved to a few seconds ago, and the timer finds it due.
-      yield* Effect.orDie(sql`UPDATE invoices SET expires_at = created_at - 5, due_at = created_at - 5 WHERE id = ${invoice.id}`)
+      yield* Effect.orDie(
+        sql`UPDATE invoices SET expires_at = created_at - 5, due_at = created_at - 5 WHERE id = ${invoice.id}`
+      )
       const expiry = ["invoice.created", "invoice.updated", "invoice.expired"]
       const expired = yield* told(shop, invoice, listener, expiry, ["expires_at"])
       assert.include(expired.last.data.object, { status: "expired", amount_paid: 0 })
@@ -181,7 +206,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       assert.strictEqual(refused.json.code, "INVOICE_NOT_PAYABLE")
 
       yield* sendUsdc(shown.temp_address, 5_000_000n)
-      const { last } = yield* told(shop, invoice, listener, [...expiry, ...transferTypes("invoice.paid")], ["expires_at"])
+      const { last } = yield* told(
+        shop,
+        invoice,
+        listener,
+        [...expiry, ...transferTypes("invoice.paid")],
+        ["expires_at"]
+      )
       assert.include(last.data.object, { status: "paid", amount_paid: 5_000 })
       assert.strictEqual(last.data.previous_attributes.status, "expired")
       assert.isAbove(last.data.object.last_payment_at, last.data.object.expires_at)
@@ -209,7 +240,9 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       ])
       assert.deepStrictEqual(events.slice(7, 9).map(({ data }) => data.object.status), ["pending", "confirmed"])
       assert.include(last.data.object, { status: "paid", amount_paid: 5_000 })
-      const ids = new Set(events.filter(({ data }) => data.object.object === "invoice_payment").map(({ data }) => data.object.id))
+      const ids = new Set(
+        events.filter(({ data }) => data.object.object === "invoice_payment").map(({ data }) => data.object.id)
+      )
       assert.deepStrictEqual([...ids], [before.events[1].data.object.id])
       assert.lengthOf(yield* paymentsOf(invoice.id), 1)
     }))
@@ -229,7 +262,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
     Effect.gen(function*() {
       const { service } = yield* Town
       assert.deepStrictEqual(service.errors(), [])
-      const report = yield* until("a clean bill of health", service.call("/health/ready"), ({ json }) => json.status === "ok")
+      const report = yield* until(
+        "a clean bill of health",
+        service.call("/health/ready"),
+        ({ json }) => json.status === "ok"
+      )
       assert.strictEqual(report.status, 200)
     }))
 })

@@ -12,7 +12,7 @@ import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import {
-  configOf, exchange, prices, rpcToken, type Service, startService, temporaryDirectory, until
+  compileCache, configOf, exchange, prices, rpcToken, type Service, startService, temporaryDirectory, until
 } from "../support/Service.ts"
 import { answered, askAddress, asPayor, type Invoice, type Shop } from "./Shop.ts"
 
@@ -36,7 +36,10 @@ const openClient = (service: Service, token = rpcToken): Effect.Effect<Client, n
     const lines: Array<Line> = []
     let rest = ""
     const child = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(process.execPath, [script, service.rpcUrl, token], { stdio: ["pipe", "pipe", "inherit"] })),
+      Effect.sync(() => spawn(process.execPath, [script, service.rpcUrl, token], {
+          env: { NODE_COMPILE_CACHE: compileCache },
+          stdio: ["pipe", "pipe", "inherit"]
+        })),
       (child) =>
         Effect.callback<void>((resume) => {
           child.once("close", () => resume(Effect.void))
@@ -89,7 +92,12 @@ class Office extends Context.Service<Office, {
         config: configOf({
           database: database.url,
           prices: known,
-          chains: [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 } }]
+          chains: [
+            {
+              use: "evm",
+              options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 }
+            }
+          ]
         })
       })
     const { ethereum: _unpriced, ...others } = prices
@@ -98,7 +106,10 @@ class Office extends Context.Service<Office, {
     const client = yield* openClient(service)
     const merchant = yield* client.call("auth.merchants.create", { name: "Shop", email: "pay@shop.example" })
     const merchantId = merchant.value.id
-    const made = yield* client.call("auth.keys.create", { merchant_id: merchantId, name: "till", scope: "merchant", environment: "devnet" })
+    const made = yield* client.call(
+      "auth.keys.create",
+      { merchant_id: merchantId, name: "till", scope: "merchant", environment: "devnet" }
+    )
     return Office.of({ node, service, client, sql, start, merchantId, key: made.value })
   }))
 }
@@ -121,7 +132,10 @@ const addressFor = Effect.fnUntraced(function*(invoice: Invoice, symbol: string)
 
 const paidInvoice = Effect.fnUntraced(function*(id: string, status = "paid") {
   const { client, merchantId } = yield* Office
-  const read = Effect.map(client.call("invoices.get", { merchant_id: merchantId, invoice_id: id }), ({ value }) => value)
+  const read = Effect.map(
+    client.call("invoices.get", { merchant_id: merchantId, invoice_id: id }),
+    ({ value }) => value
+  )
   return yield* until(`the invoice is ${status}`, read, ({ invoice }) => invoice.status === status)
 })
 
@@ -137,7 +151,10 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       assert.strictEqual((yield* stranger.call("health.check")).error?.tag, "RpcClientError")
       for (const headers of [{}, { authorization: "Bearer wrong-credential-wrong" }, { "x-api-key": (yield* Office).key.key }]) {
         const refused = yield* exchange(service.rpcUrl, "/rpc", { headers, body: "{}" })
-        assert.deepStrictEqual([refused.status, refused.headers["www-authenticate"]], [401, "Bearer realm=\"tillwire-internal\""])
+        assert.deepStrictEqual(
+          [refused.status, refused.headers["www-authenticate"]],
+          [401, "Bearer realm=\"tillwire-internal\""]
+        )
       }
       const outside = yield* service.call("/rpc", { headers: { authorization: `Bearer ${rpcToken}` }, body: "{}" })
       assert.strictEqual(outside.status, 404)
@@ -170,7 +187,11 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       const { client, key, merchantId, service } = yield* Office
       const all = yield* client.stream("events.stream", { merchant_id: merchantId })
       const first = yield* makeInvoice({ amount_usd: 1 })
-      const heard = yield* until("the first event", Effect.sync(all), (found) => found.some(({ item }) => item?.text.includes(first.id)))
+      const heard = yield* until(
+        "the first event",
+        Effect.sync(all),
+        (found) => found.some(({ item }) => item?.text.includes(first.id))
+      )
       const cursor = heard.at(-1)!.item.id
 
       const later = yield* client.stream("events.stream", { merchant_id: merchantId, after: cursor })
@@ -194,7 +215,10 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       assert.deepStrictEqual(value, { invoice: read.json, payments: [] })
       const foreign = yield* client.call("invoices.get", { merchant_id: merchantId + 1, invoice_id: invoice.id })
       assert.strictEqual(foreign.error?.code, "INVOICE_NOT_FOUND")
-      const cheap = yield* client.call("invoices.create", { merchant_id: merchantId, environment: "devnet", fields: { amount: 1 } })
+      const cheap = yield* client.call(
+        "invoices.create",
+        { merchant_id: merchantId, environment: "devnet", fields: { amount: 1 } }
+      )
       assert.strictEqual(cheap.error?.code, "INVALID_AMOUNT_RANGE")
     }), patienceMillis)
 
@@ -219,10 +243,15 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
         block_hash: `0x${"0".repeat(64)}`,
         block_time: Number(BigInt(head.timestamp))
       }
-      for (const time of ["first", "again"]) assert.isUndefined((yield* client.call("chains.report", report)).error, time)
+      for (const time of ["first", "again"]) assert.isUndefined(
+        (yield* client.call("chains.report", report)).error,
+        time
+      )
       const zero = yield* client.call("chains.report", { ...report, amount: "0" })
       assert.strictEqual(zero.error?.code, "VALIDATION_ERROR")
-      const payments = sql<any>`SELECT status, tx_hash FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(Effect.orDie)
+      const payments = sql<any>`SELECT status, tx_hash FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(
+        Effect.orDie
+      )
       const pending = yield* until("the reported payment", payments, (rows) => rows.length > 0)
       assert.deepStrictEqual(pending, [{ status: "pending", tx_hash: hash }])
 
@@ -230,7 +259,10 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       yield* node.mine(1)
       const { invoice: paid, payments: counted } = yield* paidInvoice(invoice.id)
       assert.strictEqual(paid.amount_paid, 4_000)
-      assert.deepStrictEqual(counted.map(({ payer_tx_hash, status }: any) => [payer_tx_hash, status]), [[hash, "confirmed"]])
+      assert.deepStrictEqual(
+        counted.map(({ payer_tx_hash, status }: any) => [payer_tx_hash, status]),
+        [[hash, "confirmed"]]
+      )
     }), patienceMillis)
 
   it.effect("retries a payment that had no price, once there is one", () =>
@@ -240,11 +272,20 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       const shown = yield* addressFor(invoice, "ETH")
       assert.include(shown, { quote_status: "unavailable", estimated_token_amount: null, exchange_rate: null })
       yield* node.send({ to: shown.temp_address, value: 10n ** 16n })
-      const pending = sql<any>`SELECT id, status FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(Effect.orDie)
+      const pending = sql<any>`SELECT id, status FROM invoice_payments WHERE invoice_id = ${invoice.id}`.pipe(
+        Effect.orDie
+      )
       const [payment] = yield* until("the payment", pending, (rows) => rows.length > 0)
       // Half an hour of tries is skipped: all but the last are counted as done, and it is due now.
-      const hurry = Effect.orDie(sql`UPDATE transfers SET attempts = 9, retry_at = 0 WHERE invoice_id = ${invoice.id} AND attempts < 9`)
-      yield* until("the payment is given up", Effect.andThen(hurry, pending), ([row]) => row.status === "manual_retry", 20_000)
+      const hurry = Effect.orDie(
+        sql`UPDATE transfers SET attempts = 9, retry_at = 0 WHERE invoice_id = ${invoice.id} AND attempts < 9`
+      )
+      yield* until(
+        "the payment is given up",
+        Effect.andThen(hurry, pending),
+        ([row]) => row.status === "manual_retry",
+        20_000
+      )
       const { client } = yield* Office
       const early = yield* client.call("payments.retry", { payment_id: payment.id })
       assert.strictEqual(early.error?.code, "QUOTE_UNAVAILABLE")

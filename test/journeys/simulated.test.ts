@@ -1,5 +1,5 @@
 /**
- * Goal: what the README promises: one command, and a first invoice is created, paid and told of, with nothing installed.
+ * Goal: what the README promises: one command, and a first invoice is created, paid and told of.
  * Method: the shipped devnet config as it is, on its embedded database, stopped and started again in between.
  */
 import { assert, layer } from "@effect/vitest"
@@ -8,7 +8,10 @@ import { statSync } from "node:fs"
 import { join } from "node:path"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { leaked, type Service, startService, temporaryDirectory } from "../support/Service.ts"
-import { answered, asPayor, askAddress, chooseToken, eventsOf, listen, newInvoice, openShop, readInvoice, type Shop, told, transferTypes } from "./Shop.ts"
+import {
+  answered, asPayor, askAddress, chooseToken, eventsOf, listen, newInvoice, openShop, readInvoice,
+  type Shop, told, transferTypes
+} from "./Shop.ts"
 
 const config = new URL("../../config/devnet.jsonc", import.meta.url).pathname
 
@@ -82,10 +85,14 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
     Effect.gen(function*() {
       const { now } = yield* Desk
       const { service, shop } = now()
-      const invoice = yield* newInvoice(shop, { amount_usd: 5, description: "Starter plan", metadata: { order_id: "A-1" } })
+      const invoice = yield* newInvoice(
+        shop,
+        { amount_usd: 5, description: "Starter plan", metadata: { order_id: "A-1" } }
+      )
+      const { "x-session-token": token, "x-signature": signature } = invoice.session
       assert.strictEqual(
         invoice.created.payment_url,
-        `${service.url}/pay/${invoice.id}?session_token=${invoice.session["x-session-token"]}&signature=${invoice.session["x-signature"]}`
+        `${service.url}/pay/${invoice.id}?session_token=${token}&signature=${signature}`
       )
       const shown = yield* chooseToken(shop, invoice, "USDC")
       const listener = yield* listen(shown, service.url)
@@ -101,7 +108,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
     Effect.gen(function*() {
       const { shop } = (yield* Desk).now()
       const invoice = yield* newInvoice(shop, { amount_usd: 9 })
-      const part = answered(200, yield* simulate(shop, invoice.id, { action: "pay", network: "optimism", amount: 4_000 }))
+      const part = answered(
+        200,
+        yield* simulate(shop, invoice.id, { action: "pay", network: "optimism", amount: 4_000 })
+      )
       assert.include(part.data.invoice, { status: "underpaid", amount_paid: 4_000 })
       const rest = answered(200, yield* simulate(shop, invoice.id, { action: "pay" }))
       assert.include(rest.data.invoice, { status: "paid", amount_paid: 9_000 })

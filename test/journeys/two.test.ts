@@ -14,7 +14,10 @@ import { type Anvil, anvil } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { answered, askAddress, asPayor, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, told, transferTypes } from "./Shop.ts"
+import {
+  answered, askAddress, asPayor, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop,
+  told, transferTypes
+} from "./Shop.ts"
 
 class Pair extends Context.Service<Pair, {
   readonly node: Anvil
@@ -33,7 +36,12 @@ class Pair extends Context.Service<Pair, {
     const config = configOf({
       database: database.url,
       receivers: [receiver.host],
-      chains: [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 } }]
+      chains: [
+        {
+          use: "evm",
+          options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 }
+        }
+      ]
     })
     const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
     const services = yield* Effect.all([start, start], { concurrency: 2 })
@@ -76,7 +84,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
       const { events } = yield* told(a, invoice, onB, paid)
       yield* told(b, invoice, onA, paid)
 
-      // A second delivery would come from the other instance's next look at the queue: waits for one that is sure to come after it.
+      // A second delivery would come from the other instance's next look at the queue: waits for one that comes after.
       const after = yield* newInvoice(b, { amount_usd: 1 })
       const arrived = Effect.sync(() => a.receiver.arrivals(a.hooks))
       yield* until("the next webhook", arrived, (all) => all.some(({ body }) => body.includes(after.id)))
@@ -105,7 +113,10 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
     Effect.gen(function*() {
       const { shops } = yield* Pair
       const invoice = yield* newInvoice(shops[0], { amount_usd: 5 })
-      assert.include(yield* asPayor(shops[1], invoice, "session-details"), { invoice_id: invoice.id, invoice_status: "unpaid" })
+      assert.include(
+        yield* asPayor(shops[1], invoice, "session-details"),
+        { invoice_id: invoice.id, invoice_status: "unpaid" }
+      )
       const canceled = yield* shops[1].service.call(`/api/v1/invoices/${invoice.id}/cancel`, {
         method: "POST",
         headers: { "x-api-key": shops[1].key }
