@@ -8,12 +8,24 @@ import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
+import { crash } from "./crash.ts"
 import { create } from "./create.ts"
 import { databaseServer } from "./Database.ts"
+import { events } from "./events.ts"
+import { expiry } from "./expiry.ts"
+import { http } from "./http.ts"
 import { type Line, table } from "./Report.ts"
+import { start } from "./start.ts"
+import { webhook } from "./webhook.ts"
 
 const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<Line>>>> = {
-  create
+  create,
+  events,
+  http,
+  expiry,
+  webhook,
+  start,
+  crash
 }
 
 const { positionals, values } = parseArgs({

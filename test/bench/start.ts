@@ -1,0 +1,78 @@
+/** From the command to the first `200` of the readiness probe, and what an idle process holds in memory. */
+import { Effect, type Scope } from "effect"
+import { spawn } from "node:child_process"
+import { exchange, freePort, temporaryDirectory } from "../support/Service.ts"
+import type { Bench } from "./Bench.ts"
+import { residentMegabytes } from "./Process.ts"
+import { type Line, median } from "./Report.ts"
+
+const root = new URL("../..", import.meta.url).pathname
+const lookMillis = 10
+const idleSeconds = 10
+
+/** As `npm start` does it, but for the ports and the data directory. */
+const started = (directory: string): Effect.Effect<{ readonly seconds: number; readonly pid: number }, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const port = yield* freePort
+    const began = performance.now()
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(process.execPath, ["runtime/main.ts", "--config", "config/devnet.jsonc"], {
+          cwd: root,
+          stdio: "ignore",
+          env: {
+            PATH: process.env["PATH"],
+            TILLWIRE__DATA__DIRECTORY: directory,
+            TILLWIRE__HTTP__PORT: String(port),
+            TILLWIRE__RPC__PORT: "0"
+          }
+        })),
+      (child) =>
+        Effect.promise(async () => {
+          const gone = new Promise((resolve) => child.once("exit", resolve))
+          if (child.exitCode === null) child.kill("SIGTERM")
+          if (child.exitCode === null) await gone
+        })
+    )
+    const ready = Effect.catchDefect(
+      Effect.map(exchange(`http://127.0.0.1:${port}`, "/health/ready"), ({ status }) => status === 200),
+      () => Effect.succeed(false)
+    )
+    while (!(yield* ready)) {
+      if (child.exitCode !== null) return yield* Effect.die(new Error("the service did not start"))
+      yield* Effect.sleep(lookMillis)
+    }
+    return { seconds: (performance.now() - began) / 1_000, pid: child.pid! }
+  })
+
+const round = Effect.scoped(Effect.gen(function*() {
+  const directory = `${yield* temporaryDirectory}/data`
+  const first = yield* Effect.scoped(started(directory))
+  return yield* Effect.scoped(Effect.gen(function*() {
+    const again = yield* started(directory)
+    yield* Effect.sleep(idleSeconds * 1_000)
+    return { first: first.seconds, again: again.seconds, megabytes: residentMegabytes(again.pid) }
+  }))
+}))
+
+export const start = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+  Effect.gen(function*() {
+    const seen: Array<Effect.Success<typeof round>> = []
+    for (let at = 1; at <= rounds; at++) {
+      seen.push(yield* round)
+      const { again, first, megabytes } = seen.at(-1)!
+      progress(`start ${at}/${rounds}: first ${first.toFixed(1)} s, again ${again.toFixed(1)} s, ${megabytes.toFixed(0)} MB`)
+    }
+    const section = "start"
+    return [
+      { section, what: "very first start", value: median(seen.map(({ first }) => first)), unit: "s", goal: { atMost: 8 } },
+      { section, what: "start on existing data", value: median(seen.map(({ again }) => again)), unit: "s", goal: { atMost: 3 } },
+      {
+        section,
+        what: `resident after ${idleSeconds} s idle`,
+        value: median(seen.map(({ megabytes }) => megabytes)),
+        unit: "MB",
+        goal: { atMost: 150 }
+      }
+    ]
+  })
