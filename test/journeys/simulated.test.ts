@@ -120,6 +120,26 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       assert.deepStrictEqual([again.status, again.json.error.code], [409, "INVOICE_NOT_PAYABLE"])
     }))
 
+  it.effect("shows a commerce key the commerce invoices and their events, and the merchant's key all of them", () =>
+    Effect.gen(function*() {
+      const { service, shop } = (yield* Desk).now()
+      const { commerce_key } = yield* service.keys
+      const standard = yield* newInvoice(shop, { amount_usd: 2 })
+      const commerce = yield* newInvoice({ ...shop, key: commerce_key }, { amount_usd: 3, customer_id: "cust_c" })
+      assert.strictEqual(commerce.created.invoice.invoice_type, "commerce")
+      answered(200, yield* simulate(shop, commerce.id, { action: "pay" }))
+      const list = yield* service.call("/api/v1/events?limit=100", { headers: { "x-commerce-api-key": commerce_key } })
+      const seen: ReadonlyArray<any> = answered(200, list).data.data
+      assert.deepStrictEqual(seen.map(({ type }) => type), paid.toReversed())
+      assert.deepStrictEqual([...new Set(seen.map(({ data }) => data.object.invoice_type))], ["commerce"])
+      const mine = yield* service.call("/api/v1/invoices", { headers: { "x-api-key": commerce_key } })
+      assert.deepStrictEqual(answered(200, mine).data.map(({ id }: any) => id), [commerce.id])
+      const hidden = yield* service.call(`/api/v1/invoices/${standard.id}`, { headers: { "x-api-key": commerce_key } })
+      assert.deepStrictEqual([hidden.status, hidden.json.code], [404, "INVOICE_NOT_FOUND"])
+      assert.lengthOf(yield* eventsOf(shop, commerce.id), paid.length)
+      assert.include(yield* readInvoice(shop, commerce.id), { status: "paid", invoice_type: "commerce" })
+    }))
+
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     it.effect(`keeps everything when it is stopped by ${signal} and started again`, () =>
       Effect.gen(function*() {
