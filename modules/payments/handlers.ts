@@ -53,8 +53,10 @@ export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
     const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "")
     return { invoiceId }
   })
-  const open = (handler: Effect.Effect<any, any, any>) => Effect.provideServiceEffect(handler, CurrentSession, opened)
-  return PayorSession.of({ sessionToken: open, signature: open } as never)
+  // Both headers are one credential: either scheme of the reference runs the same check.
+  const open: PayorSession["Service"]["sessionToken"] = (handler) =>
+    Effect.provideServiceEffect(handler, CurrentSession, opened as Effect.Effect<CurrentSession["Service"]>)
+  return PayorSession.of({ sessionToken: open, signature: open })
 }))
 
 /** The session's invoice, while the session lives. */
