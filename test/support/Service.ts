@@ -207,10 +207,10 @@ const secretsIn = (value: unknown): ReadonlyArray<string> => {
 /** What the first start tells its operator on purpose, once. */
 const demoBlock = /\n {2}Demo Store is ready[\s\S]*?-d '[^\n]*\n/
 
-/** The secrets that stand in `output`, but for the one announcement of the demo keys. */
+/** The secrets that stand in `output`, as they are or as a URL spells them, but for the one announcement of the demo keys. */
 export const leaked = (output: string, secrets: Iterable<string>): ReadonlyArray<string> => {
   const rest = output.replace(demoBlock, "\n")
-  return [...new Set(secrets)].filter((secret) => rest.includes(secret))
+  return [...new Set(secrets)].filter((secret) => rest.includes(secret) || rest.includes(encodeURIComponent(secret)))
 }
 
 const fileOf = ({ config, directory }: Start): string => {
