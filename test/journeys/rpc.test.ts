@@ -184,7 +184,9 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
 
   it.effect("follows a merchant's events from a cursor on, and live, in the very text of the API", () =>
     Effect.gen(function*() {
-      const { client, key, merchantId, service } = yield* Office
+      const { key, merchantId, service } = yield* Office
+      // A client of its own: its streams end with it.
+      const client = yield* openClient(service)
       const all = yield* client.stream("events.stream", { merchant_id: merchantId })
       const first = yield* makeInvoice({ amount_usd: 1 })
       const heard = yield* until(
