@@ -15,7 +15,7 @@ import { PaymentQuotes } from "../quotes/plugin.ts"
 import { DevnetApi, type SimulateRequest } from "./api.ts"
 
 /** How long a simulated transfer may take to be counted before the answer shows it as it is. */
-const countedWithin = Duration.seconds(10)
+const countedWithin = Duration.seconds(5)
 
 /** Pause between two looks at the invoice while the transfer is on its way. */
 const lookEvery = Duration.millis(10)

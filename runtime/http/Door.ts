@@ -8,6 +8,7 @@ import { RequestInfo } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
+import * as TimeLimit from "./TimeLimit.ts"
 
 /** Every version of the API that a request may ask for (API reference, "Versioning"). */
 const versions: ReadonlySet<string> = new Set([apiVersion])
@@ -64,10 +65,11 @@ const methodNotAllowed = (path: KnownPath, requestId: string): HttpServerRespons
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 
 /**
- * The global middleware: request id, refusals that need no route, 404 and 405, and the headers every response carries.
+ * The global middleware: request id, refusals that need no route, 404 and 405, a limit of time, and the headers every
+ * response carries.
  * A defect nobody rendered becomes a wrapped 500.
  */
-export const door = (routes: Routes) => (app: App): App =>
+export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): App =>
   Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const requestId = requestIdOf(request)
@@ -91,7 +93,15 @@ export const door = (routes: Routes) => (app: App): App =>
       if (path === undefined) return errorResponse(publicError("NOT_FOUND"), "wrapped", requestId)
       return path.anyOrigin && request.method === "OPTIONS" ? preflight(path) : methodNotAllowed(path, requestId)
     }
-    return Effect.matchCauseEffect(app, {
+    const tooLate = () =>
+      errorResponse(
+        publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }),
+        knownPath()?.family ?? "wrapped",
+        requestId
+      )
+    // A stream lives as long as its listener.
+    const bounded = request.headers["upgrade"] === undefined ? limited(app, tooLate) : app
+    return Effect.matchCauseEffect(bounded, {
       onSuccess: (response) => Effect.succeed(finish(response)),
       onFailure: (cause) =>
         isRouteNotFound(cause)
