@@ -123,8 +123,8 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       const internal = yield* openInternal(settings.rpc)
       yield* open(router, settings.http, "http")
       const sockets = yield* Sockets
-      // First of all on the way down: probes turn away, and no websocket keeps its door open.
-      yield* Effect.addFinalizer(() => Effect.andThen(health.stopping, sockets.close))
+      // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its door open.
+      yield* Effect.addFinalizer(() => Effect.all([health.stopping, internal.endStreams, sockets.close]))
       return Running.of({
         url: settings.publicUrl,
         internalUrl: internal.url,
@@ -138,8 +138,8 @@ const openInternal = (address: Address) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
-    yield* RpcServer.mount(router, yield* rpcToken)
-    return yield* open(router, address, "rpc", maximumRpcBytes)
+    const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
+    return { ...yield* open(router, address, "rpc", maximumRpcBytes), endStreams }
   })
 
 const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")

@@ -1,6 +1,6 @@
 /** Serves all groups that registered as one: HTTP POST with newline-delimited JSON at {@link rpcPath}. */
-import { Context, Effect, Layer, Redacted } from "effect"
-import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Context, Deferred, Effect, Layer, Redacted, Stream } from "effect"
+import { HttpBody, type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Rpc as Procedure, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
 import { Rpc } from "../Rpc.ts"
 import { bearerMatches } from "./Credential.ts"
@@ -42,7 +42,19 @@ const unauthorized = HttpServerResponse.jsonUnsafe(
   { status: 401, headers: { "www-authenticate": "Bearer realm=\"tillwire-internal\"" } }
 )
 
-/** Mounts the merged group on `router`; 401 for every call without `token`, before a byte of its body is read. */
+/** Ends the body of an answer that streams when `closing` is done: an open stream would hold the door for its grace. */
+const endedBy = (closing: Deferred.Deferred<void>) => (response: HttpServerResponse.HttpServerResponse) => {
+  const { body } = response
+  return body._tag !== "Stream" ? response : HttpServerResponse.setBody(
+    response,
+    HttpBody.stream(Stream.interruptWhen(body.stream, Deferred.await(closing)), body.contentType, body.contentLength)
+  )
+}
+
+/**
+ * Mounts the merged group on `router`; 401 for every call without `token`, before a byte of its body is read. Answers
+ * what ends every stream under way: the first thing to do on the way down.
+ */
 export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, token: Redacted.Redacted) {
   const registry = yield* RpcRegistry
   const served = registry.served()
@@ -52,10 +64,13 @@ export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, 
     Effect.provideContext(handlers),
     Effect.provide(RpcSerialization.layerNdjson)
   )
+  const closing = yield* Deferred.make<void>()
+  const ended = Effect.map(answer, endedBy(closing))
   yield* router.add(
     "POST",
     rpcPath,
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      bearerMatches(headers["authorization"], token) ? answer : Effect.succeed(unauthorized))
+      bearerMatches(headers["authorization"], token) ? ended : Effect.succeed(unauthorized))
   )
+  return Effect.asVoid(Deferred.succeed(closing, undefined))
 })
