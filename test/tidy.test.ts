@@ -74,7 +74,7 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\bprocess\.env\b/g,
     instead: "a setting: Settings, or ${env:NAME} in the config",
     within: own,
-    except: { "runtime/main.ts": "hands the environment to Config.ts" }
+    except: { "runtime/command.ts": "hands the environment to Config.ts" }
   },
   {
     what: "async and await",

@@ -1,5 +1,5 @@
 /** The two doors: what listens, with which limits, and how it stops. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
 import type { HttpServerError, HttpServerResponse } from "effect/http"

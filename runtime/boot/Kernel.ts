@@ -1,5 +1,6 @@
 /** The kernel: every service a plugin may ask for, built from the bottom up. */
-import { NodeHttpClient, NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Actors from "../actors/Local.ts"

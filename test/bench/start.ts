@@ -1,6 +1,7 @@
 /** From the command to the first `200` of the readiness probe, and what an idle process holds in memory. */
 import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { exchange, freePort, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { residentMegabytes } from "./Process.ts"
@@ -10,6 +11,9 @@ const root = new URL("../..", import.meta.url).pathname
 const lookMillis = 10
 const idleSeconds = 10
 
+/** The words of `npm start`, `node` left out. */
+const [, ...words] = (JSON.parse(readFileSync(`${root}package.json`, "utf8")).scripts.start as string).split(" ")
+
 /** As `npm start` does it, but for the ports and the data directory. */
 const started = (directory: string): Effect.Effect<{ readonly seconds: number; readonly pid: number }, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -17,7 +21,7 @@ const started = (directory: string): Effect.Effect<{ readonly seconds: number; r
     const began = performance.now()
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, ["runtime/main.ts", "--config", "config/devnet.jsonc"], {
+        spawn(process.execPath, words, {
           cwd: root,
           stdio: "ignore",
           env: {

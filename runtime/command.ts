@@ -1,0 +1,111 @@
+/**
+ * `node runtime/main.ts [check | schema] [--config <file>]`: start the service, only check its config, or write the
+ * config's JSON schema. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything else.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+// One by one: the package as a whole loads a Redis client, 650 files.
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
+import { randomUUID } from "node:crypto"
+import { boot, Running } from "./boot.ts"
+import { ConfigInvalid, exitCodeConfig, load, type Loaded } from "./Config.ts"
+import { writeJsonSchema } from "./config/JsonSchema.ts"
+import { StoreGuard } from "./Store.ts"
+import * as Logs from "./telemetry/Logs.ts"
+
+const defaultConfig = "config/devnet.jsonc"
+
+const usage = `usage: node runtime/main.ts [check | schema] [--config <file>]
+
+  (no command)   start the service
+  check          read and check the config, start nothing
+  schema         write config/schema.json for editors, with the options of every built-in plugin
+
+  --config       the config file, default ${defaultConfig}`
+
+/** Milliseconds after which a stop that hangs is given up: the grace period and as long again. */
+const stopPatienceMillis = 20_000
+
+interface Command {
+  readonly name: "start" | "check" | "schema" | "help"
+  readonly file: string
+}
+
+/** The command line, or what is wrong with it. */
+const parse = (words: ReadonlyArray<string>): Command | string => {
+  const [first, ...rest] = words
+  const named = first === "check" || first === "schema" || first === "help" ? first : undefined
+  let file = defaultConfig
+  const flags = named === undefined ? words : rest
+  for (let at = 0; at < flags.length; at++) {
+    const flag = flags[at] ?? ""
+    if (flag === "--help" || flag === "-h") return { name: "help", file }
+    if (flag === "--config" && flags[at + 1] !== undefined) file = flags[++at] ?? file
+    else if (flag.startsWith("--config=")) file = flag.slice("--config=".length)
+    else return `cannot read "${flag}"`
+  }
+  return { name: named ?? "start", file }
+}
+
+const banner = ({ settings }: Loaded, { dataDirectory, internalUrl, url }: Running["Service"], millis: number) => `
+  Tillwire · ${settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s
+  API        ${url}/api/v1
+  Internal   ${internalUrl}   (RPC, metrics, health)
+  Data       ${dataDirectory}
+`
+
+const start = (loaded: Loaded) =>
+  Effect.gen(function*() {
+    const started = yield* Clock.currentTimeMillis
+    const service = Effect.gen(function*() {
+      const running = yield* Running
+      const millis = (yield* Clock.currentTimeMillis) - started
+      if (process.stdout.isTTY) yield* Console.log(banner(loaded, running, millis))
+      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, start_ms: millis }))
+      const guard = yield* StoreGuard
+      return yield* guard.lost
+    })
+    return yield* Effect.provide(service, boot(loaded, randomUUID()))
+  }).pipe(Effect.provide(Logs.layer(loaded.settings.telemetry, process.stdout.isTTY)))
+
+const run = (command: Command) =>
+  Effect.gen(function*() {
+    if (command.name === "help") return yield* Console.log(usage)
+    if (command.name === "schema") return yield* writeJsonSchema
+    const loaded = yield* load({ file: command.file, environment: process.env })
+    if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
+    return yield* start(loaded)
+  })
+
+/** The one place where a failure becomes words for a person and an exit code for a machine. */
+const report = (cause: Cause.Cause<unknown>) =>
+  Effect.gen(function*() {
+    const error = Cause.squash(cause)
+    if (Cause.hasInterruptsOnly(cause)) return
+    if (Predicate.hasProperty(error, "_tag") && error instanceof Error) {
+      const hint = Predicate.hasProperty(error, "hint") ? `\n${String(error.hint)}` : ""
+      return yield* Console.error(`${error.message}${hint}`)
+    }
+    yield* Console.error(Cause.pretty(cause))
+  })
+
+const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return 0
+  return Cause.squash(exit.cause) instanceof ConfigInvalid ? exitCodeConfig : 1
+}
+
+const command = parse(process.argv.slice(2))
+
+const program = typeof command === "string"
+  ? Effect.andThen(Console.error(`${command}\n\n${usage}`), Effect.fail(new ConfigInvalid({ report: command, count: 1 })))
+  : Effect.tapCause(run(command), report)
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => setTimeout(() => process.exit(1), stopPatienceMillis).unref())
+}
+
+NodeRuntime.runMain(Effect.provide(program, NodeServices.layer), {
+  disableErrorReporting: true,
+  teardown: (exit, onExit) => onExit(exitCodeOf(exit))
+})
