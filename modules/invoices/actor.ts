@@ -1,5 +1,5 @@
 /** Load, decide, commit: the only way an invoice or one of its payments changes. */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
@@ -17,7 +17,7 @@ import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
-import type { Metadata } from "../../schemas/Invoice.ts"
+import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import {
@@ -126,6 +126,7 @@ export class Invoices extends Context.Service<Invoices, {
         events: created(invoice),
         ...(kept === undefined ? {} : { reply: kept })
       }).pipe(Effect.catchTag("Conflict", (conflict) => Effect.die(conflict)))
+      yield* count(null, invoice)
       return invoice
     })
 
@@ -153,6 +154,7 @@ export class Invoices extends Context.Service<Invoices, {
           events: decision.events,
           ...(reply === undefined ? {} : { reply })
         })
+        yield* count(current.invoice, decision.next.invoice)
         return { aggregate: decision.next, committed }
       })).pipe(
         Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
@@ -175,6 +177,19 @@ export class Invoices extends Context.Service<Invoices, {
     })
   }))
 }
+
+const reached = Metric.counter("invoices_total", {
+  description: "Invoices by the status they came to",
+  incremental: true
+})
+
+/** One series a status, made once: it is updated with every commit. */
+const series = Object.fromEntries(
+  InvoiceStatus.literals.map((status) => [status, Metric.withAttributes(reached, { status })])
+) as Record<InvoiceStatus, typeof reached>
+
+const count = (before: InvoiceState | null, { status }: InvoiceState) =>
+  before?.status === status ? Effect.void : Metric.update(series[status], 1)
 
 const currentSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
@@ -226,6 +241,7 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       writes: yield* writesOf(decision, now),
       events: decision.events
     })
+    yield* count(current.invoice, decision.next.invoice)
   }, Effect.catchTag("Conflict", () => Effect.void))
 
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {

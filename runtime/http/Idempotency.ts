@@ -1,5 +1,5 @@
 /** Requests that may be sent twice and must act once (API reference, "Idempotency"). */
-import { Cause, Clock, Context, Deferred, Effect, Exit, Layer } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Metric } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
@@ -49,6 +49,11 @@ const fingerprintOf = (text: string): Effect.Effect<string, PublicError> =>
     : Effect.map(Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => malformed }), (body) =>
       sha256(canonicalJson(body)))
 
+const replays = Metric.counter("idempotency_replays_total", {
+  description: "Repeats answered with the stored reply",
+  incremental: true
+})
+
 const replayHeaders = Headers.fromRecordUnsafe({ "idempotent-replayed": "true" })
 
 /** A stored reply as the answer to a repeat; another body under the same key is refused. */
@@ -58,7 +63,7 @@ const answer = (
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, PublicError> => {
   if (fingerprint !== asked) return Effect.fail(publicError("IDEMPOTENCY_KEY_REUSED"))
   const response = body === "" ? HttpServerResponse.empty({ status }) : jsonText(body, status)
-  return Effect.succeed(HttpServerResponse.setHeaders(response, replayHeaders))
+  return Effect.as(Metric.update(replays, 1), HttpServerResponse.setHeaders(response, replayHeaders))
 }
 
 const inProgress = publicError("IDEMPOTENCY_REQUEST_IN_PROGRESS", { retryAfterSeconds: 1 })

@@ -1,5 +1,5 @@
 /** The websocket hub: a map from invoice to its listeners, frames made once per event, bounds on everything. */
-import { Clock, Deferred, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Clock, Deferred, Effect, Layer, Metric, Option, Schedule, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -57,6 +57,11 @@ const isTerminal = (event: CommittedEvent): boolean | undefined =>
 export const refuseUpgrade = (error: PublicError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(RequestInfo, ({ requestId }) => errorResponse(error, "wrapped", requestId))
 
+const connections = Metric.withAttributes(
+  Metric.gauge("ws_connections", { description: "Open websockets" }),
+  { stream: "payment" }
+)
+
 const make = Effect.gen(function*() {
   const bus = yield* EventBus
   const byInvoice = new Map<string, Set<Connection>>()
@@ -68,7 +73,7 @@ const make = Effect.gen(function*() {
         bySession.set(stream.sessionKey, (bySession.get(stream.sessionKey) ?? 0) + 1)
         const listeners = byInvoice.get(stream.invoiceId) ?? new Set()
         byInvoice.set(stream.invoiceId, listeners.add(connection))
-      }),
+      }).pipe(Effect.andThen(Metric.modify(connections, 1))),
       () =>
         Effect.sync(() => {
           const left = bySession.get(stream.sessionKey)! - 1
@@ -77,7 +82,7 @@ const make = Effect.gen(function*() {
           const listeners = byInvoice.get(stream.invoiceId)
           listeners?.delete(connection)
           if (listeners?.size === 0) byInvoice.delete(stream.invoiceId)
-        })
+        }).pipe(Effect.andThen(Metric.modify(connections, -1)))
     )
 
   const noteEnd = (connection: Connection, terminal: boolean | undefined, now: number) => {

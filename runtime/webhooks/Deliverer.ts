@@ -2,7 +2,7 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  */
-import { Clock, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, Schema, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { Commit, noCause } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
@@ -22,6 +22,9 @@ export const attemptTimeoutMillis = 10_000
 
 /** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
 const scanMillis = 1_000
+
+/** What came of each attempt: `succeeded`, `retrying`, `failed`, or `pending` where the fault was ours. */
+const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
 
 /** What a stop waits for attempts under way; the whole process has 10 s. The rest is given back to the queue. */
 const defaultDrainMillis = 8_000
@@ -196,6 +199,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const conclude = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
     Effect.gen(function*() {
       const { gone, mark: result } = yield* markFor(claimed, outcome, latencyMillis)
+      yield* Metric.update(Metric.withAttributes(attempts, { outcome: result.status }), 1)
       if (gone) yield* disable(claimed)
       yield* settle(result)
       if (result.dueInMillis !== null) yield* scanIn(result.dueInMillis + 1)
