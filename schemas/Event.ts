@@ -91,6 +91,9 @@ const payorTypes: ReadonlySet<string> = new Set<EventType>([
   "invoice.expired", "invoice.canceled", "invoice_payment.created", "invoice_payment.updated"
 ])
 
+/** Whether events of a type have a payor rendering. */
+export const isToldToPayor = (type: string): boolean => payorTypes.has(type)
+
 /** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
 const payorBlanks: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
   invoice: new Map<string, unknown>([["customer_id", null], ["metadata", {}]]),
@@ -119,7 +122,7 @@ export const payorObject = (object: WireObject): WireObject => {
 
 /** The payor's rendering of an event's data, or `null` where the payor is told nothing of it. */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
-  if (!payorTypes.has(type)) return null
+  if (!isToldToPayor(type)) return null
   const blanks = payorBlanks[object.object] ?? noBlanks
   const shown: Record<string, unknown> = {}
   for (const key of Object.keys(previous)) {

@@ -1,6 +1,6 @@
 /** Commits on their way to a flush: encoded once, gathered so that no two of a batch want the same row. */
 import type { Append, CommittedEvent } from "../Commit.ts"
-import { dataText, eventIndex, payorDataText } from "../../schemas/Event.ts"
+import { dataText, type EventDraft, eventIndex, isToldToPayor, payorDataText } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
@@ -41,6 +41,26 @@ const filterList = (type: string): string => {
   return made
 }
 
+interface Texts {
+  readonly data: string
+  readonly payorData: string | null
+}
+
+/** Renders events; what tells the same as the one before it (`invoice.paid` after `invoice.updated`) only once. */
+const renderer = () => {
+  let last: { readonly event: EventDraft; readonly texts: Texts } | undefined
+  return (event: EventDraft): Texts => {
+    const same = last !== undefined && last.event.object === event.object &&
+      last.event.previousAttributes === event.previousAttributes &&
+      isToldToPayor(last.event.type) === isToldToPayor(event.type)
+    const texts = same && last !== undefined
+      ? last.texts
+      : { data: dataText(event.object, event.previousAttributes), payorData: payorDataText(event) }
+    last = { event, texts }
+    return texts
+  }
+}
+
 /** Throws on a commit that breaks the rules of `Commit.ts`: a bug of its caller. */
 export const encode = (append: Append, shapes: ReadonlyMap<string, TableShape & { readonly place: number }>): Encoded => {
   if (append.writes.length > maximumWrites) {
@@ -65,9 +85,9 @@ export const encode = (append: Append, shapes: ReadonlyMap<string, TableShape & 
     claims.push(`\n${append.merchantId}\n${append.environment}\n${append.reply.scope}`)
     size += append.reply.sealedBody.length
   }
+  const render = renderer()
   const drafts = append.events.map((event): Draft => {
-    const data = dataText(event.object, event.previousAttributes)
-    const payorData = payorDataText(event)
+    const { data, payorData } = render(event)
     size += data.length + (payorData?.length ?? 0)
     return {
       merchantId: append.merchantId,

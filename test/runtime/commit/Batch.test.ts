@@ -42,4 +42,19 @@ describe("a batch", () => {
     assert.strictEqual(takeBatch(queue).length, 1)
     assert.strictEqual(takeBatch(queue).length, 1)
   })
+
+  it("tells each event its own data, and nothing to a payor of types that are not for payors", () => {
+    const object = { object: "invoice", id: "i", metadata: { secret: true } }
+    const previousAttributes = { status: "unpaid" }
+    const events = [
+      { type: "invoice.updated", object, previousAttributes },
+      { type: "invoice.paid", object, previousAttributes },
+      { type: "test.ping", object, previousAttributes },
+      { type: "invoice.paid", object: { ...object, id: "j" }, previousAttributes }
+    ] as const
+    const { drafts } = encode(commitOf(1, { events }), shapes)
+    assert.deepStrictEqual(drafts.map(({ data }) => JSON.parse(data).object.id), ["i", "i", "i", "j"])
+    assert.deepStrictEqual(drafts.map(({ payorData }) => payorData !== null), [true, true, false, true])
+    assert.isFalse(drafts.some(({ payorData }) => payorData?.includes("secret")))
+  })
 })
