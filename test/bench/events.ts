@@ -1,6 +1,6 @@
 /** A page of 100 events out of many, over HTTP, beside a bare `pg` query that joins stored text. */
 import { Effect } from "effect"
-import pg from "pg"
+import { Pool } from "pg"
 import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
 import { drive } from "./load.ts"
@@ -31,7 +31,7 @@ const bareText = `select data from events where merchant_id = $1 and (ms, seq) <
 
 /** The least anybody could do: read the stored text of a page, join it, and send it nowhere. */
 const bare = async ({ cursors, database, host, merchant }: BareSpec) => {
-  const pool = new pg.Pool({ host, database, user: "postgres", max: callers })
+  const pool = new Pool({ host, database, user: "postgres", max: callers })
   let pages = 0
   let bytes = 0
   const caller = async (until: () => boolean) => {

@@ -55,7 +55,10 @@ const generate = (spec: LoadSpec) => {
     return `${spec.method} ${path} HTTP/1.1\r\nhost: till\r\n${auth}${key}${bodyHead}\r\n${body}`
   }
 
+  let finished = false
   const finish = () => {
+    if (finished) return
+    finished = true
     waits.sort((a, b) => a - b)
     const at = (share: number) => waits[Math.floor(waits.length * share)] ?? 0
     const elapsed = (performance.now() - start) / 1_000

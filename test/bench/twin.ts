@@ -6,7 +6,7 @@
 import fastify from "fastify"
 import { createHash, createHmac, randomUUID } from "node:crypto"
 import type { AddressInfo } from "node:net"
-import pg from "pg"
+import { Pool } from "pg"
 import { say, specification } from "./Process.ts"
 
 export interface TwinSpec {
@@ -94,7 +94,7 @@ const insertDeliveries = `insert into webhook_deliveries (merchant_id, endpoint_
 const policy = JSON.stringify({ tolerance: 10, overpayTolerance: 1_000, latePayment: "spot_rate" })
 
 const serve = async ({ database, host }: TwinSpec) => {
-  const pool = new pg.Pool({ host, database, user: "postgres", max: connections })
+  const pool = new Pool({ host, database, user: "postgres", max: connections })
   const app = fastify()
 
   const create = async (merchant: number, key: string, body: Body, text: string) => {
