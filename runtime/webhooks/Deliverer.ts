@@ -23,6 +23,9 @@ export const attemptTimeoutMillis = 10_000
 /** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
 const scanMillis = 1_000
 
+/** Longest pause between claims that find nothing though commits keep waking them; the first one never waits. */
+const longestPauseMillis = 20
+
 /** What came of each attempt: `succeeded`, `retrying`, `failed`, or `pending` where the fault was ours. */
 const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
 
@@ -248,6 +251,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     })))
 
   const fibers = yield* FiberSet.make()
+  let emptyClaims = 0
 
   /** One claim: of everyone when a scan is due, else of the merchants that woke us. Returns how long to wait. */
   const step = Effect.gen(function*() {
@@ -263,6 +267,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     const claimed = yield* claim({ merchants, slots, failingSlots: maximumFailingInFlight - failingInFlight })
     inFlight += claimed.length
     failingInFlight += claimed.filter(({ failing }) => failing).length
+    emptyClaims = claimed.length > 0 || scan ? 0 : emptyClaims + 1
     // All slots went: others may be waiting whom nobody will wake again, so the next free slot scans.
     if (claimed.length === slots) scanAt = 0
     for (const each of claimed) yield* FiberSet.run(fibers, deliver(each))
@@ -277,6 +282,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     wake.closeUnsafe()
     const millis = yield* step
     if (millis > 0) yield* Effect.timeoutOption(wake.await, millis)
+    // Commits for endpoints that take nothing now would ask again with every flush, in vain.
+    else if (emptyClaims > 1) yield* Effect.sleep(Math.min(longestPauseMillis, 2 ** emptyClaims))
   })
 
   yield* Effect.forkScoped(Effect.forever(loop))
