@@ -84,8 +84,7 @@ const report = (cause: Cause.Cause<unknown>) =>
     const error = Cause.squash(cause)
     if (Cause.hasInterruptsOnly(cause)) return
     if (Predicate.hasProperty(error, "_tag") && error instanceof Error) {
-      const hint = Predicate.hasProperty(error, "hint") ? `\n${String(error.hint)}` : ""
-      return yield* Console.error(`${error.message}${hint}`)
+      return yield* Console.error(error.message)
     }
     yield* Console.error(Cause.pretty(cause))
   })
