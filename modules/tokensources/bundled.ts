@@ -77,7 +77,7 @@ const Options = Schema.Struct({
 /** Shipped with the service, never linked from elsewhere (API reference, "Tokens and acceptance policy"). */
 const photoUriOf = (symbol: string): string => `/assets/tokens/${encodeURIComponent(symbol.toLowerCase())}.svg`
 
-const bundledListing = (token: typeof BundledToken.Type): TokenListing => ({
+const bundledListing = (token: Omit<typeof BundledToken.Type, "source" | "notes">): TokenListing => ({
   network: token.network,
   environment: token.environment,
   symbol: token.symbol,
@@ -92,20 +92,15 @@ const bundledListing = (token: typeof BundledToken.Type): TokenListing => ({
   photoUri: photoUriOf(token.symbol)
 })
 
-const extraListing = (token: typeof ExtraToken.Type): TokenListing => ({
-  network: token.network,
-  environment: token.environment,
-  symbol: token.symbol,
-  name: token.name,
-  address: token.address,
-  decimals: token.decimals,
-  type: token.token_type,
-  requiresMemo: token.requires_memo ?? false,
-  asset: token.asset ?? null,
-  stable: token.stable ?? false,
-  active: token.active ?? true,
-  photoUri: photoUriOf(token.symbol)
-})
+/** What an operator leaves out of an extra token: no memo, no price, not stable, active. */
+const extraListing = (token: typeof ExtraToken.Type): TokenListing =>
+  bundledListing({
+    ...token,
+    requires_memo: token.requires_memo ?? false,
+    price_id_coingecko: token.asset ?? null,
+    supports_stable_settlement: token.stable ?? false,
+    default_active: token.active ?? true
+  })
 
 /** Every token of the data file and of `extra`, in that order, each once. */
 export const listings = (
