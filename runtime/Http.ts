@@ -9,6 +9,8 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Replayed, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
+import type { Environment } from "../schemas/Network.ts"
+import { apiVersion } from "../schemas/Event.ts"
 import {
   errorBody,
   type ErrorCode,
@@ -21,9 +23,18 @@ import {
   WrappedErrorBody
 } from "../schemas/Errors.ts"
 
-/** Facts of the request being served. The id is the caller's `X-Request-Id` if well formed, else ours. */
-export const RequestInfo = Context.Reference<{ readonly requestId: string }>("tillwire/runtime/Http/RequestInfo", {
-  defaultValue: () => ({ requestId: "req_none" })
+/** Facts of one request, shared by everything that serves it; what may change is written by the middlewares only. */
+export interface RequestFacts {
+  /** The caller's `X-Request-Id` if well formed, else ours. */
+  readonly requestId: string
+  /** The version the answer is given in: the one the request names, else its credential's, else the newest. */
+  apiVersion: string
+  /** Headers that the answer carries whatever becomes of the request: limits, deprecation. */
+  readonly answerHeaders: Record<string, string>
+}
+
+export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
+  defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {} })
 })
 
 /** The merchant behind a request, put there by {@link MerchantAuth}. */
@@ -157,6 +168,18 @@ export const errors = (family: ErrorFamily, ...codes: ReadonlyArray<ErrorCode>) 
 /** A response of exactly this JSON text: what was frozen is sent as it is, not encoded again. */
 export const jsonText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(text, { status, contentType: "application/json" })
+
+/**
+ * The environment a read is about: the caller's own, or the other one where a merchant-scope key names it. A wallet's
+ * call is in the environment it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
+ */
+export const readEnvironment = (
+  principal: Principal,
+  asked: Environment | undefined
+): Effect.Effect<Environment, PublicError> =>
+  asked === undefined || asked === principal.environment || principal.scope === "merchant"
+    ? Effect.succeed(asked ?? principal.environment)
+    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
 
 /** Fails with `SCOPE_MISMATCH` unless the caller's key is of merchant scope. */
 export const requireMerchantScope = Effect.flatMap(

@@ -12,9 +12,11 @@ import type { EventBus } from "./EventBus.ts"
 import type { Credentials, Flat, Idempotent, IdempotencyRequired, MerchantAuth, Wrapped } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
 import type { Quotes } from "./Quotes.ts"
+import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
 import type { Secrets } from "./Secrets.ts"
 import type { Settings } from "./Settings.ts"
+import type { SignIns } from "./SignIns.ts"
 import type { Sockets } from "./Sockets.ts"
 import type { Timers } from "./Timers.ts"
 import type { TokenCatalog } from "./TokenCatalog.ts"
@@ -35,6 +37,7 @@ export type Kernel =
   | Rpc
   | Secrets
   | Settings
+  | SignIns
   | Sockets
   | Timers
   | TokenCatalog
@@ -55,7 +58,7 @@ export type Http =
   | IdempotencyRequired
 
 /** The slot of the config file a plugin fits into. */
-export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "modules"
+export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "signIns" | "modules"
 
 /** Forward-only steps, numbered inside the plugin (`0001_invoices`), recorded in `migrations_<name>`. */
 export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
@@ -89,6 +92,8 @@ export interface Plugin<
   readonly migrations?: Migrations
   /** Tables whose rows the plugin commits: each has a primary key and a `version bigint`. */
   readonly tables?: ReadonlyArray<string>
+  /** Sums of its objects that every commit keeps; see `Rollups.ts`. */
+  readonly rollups?: ReadonlyArray<Rollup>
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (
     options: Options["Type"]

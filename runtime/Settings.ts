@@ -67,6 +67,7 @@ export const SettingsSchema = Schema.Struct({
   prices: Entries,
   tokenSources: Entries,
   transports: Entries,
+  signIns: Entries,
   modules: Entries,
   pricing: byDefault(
     Schema.Struct({

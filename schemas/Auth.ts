@@ -1,18 +1,28 @@
 /** Who is calling: credentials as they look, and what they entitle to. */
 import { Schema } from "effect"
-import { KeyId, MerchantId } from "./Ids.ts"
+import { MerchantId } from "./Ids.ts"
 import { Environment } from "./Network.ts"
 
 /** `merchant` keys see the whole account; `commerce` keys only commerce records of their environment (contract §5). */
 export const KeyScope = Schema.Literals(["merchant", "commerce"])
 export type KeyScope = typeof KeyScope.Type
 
-/** The merchant on whose behalf a request is made, and through which key. */
+/** How a caller proved who it is: an API key, bound to one environment, or the token a wallet signed in for. */
+export const CredentialKind = Schema.Literals(["key", "wallet"])
+export type CredentialKind = typeof CredentialKind.Type
+
+/** The merchant on whose behalf a request is made, and through which credential. */
 export const Principal = Schema.Struct({
   merchantId: MerchantId,
+  /** Where its writes go and, where nothing else is said, its reads: a key's own; the one a wallet's call names. */
   environment: Environment,
+  /** A wallet has merchant scope. */
   scope: KeyScope,
-  keyId: KeyId
+  kind: CredentialKind,
+  /** What limits count and a revocation ends: `key_<uuid>`, or one wallet of one merchant. */
+  credential: Schema.String,
+  /** The version of the API it is answered in where the request names none: a key's pinned one. */
+  apiVersion: Schema.String
 })
 export type Principal = typeof Principal.Type
 

@@ -187,7 +187,7 @@ const direction: Readonly<Record<string, ReadonlyArray<string>>> = {
 const top = (path: string) => path.split("/")[0] ?? ""
 
 /** Folders of `modules/` that hold drivers, one file each. */
-const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports"])
+const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports", "signins"])
 
 /** `modules/invoices/api.ts` belongs to invoices, `modules/chains/evm/Follow.ts` to chains/evm. */
 const moduleOf = (path: string): string => {

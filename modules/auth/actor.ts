@@ -7,7 +7,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope, Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
-import { InvoiceId, type KeyId, type MerchantId } from "../../schemas/Ids.ts"
+import { InvoiceId, type MerchantId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { formKey, isUsable, isWellFormedKey, type KeyState, type MerchantState, randomCharacters, revoke } from "./machine.ts"
 import * as Repo from "./repo.ts"
@@ -178,7 +178,9 @@ export class Keys extends Context.Service<Keys, {
             merchantId: found.merchantId as MerchantId,
             environment: found.environment,
             scope: found.scope,
-            keyId: found.id as KeyId
+            kind: "key",
+            credential: found.id,
+            apiVersion: found.apiVersion
           }
         })
       })

@@ -6,6 +6,7 @@ import {
   CurrentPrincipal,
   Idempotency,
   jsonText,
+  readEnvironment,
   replayed,
   RequestInfo
 } from "../../runtime/Http.ts"
@@ -111,14 +112,6 @@ const makeCreate = Effect.gen(function*() {
     return text
   })
 })
-
-/** Which environment a read is about: the key's own, or the one a merchant-scope key names. */
-const readEnvironment = (principal: Principal, asked: Environment | undefined) =>
-  asked === undefined || asked === principal.environment
-    ? Effect.succeed(principal.environment)
-    : principal.scope === "merchant"
-    ? Effect.succeed(asked)
-    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
 
 /** An invoice this key may see, or as unknown as any other. */
 const isVisible = (invoice: InvoiceState, principal: Principal, environment: Environment): boolean =>

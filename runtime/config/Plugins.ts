@@ -12,11 +12,12 @@ const folderOf: Readonly<Record<Slot, string>> = {
   prices: "prices",
   tokenSources: "tokensources",
   transports: "transports",
+  signIns: "signins",
   modules: "."
 }
 
 /** The slots of the config file, in the order their plugins start: whoever uses a driver starts after it. */
-export const slots: ReadonlyArray<Slot> = ["tokenSources", "prices", "chains", "transports", "modules"]
+export const slots: ReadonlyArray<Slot> = ["tokenSources", "prices", "chains", "transports", "signIns", "modules"]
 
 /** Folder of the built-in plugins. */
 export const builtInFolder: string = decodeURIComponent(new URL("../../modules", import.meta.url).pathname)

@@ -4,7 +4,7 @@ import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
-import { RequestInfo } from "../Http.ts"
+import { type RequestFacts, RequestInfo } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
@@ -74,8 +74,13 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const requestId = requestIdOf(request)
     const knownPath = () => routes.find(request.url)
+    const facts: RequestFacts = { requestId, apiVersion, answerHeaders: {} }
     const finish = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
-      const headers: Record<string, string> = { "x-request-id": requestId, "x-service-version": apiVersion }
+      const headers: Record<string, string> = {
+        ...facts.answerHeaders,
+        "x-request-id": requestId,
+        "x-service-version": facts.apiVersion
+      }
       if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
       if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
         headers["access-control-allow-origin"] = "*"
@@ -107,5 +112,5 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
         isRouteNotFound(cause)
           ? Effect.succeed(finish(unrouted()))
           : Effect.map(failureResponse(cause, "wrapped"), finish)
-    }).pipe(Effect.provideService(RequestInfo, { requestId }))
+    }).pipe(Effect.provideService(RequestInfo, facts))
   })

@@ -84,7 +84,7 @@ const stubs = Layer.mergeAll(
 )
 
 const key = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
-  register(() => Effect.succeed({ merchantId: 1, environment: "devnet", scope: "merchant", keyId: "key_1" } as never))))
+  register(() => Effect.succeed({ merchantId: 1, environment: "devnet", scope: "merchant", kind: "key", credential: "key_1", apiVersion: "2026-01-15" } as never))))
 
 const application = (server: NodeServer) =>
   HttpRouter.serve(

@@ -37,7 +37,8 @@ describe("keys", () => {
       const made = yield* keys.create({ ...newKey, merchantId: merchant.id })
       const principal = yield* verify(made.key)
       assert.deepStrictEqual(principal, {
-        merchantId: merchant.id, environment: "mainnet", scope: "merchant", keyId: made.state.id
+        merchantId: merchant.id, environment: "mainnet", scope: "merchant", kind: "key",
+        credential: made.state.id, apiVersion: made.state.apiVersion
       } as never)
       const revoked = yield* keys.revoke(merchant.id, made.state.id)
       assert.strictEqual(revoked.status, "revoked")

@@ -16,7 +16,7 @@ import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   register((key) => {
     const [scope, merchant, environment] = key.split("-")
-    return Effect.succeed({ merchantId: Number(merchant), environment, scope, keyId: `key_${key}` } as never)
+    return Effect.succeed({ merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion: "2026-01-15" } as never)
   })))
 
 const routes = Layer.merge(HttpApiBuilder.layer(EventsApi).pipe(Layer.provide(handlers)), keys)

@@ -7,7 +7,7 @@ import { plugin } from "../../../modules/tokens/plugin.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { Quotes } from "../../../runtime/Quotes.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
-import { KeyId, MerchantId } from "../../../schemas/Ids.ts"
+import { MerchantId } from "../../../schemas/Ids.ts"
 import { readRate } from "../../../schemas/Money.ts"
 import { catalogOf, ether, etherListing, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
@@ -20,7 +20,9 @@ const callers: Readonly<Record<string, Principal>> = Object.fromEntries(
     merchantId: MerchantId.make(7),
     environment: "devnet",
     scope,
-    keyId: KeyId.make("key_550e8400-e29b-41d4-a716-446655440000")
+    kind: "key",
+    credential: "key_550e8400-e29b-41d4-a716-446655440000",
+    apiVersion: "2026-01-15"
   }])
 )
 

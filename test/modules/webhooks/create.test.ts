@@ -22,7 +22,7 @@ const verify = (key: string) => {
       ? null
       : {
         merchantId: Number.parseInt(merchant, 10), environment: "devnet",
-        scope: commerce === "c" ? "commerce" : "merchant", keyId: "key_1"
+        scope: commerce === "c" ? "commerce" : "merchant", kind: "key", credential: "key_1", apiVersion: "2026-01-15"
       } as Principal
   )
 }

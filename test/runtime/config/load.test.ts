@@ -46,6 +46,7 @@ describe("a config", () => {
         prices: [],
         tokenSources: [],
         transports: [],
+    signIns: [],
         modules: [],
         pricing: {},
         webhooks: {},

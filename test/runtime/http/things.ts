@@ -134,7 +134,7 @@ export const principals: Readonly<Record<string, Principal>> = Object.fromEntrie
     ["live-a", 1, "mainnet", "merchant"]
   ] as const).map(([name, merchantId, environment, scope]) => [
     name,
-    { merchantId, environment, scope, keyId: `key_${name}` } as unknown as Principal
+    { merchantId, environment, scope, kind: "key", credential: `key_${name}`, apiVersion: "2026-01-15" } as unknown as Principal
   ])
 )
 

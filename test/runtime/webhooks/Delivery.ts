@@ -30,7 +30,7 @@ export const settingsOf = (
   chains: [],
   prices: [],
   tokenSources: [],
-  transports: [],
+  transports: [], signIns: [],
   pricing: {},
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
