@@ -110,6 +110,12 @@ export interface ChainDriver {
       DriverError
     >)
     | null
+  /**
+   * What a contract answers to `data` (ABI-encoded, `0x` hex) at the newest block, as `0x` hex. `0x` alone when no
+   * contract is there, or it reverts: that is an answer, and only a node that gives none is a `DriverError`. The caller
+   * sets its own time limit. Null where the chain has no contracts that are read this way.
+   */
+  readonly readContract: ((to: string, data: string) => Effect.Effect<string, DriverError>) | null
 }
 
 /** Where a transfer stands on its chain. */

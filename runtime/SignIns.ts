@@ -40,7 +40,10 @@ export interface WalletIdentity {
   readonly chainId: string | null
 }
 
-/** The proof could not be checked because something we depend on did not answer; says nothing about the signature. */
+/**
+ * The proof could not be checked: something we depend on did not answer, or accounts of this kind cannot sign in here
+ * (a multisig). Says nothing about the signature. `reason` is a sentence for the caller, with nothing of ours in it.
+ */
 export class SignInUnavailable extends Schema.TaggedError<SignInUnavailable>()("SignInUnavailable", {
   reason: Schema.String
 }) {
@@ -61,7 +64,7 @@ export interface SignInDriver {
   readonly message: (challenge: Challenge) => string
   /**
    * Who signed `proof` over the challenge; null unless the signature, by itself, proves the challenge's address. Never
-   * trusts a claimed address or key. At most 3 s.
+   * trusts a claimed address or key. At most 3 s. Whether the challenge is still open is the caller's to know.
    */
   readonly verify: (challenge: Challenge, proof: SignInProof) => Effect.Effect<WalletIdentity | null, SignInUnavailable>
 }

@@ -1,6 +1,6 @@
 /**
  * EVM networks over JSON-RPC: blocks with their receipts are polled, ERC-20 and native transfers matched in memory.
- * One entry per (network, environment). Seven JSON-RPC methods are spoken directly, which needs no client library.
+ * One entry per (network, environment). Eight JSON-RPC methods are spoken directly, which needs no client library.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
@@ -93,7 +93,8 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     wallet: account === null ? null : walletOf(options, account),
     paymentUri: (target, token, amount) => paymentUri(chainId, target, token, amount),
     follow: (recent, watch) => follow(following, recent, watch),
-    balanceAt: balanceAt(rpc)
+    balanceAt: balanceAt(rpc),
+    readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data))
   }
   return driver
 })

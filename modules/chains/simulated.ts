@@ -204,7 +204,8 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   },
   paymentUri: (target, token, amount) => paymentUri(publicChainId(network, environment)!, target, token, amount),
   follow: chain.follow,
-  balanceAt: null
+  balanceAt: null,
+  readContract: null
 })
 
 /** The chains and their drivers; blocks come as long as the scope lives. */

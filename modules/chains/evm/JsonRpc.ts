@@ -14,6 +14,8 @@ export interface Endpoint {
     params: ReadonlyArray<unknown>,
     result: Schema.Codec<A, any>
   ) => Effect.Effect<A, DriverError>
+  /** What `eth_call` of `data` to `to` returns at the newest block; `0x` when the call reverts. */
+  readonly read: (to: string, data: string) => Effect.Effect<string, DriverError>
 }
 
 export interface JsonRpc {
@@ -29,10 +31,21 @@ export interface JsonRpc {
 /** A quantity: minimal hex. */
 export const Quantity = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{1,64}$/i))
 
+/** Bytes of any length. */
+const Data = Schema.String.check(Schema.isPattern(/^0x(?:[0-9a-f]{2})*$/i))
+
 const Response = Schema.Struct({
   result: Schema.optionalKey(Schema.Unknown),
   error: Schema.optionalKey(Schema.Struct({ code: Schema.optionalKey(Schema.Int), message: Schema.String }))
 })
+type Response = typeof Response.Type
+
+/**
+ * Whether a node's error says that the contract ended the call, not that the node could not run it: code 3 by
+ * go-ethereum and what follows it, -32015 by Nethermind, words by the others.
+ */
+const isReverted = ({ code, message }: NonNullable<Response["error"]>): boolean =>
+  code === 3 || code === -32015 || /revert|invalid opcode|invalid jump|out of gas/i.test(message)
 
 const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Response))
 
@@ -50,7 +63,7 @@ export const make = Effect.fnUntraced(function*(options: {
   const endpoints = urls.map((url, place): Endpoint & { readonly proven: () => boolean; readonly prove: Prove } => {
     const name = `rpc ${place + 1} of ${urls.length}`
     let proven = false
-    const call: Endpoint["call"] = Effect.fnUntraced(function*(method, params, result) {
+    const ask = Effect.fnUntraced(function*(method: string, params: ReadonlyArray<unknown>) {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
       const request = HttpClientRequest.post(Redacted.value(url)).pipe(
         HttpClientRequest.bodyText(body, "application/json")
@@ -61,11 +74,20 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
         Effect.mapError((error) => fail(`${name}, ${method}: ${error._tag}`))
       )
-      const answer = yield* readJson(text).pipe(Effect.mapError(() => fail(`${name}, ${method}: not JSON-RPC`)))
+      return yield* readJson(text).pipe(Effect.mapError(() => fail(`${name}, ${method}: not JSON-RPC`)))
+    })
+    const resultOf = Effect.fnUntraced(function*<A>(method: string, answer: Response, result: Schema.Codec<A, any>) {
       if (answer.error !== undefined) return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`)
       return yield* Schema.decodeUnknownEffect(result)(answer.result ?? null).pipe(
         Effect.mapError((error) => fail(`${name}, ${method}: ${error.message.slice(0, 300)}`))
       )
+    })
+    const call: Endpoint["call"] = (method, params, result) =>
+      Effect.flatMap(ask(method, params), (answer) => resultOf(method, answer, result))
+    const read: Endpoint["read"] = Effect.fnUntraced(function*(to, data) {
+      const answer = yield* ask("eth_call", [{ to, data }, "latest"])
+      if (answer.error !== undefined && isReverted(answer.error)) return "0x"
+      return yield* resultOf("eth_call", answer, Data)
     })
     const prove = Effect.gen(function*() {
       const id = BigInt(yield* call("eth_chainId", [], Quantity))
@@ -75,7 +97,7 @@ export const make = Effect.fnUntraced(function*(options: {
       }
       return { found: id }
     })
-    return { call, prove, proven: () => proven }
+    return { call, read, prove, proven: () => proven }
   })
 
   const wrongChain = (place: number, found: bigint) =>

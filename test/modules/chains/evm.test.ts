@@ -9,7 +9,9 @@ import type { ChainDriver, ChainPoint } from "../../../runtime/Chains.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { chainConformance } from "../../conformance/chains.ts"
+import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
+import token from "../../support/MockToken.json" with { type: "json" }
 
 const pollMillis = 20
 
@@ -147,5 +149,21 @@ describe("evm driver", () => {
       const driver = yield* driverOn(node, { chainId: node.chainId, urls: ["http://127.0.0.1:9/secret-key"] })
       const first = yield* driver.follow([], watch()).pipe(Stream.runHead)
       assert.strictEqual(first._tag, "Some")
+    }).pipe(Effect.scoped))
+
+  it.live("reads a contract: its answer, 0x where it reverts or there is none, an error only where no node answers", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const driver = yield* driverOn(node, { urls: ["http://127.0.0.1:9/secret-key"] })
+      const calls = (functionName: string, args: ReadonlyArray<unknown> = []) =>
+        encodeFunctionData({ abi: token.abi as Abi, functionName, args })
+      assert.strictEqual(yield* driver.readContract!(usdc, calls("decimals")), `0x${"6".padStart(64, "0")}`)
+      const overdraft = calls("transferFrom", [receiver("a"), receiver("b"), 1n])
+      assert.strictEqual(yield* driver.readContract!(usdc, overdraft), "0x")
+      assert.strictEqual(yield* driver.readContract!(receiver("a"), calls("decimals")), "0x")
+      const silent = yield* driverOn({ url: "http://127.0.0.1:9/secret-key" })
+      const failure = yield* failureOf(silent.readContract!(usdc, calls("decimals")))
+      assert.match(failure, /^DriverError: base: rpc 1 of 1, eth_chainId/)
+      assert.notInclude(failure, "secret-key")
     }).pipe(Effect.scoped))
 })
