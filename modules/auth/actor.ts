@@ -50,6 +50,10 @@ const merchantCacheCapacity = 10_000
 export class Merchants extends Context.Service<Merchants, {
   /** Undefined when there is none. At most 2 s old. */
   readonly get: (id: number) => Effect.Effect<MerchantState | undefined>
+  /** The same, read now: for those who write it. */
+  readonly read: (id: number) => Effect.Effect<MerchantState | undefined>
+  /** The merchant's row with another default environment, for the commit of the caller. */
+  readonly defaultEnvironmentWrite: (merchant: MerchantState, environment: Environment) => Write
 }>()("tillwire/modules/auth/Merchants") {
   static readonly layer = Layer.effect(
     Merchants,
@@ -69,7 +73,12 @@ export class Merchants extends Context.Service<Merchants, {
         if (merchant !== undefined) remember(merchant, now)
         return merchant
       })
-      return Merchants.of({ get })
+      return Merchants.of({
+        get,
+        read: repo.merchant,
+        defaultEnvironmentWrite: (merchant, defaultEnvironment) =>
+          Repo.merchantWrite({ ...merchant, defaultEnvironment, version: merchant.version + 1 })
+      })
     })
   )
 }
@@ -98,6 +107,15 @@ export class Keys extends Context.Service<Keys, {
       const { environments } = yield* Settings
       const repo = yield* Repo.make
 
+      const newMerchant = (id: number, name: string, email: string | null, createdAt: number): MerchantState => ({
+        id,
+        name,
+        email,
+        defaultEnvironment: environments[0],
+        createdAt,
+        version: 1
+      })
+
       const append = (merchantId: number, environment: Environment, writes: ReadonlyArray<Write>) =>
         commit.append({ merchantId, environment, cause: noCause, writes, events: [] })
 
@@ -125,7 +143,7 @@ export class Keys extends Context.Service<Keys, {
         beforeCommit: (made: ReadonlyArray<MadeKey>) => Effect.Effect<void, unknown>
       ) {
         const createdAt = yield* nowSeconds
-        const merchant: MerchantState = { id: yield* repo.nextMerchantId, name, email: null, createdAt, version: 1 }
+        const merchant = newMerchant(yield* repo.nextMerchantId, name, null, createdAt)
         const made = keys.map((key) => make({ ...key, merchantId: merchant.id }, createdAt))
         yield* beforeCommit(made)
         const writes = [Repo.merchantWrite(merchant), ...made.map(({ state }) => Repo.keyWrite(state))]
@@ -153,7 +171,7 @@ export class Keys extends Context.Service<Keys, {
         anyMerchant: repo.anyMerchant,
         createMerchant: Effect.fnUntraced(function*(name, email) {
           const createdAt = yield* nowSeconds
-          const merchant: MerchantState = { id: yield* repo.nextMerchantId, name, email, createdAt, version: 1 }
+          const merchant = newMerchant(yield* repo.nextMerchantId, name, email, createdAt)
           yield* settled(append(merchant.id, environments[0], [Repo.merchantWrite(merchant)]))
           return merchant
         }),

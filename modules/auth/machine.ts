@@ -86,6 +86,8 @@ export interface MerchantState {
   readonly id: number
   readonly name: string
   readonly email: string | null
+  /** Where calls of its wallets act that name no environment. */
+  readonly defaultEnvironment: Environment
   readonly createdAt: number
   readonly version: number
 }

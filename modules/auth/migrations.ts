@@ -37,5 +37,11 @@ export const migrations: Migrations = {
     // A key is looked up before its merchant is known; 256 random bits make two equal hashes impossible in practice.
     yield* sql`CREATE INDEX api_keys_by_hash ON api_keys (hash)`
     yield* sql`CREATE INDEX api_keys_by_merchant ON api_keys (merchant_id, created_at)`
+  }),
+  // Null, of merchants made before there was a choice, stands for the first environment the deployment serves.
+  "0002_default_environment": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE merchants ADD COLUMN default_environment text
+      CHECK (default_environment IN ('devnet', 'mainnet'))`
   })
 }

@@ -2,13 +2,22 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { KeyState, MerchantState } from "./machine.ts"
 
-export const merchantWrite = ({ id, name, email, createdAt, version }: MerchantState): Write => ({
+export const merchantWrite = (merchant: MerchantState): Write => ({
   table: "merchants",
-  row: { id, merchant_id: id, version, name, email, created_at: createdAt }
+  row: {
+    id: merchant.id,
+    merchant_id: merchant.id,
+    version: merchant.version,
+    name: merchant.name,
+    email: merchant.email,
+    default_environment: merchant.defaultEnvironment,
+    created_at: merchant.createdAt
+  }
 })
 
 export const keyWrite = (key: KeyState): Write => ({
@@ -34,6 +43,7 @@ interface MerchantRow {
   readonly id: number
   readonly name: string
   readonly email: string | null
+  readonly default_environment: Environment | null
   readonly created_at: bigint
   readonly version: bigint
 }
@@ -54,10 +64,12 @@ interface KeyRow {
   readonly version: bigint
 }
 
-const merchantOf = (row: MerchantRow): MerchantState => ({
+/** A choice that the deployment does not serve any more counts as none. */
+const merchantOf = (row: MerchantRow, served: Served): MerchantState => ({
   id: row.id,
   name: row.name,
   email: row.email,
+  defaultEnvironment: served.find((environment) => environment === row.default_environment) ?? served[0],
   createdAt: Number(row.created_at),
   version: Number(row.version)
 })
@@ -81,10 +93,14 @@ const keyOf = (row: KeyRow): KeyState => ({
 /** Keys of a merchant that a list shows, at most. */
 const maximumListed = 1_000
 
+/** The environments of the deployment, the first one being the default. */
+type Served = readonly [Environment, ...ReadonlyArray<Environment>]
+
 const findByHashes = "SELECT * FROM api_keys WHERE hash IN (SELECT json_array_elements_text($1::json))"
 
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
+  const { environments } = yield* Settings
   return {
     /** The next merchant id: 1, 2, 3, … */
     nextMerchantId: Effect.map(
@@ -94,7 +110,7 @@ export const make = Effect.gen(function*() {
     merchant: (id: number): Effect.Effect<MerchantState | undefined> =>
       Effect.map(
         Effect.orDie(sql<MerchantRow>`SELECT * FROM merchants WHERE id = ${id}`),
-        (rows) => rows[0] && merchantOf(rows[0])
+        (rows) => rows[0] && merchantOf(rows[0], environments)
       ),
     anyMerchant: Effect.map(
       Effect.orDie(sql`SELECT 1 FROM merchants LIMIT 1`),

@@ -1,0 +1,127 @@
+/** Load, decide, commit: how a merchant's settings change, and how others read them. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Actors } from "../../runtime/Actors.ts"
+import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import type {
+  MerchantSettings as MerchantSettingsObject,
+  MerchantSettingsChange
+} from "../../schemas/MerchantSettings.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { Merchants } from "../auth/plugin.ts"
+import { changed, settingsOf } from "./machine.ts"
+import { choicesWrite, makeRepo } from "./repo.ts"
+
+/** Milliseconds for which a merchant's settings are not read again. */
+const cacheMillis = 2_000
+
+/** Settings remembered at once; the oldest are forgotten first. */
+const cacheCapacity = 10_000
+
+/** How often a lost race is decided anew before the caller is told to try again. */
+const conflictRetries = 3
+
+export class MerchantSettings extends Context.Service<MerchantSettings, {
+  /**
+   * What holds for a merchant in an environment, the defaults where it chose nothing: never fails. At most 2 s old, so
+   * an invoice that is created within 2 s of a change may still follow the settings before it.
+   */
+  readonly get: (merchantId: number, environment: Environment) => Effect.Effect<MerchantSettingsObject>
+  /** The same, read now. */
+  readonly read: (merchantId: number, environment: Environment) => Effect.Effect<MerchantSettingsObject>
+  /**
+   * Commits a change and answers what holds then; `reply` is made of it and lands in the same commit. A lost race is
+   * decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of two changes at once, neither undoes the other. Errors:
+   * `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED` for a default environment that is not served.
+   */
+  readonly change: (
+    merchantId: number,
+    environment: Environment,
+    change: MerchantSettingsChange,
+    cause: CommitCause,
+    reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
+  ) => Effect.Effect<MerchantSettingsObject, PublicError | Replayed>
+}>()("tillwire/modules/settings/MerchantSettings") {
+  static readonly layer = Layer.effect(MerchantSettings, Effect.gen(function*() {
+    const actors = yield* Actors
+    const commit = yield* Commit
+    const merchants = yield* Merchants
+    const { environments } = yield* Settings
+    const repo = yield* makeRepo
+
+    const load = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+      const [state, found] = yield* Effect.all([repo.choices(merchantId, environment), merchants.read(merchantId)], {
+        concurrency: 2
+      })
+      const merchant = found ?? { name: "", defaultEnvironment: environments[0] }
+      return { state, found, settings: settingsOf(state.choices, merchant) }
+    })
+
+    const known = new Map<string, { readonly settings: MerchantSettingsObject; readonly until: number }>()
+    const keyOf = (merchantId: number, environment: Environment) => `${merchantId} ${environment}`
+    const remember = (key: string, settings: MerchantSettingsObject, now: number): void => {
+      known.delete(key)
+      if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
+      known.set(key, { settings, until: now + cacheMillis })
+    }
+
+    const read = (merchantId: number, environment: Environment) =>
+      Effect.map(load(merchantId, environment), ({ settings }) => settings)
+
+    const get = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
+      const key = keyOf(merchantId, environment)
+      const now = yield* Clock.currentTimeMillis
+      const hit = known.get(key)
+      if (hit !== undefined && now < hit.until) return hit.settings
+      const settings = yield* read(merchantId, environment)
+      remember(key, settings, now)
+      return settings
+    })
+
+    const changeOnce = Effect.fnUntraced(function*(
+      merchantId: number,
+      environment: Environment,
+      asked: MerchantSettingsChange,
+      cause: CommitCause,
+      reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
+    ) {
+      const { found: merchant, state } = yield* load(merchantId, environment)
+      if (merchant === undefined) return yield* publicError("NOT_FOUND", { message: "No such merchant" })
+      const chosen = asked.default_environment === null ? environments[0] : asked.default_environment
+      const defaultEnvironment = chosen ?? merchant.defaultEnvironment
+      if (!environments.includes(defaultEnvironment)) {
+        return yield* publicError(defaultEnvironment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", {
+          param: "default_environment"
+        })
+      }
+      const choices = changed(state.choices, asked)
+      const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
+      const kept = reply(settings)
+      yield* commit.append({
+        merchantId,
+        environment,
+        cause,
+        writes: [
+          choicesWrite({ ...state, version: state.version + 1, choices }),
+          ...(defaultEnvironment === merchant.defaultEnvironment
+            ? []
+            : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
+        ],
+        events: [],
+        ...(kept === undefined ? {} : { reply: kept })
+      })
+      known.delete(keyOf(merchantId, environment))
+      return settings
+    })
+
+    // One mailbox a merchant: its default environment is one row for all its environments.
+    const change: MerchantSettings["Service"]["change"] = (merchantId, ...rest) =>
+      actors.send("settings", String(merchantId), changeOnce(merchantId, ...rest)).pipe(
+        Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+      )
+
+    return MerchantSettings.of({ get, read, change })
+  }))
+}

@@ -1,0 +1,49 @@
+/** A merchant's settings: definitions only (API reference, "Invoice", merchant policy). Flat family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
+import { Environment } from "../../schemas/Network.ts"
+
+const path = "/api/v1/merchant/settings"
+
+export class SettingsGroup extends HttpApiGroup.make("settings").add(
+  HttpApiEndpoint.get("get", path, {
+    query: { environment: Schema.optionalKey(Environment) },
+    success: MerchantSettings,
+    error: errors("flat", "INVALID_ENVIRONMENT", "UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "SERVICE_UNAVAILABLE")
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get the merchant's settings",
+    description: "What holds for later invoices and the payment page in one environment, the caller's own unless " +
+      "`environment` names the other one: the merchant's choices, and the defaults where it made none."
+  })),
+  HttpApiEndpoint.patch("change", path, {
+    payload: MerchantSettingsChange,
+    success: MerchantSettings,
+    error: errors(
+      "flat",
+      "VALIDATION_ERROR",
+      "IDEMPOTENCY_KEY_INVALID",
+      "UNAUTHORIZED",
+      "API_KEY_INVALID",
+      "SCOPE_MISMATCH",
+      "MAINNET_NOT_ENABLED",
+      "DEVNET_NOT_ENABLED",
+      "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+      "IDEMPOTENCY_KEY_REUSED",
+      "SERVICE_UNAVAILABLE"
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change the merchant's settings",
+    description: "Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, " +
+      "`branding` is changed field by field. Every invoice keeps the settings it was created under, so a change is " +
+      "about later invoices only; it is in force everywhere within 2 seconds. Answers with all settings."
+  }))
+)
+  .middleware(MerchantAuth)
+  .middleware(Flat)
+  .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
+  .annotateMerge(OpenApi.annotations({ title: "Merchant settings" }))
+{}
+
+export class SettingsApi extends HttpApi.make("settings").add(SettingsGroup) {}

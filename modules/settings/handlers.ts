@@ -1,0 +1,26 @@
+/** Settings between the wire and the actor. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { MerchantSettings } from "./actor.ts"
+import { SettingsApi } from "./api.ts"
+
+export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(function*(group) {
+  const settings = yield* MerchantSettings
+
+  return group
+    .handle("get", Effect.fnUntraced(function*({ query }) {
+      const principal = yield* requireMerchantScope
+      const environment = yield* readEnvironment(principal, query.environment)
+      return jsonText(JSON.stringify(yield* settings.read(principal.merchantId, environment)))
+    }))
+    .handle("change", Effect.fnUntraced(function*({ payload }) {
+      const { environment, merchantId } = yield* requireMerchantScope
+      const idempotency = yield* Idempotency
+      const { requestId } = yield* RequestInfo
+      const cause = { requestId, idempotencyKey: idempotency.key }
+      const after = yield* settings.change(merchantId, environment, payload, cause, (changed) =>
+        idempotency.reply(200, JSON.stringify(changed))).pipe(replayed)
+      return jsonText(JSON.stringify(after))
+    }))
+}))

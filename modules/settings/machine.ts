@@ -1,0 +1,74 @@
+/** What holds for a merchant: its own choices over the defaults. Pure. */
+import { Struct } from "effect"
+import type { Branding, MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+type EnvironmentSettings = Omit<MerchantSettings, "default_environment" | "branding">
+
+/** Settings of a merchant that has not changed any (API reference, "Invoice", merchant policy). */
+export const defaultSettings: EnvironmentSettings = {
+  payment_tolerance_bps: 0,
+  payment_tolerance_amount: 10,
+  overpay_tolerance_amount: 1_000,
+  late_payment_policy: "spot_rate",
+  late_window_seconds: 604_800,
+  underpaid_grace_seconds: 86_400,
+  partial_payment_policy: "lock_route",
+  invoice_default_expires_in: 43_200_000,
+  confirmation_policy: "standard"
+}
+
+const defaultBranding: Omit<Branding, "name"> = {
+  logo_uri: null,
+  accent: "#2a4fd8",
+  support_email: null,
+  frame_ancestors: [],
+  default_locale: "en",
+  allow_restart: false
+}
+
+/** What a merchant chose in one environment; what is absent follows the default. */
+export type Choices = Partial<EnvironmentSettings> & { readonly branding?: Partial<Branding> }
+
+/** The choices of a merchant in an environment, as a row. `version` 0 stands for a row that does not exist yet. */
+export interface ChoicesState {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly version: number
+  readonly choices: Choices
+}
+
+/** What holds, with the merchant's name where the page has none of its own. */
+export const settingsOf = (
+  { branding, ...choices }: Choices,
+  merchant: { readonly name: string; readonly defaultEnvironment: Environment }
+): MerchantSettings => ({
+  ...defaultSettings,
+  ...choices,
+  default_environment: merchant.defaultEnvironment,
+  branding: { name: merchant.name, ...defaultBranding, ...branding }
+})
+
+type Chosen<T> = { readonly [Name in keyof T]?: T[Name] | null }
+
+/** Absent stays, null is forgotten, everything else is chosen. */
+const merged = <T extends object>(chosen: Partial<T>, change: Chosen<T>): Partial<T> =>
+  Object.fromEntries(Object.entries({ ...chosen, ...change }).filter(([, value]) => value !== null)) as Partial<T>
+
+/**
+ * The choices after a change. `default_environment` is not among them: it is the merchant's own.
+ *
+ * @example
+ * changed({ payment_tolerance_bps: 50 }, { payment_tolerance_bps: null, late_window_seconds: 0 })
+ * // => { late_window_seconds: 0 }
+ */
+export const changed = (
+  { branding, ...choices }: Choices,
+  change: MerchantSettingsChange
+): Choices => {
+  const look = change.branding === null ? {} : merged<Branding>(branding ?? {}, change.branding ?? {})
+  return {
+    ...merged<EnvironmentSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
+    ...(Object.keys(look).length === 0 ? {} : { branding: look })
+  }
+}

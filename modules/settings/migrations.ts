@@ -1,0 +1,20 @@
+/** What merchants chose, one row per environment; a merchant that chose nothing has none. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+/** Tables whose rows this module commits. */
+export const tables = ["merchant_settings"] as const
+
+export const migrations: Migrations = {
+  "0001_merchant_settings": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE merchant_settings (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      version bigint NOT NULL,
+      choices json NOT NULL,
+      PRIMARY KEY (merchant_id, environment)
+    )`
+  })
+}

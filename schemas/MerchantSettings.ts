@@ -1,0 +1,130 @@
+/**
+ * What a merchant decides about its later invoices and its payment page, per environment (API reference, "Invoice",
+ * merchant policy). Every range here is complete; a source that is not named is ours.
+ */
+import { Schema } from "effect"
+import { ConfirmationPolicy, Environment } from "./Network.ts"
+import { EmailAddress, HttpsOrigin, HttpsUrl, Locale } from "./Web.ts"
+
+/** How funds that come after the end are valued: at the price then, at the last quote given, or by a person. */
+export const LatePaymentPolicy = Schema.Literals(["spot_rate", "locked_rate", "manual"])
+export type LatePaymentPolicy = typeof LatePaymentPolicy.Type
+
+/** Whether the rest of a part payment must come by the route of the first part. */
+export const PartialPaymentPolicy = Schema.Literals(["lock_route", "any_route"])
+export type PartialPaymentPolicy = typeof PartialPaymentPolicy.Type
+
+const integer = (minimum: number, maximum: number, description: string) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum })).annotate({ description })
+
+/** Hundredths of a percent an invoice may be short: 0 to 100 %. */
+export const ToleranceBasisPoints = integer(0, 10_000, "Hundredths of a percent an invoice may be short, 0 to 10,000.")
+
+/** Milliseconds an invoice may live: a minute to thirty days (API reference, "POST /api/v1/invoices"). */
+export const ExpiresIn = integer(60_000, 2_592_000_000, "Milliseconds until an invoice expires, 1 minute to 30 days.")
+
+/** Origins that may frame the payment page, at most. */
+export const maximumFrameAncestors = 10
+
+/** How the payment page looks, and where it may be shown. */
+export const Branding = Schema.Struct({
+  name: Schema.NonEmptyString.check(Schema.isMaxLength(255)).annotate({
+    description: "Name on the payment page, at most 255 characters; the merchant's own by default."
+  }),
+  logo_uri: Schema.NullOr(HttpsUrl),
+  accent: Schema.String.check(
+    Schema.isPattern(/^#[0-9a-f]{6}$/, { message: "Expected a colour like #2a4fd8, in lower case" })
+  ).annotate({ description: "Colour of buttons and links, `#rrggbb` in lower case." }),
+  support_email: Schema.NullOr(EmailAddress),
+  frame_ancestors: Schema.Array(HttpsOrigin).check(Schema.isMaxLength(maximumFrameAncestors)).annotate({
+    description: `Origins that may show the payment page in a frame, at most ${maximumFrameAncestors}; none by default.`
+  }),
+  default_locale: Locale,
+  allow_restart: Schema.Boolean.annotate({
+    description: "Whether the payment page of an expired invoice offers to begin anew."
+  })
+})
+export type Branding = typeof Branding.Type
+
+/** Settings of one environment, without what belongs to the merchant as a whole. */
+const environmental = {
+  payment_tolerance_bps: ToleranceBasisPoints,
+  payment_tolerance_amount: integer(
+    0,
+    100_000,
+    "usd_millis an invoice may be short, 0 to 100,000. The larger of the two tolerances holds, up to a tenth of the " +
+      "invoice and 100,000."
+  ),
+  overpay_tolerance_amount: integer(
+    0,
+    1_000_000_000,
+    "usd_millis above the amount that open no exception, 0 to 1,000,000,000."
+  ),
+  late_payment_policy: LatePaymentPolicy,
+  late_window_seconds: integer(0, 31_536_000, "Seconds after the end in which funds still count, 0 to 1 year."),
+  underpaid_grace_seconds: integer(
+    0,
+    2_592_000,
+    "Seconds after the end in which a part payment may be completed before an exception opens, 0 to 30 days."
+  ),
+  partial_payment_policy: PartialPaymentPolicy,
+  invoice_default_expires_in: ExpiresIn,
+  confirmation_policy: ConfirmationPolicy
+}
+
+/** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
+export const MerchantSettings = Schema.Struct({
+  ...environmental,
+  default_environment: Environment.annotate({
+    description: "Environment of calls with a JWT that name none. One for the whole merchant."
+  }),
+  branding: Branding
+}).annotate({
+  identifier: "MerchantSettings",
+  description: "What a merchant decides about its later invoices and its payment page, in one environment.",
+  examples: [{
+    payment_tolerance_bps: 0,
+    payment_tolerance_amount: 10,
+    overpay_tolerance_amount: 1_000,
+    late_payment_policy: "spot_rate",
+    late_window_seconds: 604_800,
+    underpaid_grace_seconds: 86_400,
+    partial_payment_policy: "lock_route",
+    invoice_default_expires_in: 43_200_000,
+    confirmation_policy: "standard",
+    default_environment: "devnet",
+    branding: {
+      name: "Demo Store",
+      logo_uri: null,
+      accent: "#2a4fd8",
+      support_email: null,
+      frame_ancestors: [],
+      default_locale: "en",
+      allow_restart: false
+    }
+  }]
+})
+export type MerchantSettings = typeof MerchantSettings.Type
+
+type Fields = Record<string, Schema.Top>
+const eachOptional = <F extends Fields>(fields: F) => {
+  const change = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, change(schema)])) as {
+    readonly [Name in keyof F]: ReturnType<typeof change<F[Name]>>
+  }
+}
+
+/**
+ * A change of settings: what is absent stays, `null` goes back to the default, `branding` is changed field by field.
+ * Unknown fields are ignored.
+ */
+export const MerchantSettingsChange = Schema.Struct({
+  ...eachOptional(environmental),
+  default_environment: Schema.optionalKey(Schema.NullOr(Environment)),
+  branding: Schema.optionalKey(Schema.NullOr(Schema.Struct(eachOptional(Branding.fields))))
+}).annotate({
+  identifier: "MerchantSettingsChange",
+  description: "What is absent stays, null goes back to the default, branding is changed field by field.",
+  examples: [{ payment_tolerance_bps: 50, branding: { accent: "#0b7a43", support_email: "help@shop.example" } }]
+})
+export type MerchantSettingsChange = typeof MerchantSettingsChange.Type

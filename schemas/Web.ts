@@ -1,0 +1,40 @@
+/** What merchants send that browsers and mail programs will read: addresses that are safe to show and to link. */
+import { Schema } from "effect"
+
+/** Characters of a URL, at most. Ours: what every browser and proxy still takes. */
+const maximumUrl = 2_000
+
+const isHttpsUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { password, protocol, username } = new URL(text)
+  return protocol === "https:" && username === "" && password === "" && /^https:\/\/[^\s"'<>\\^`{|}]+$/.test(text)
+}
+
+/** An https URL without credentials, spaces or quotes, as it is put into a page. */
+export const HttpsUrl = Schema.String.check(
+  Schema.isMaxLength(maximumUrl),
+  Schema.makeFilter((text: string) => isHttpsUrl(text) || "Expected an https URL without credentials")
+).annotate({ description: "An https URL without credentials, at most 2,000 characters.", format: "uri" })
+
+/** Letters of DNS only: an origin goes into a header, where `;` and `*` would mean something else. */
+const originPattern = /^https:\/\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/
+
+/** An https origin as browsers write it: scheme and host in lower case, a port only where it is not 443, no path. */
+export const HttpsOrigin = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    (originPattern.test(text) && URL.canParse(text) && new URL(text).origin === text) ||
+    "Expected an origin as browsers write it, like https://shop.example"
+  )
+).annotate({ description: "An https origin as browsers write it: no path, no wildcard.", format: "uri" })
+
+/** An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321). */
+export const EmailAddress = Schema.String.check(
+  Schema.isMaxLength(254),
+  Schema.isPattern(/^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>"]+$/, { message: "Expected an e-mail address" })
+).annotate({ format: "email" })
+
+/** A language tag (BCP 47), like `en` or `pt-BR`, at most 35 characters. */
+export const Locale = Schema.String.check(
+  Schema.isMaxLength(35),
+  Schema.isPattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { message: "Expected a language tag like en or pt-BR" })
+).annotate({ description: "A language tag (BCP 47), like `en` or `pt-BR`." })

@@ -1,0 +1,247 @@
+/**
+ * Goal: what a merchant sets is what holds, in its own environment, and nothing else changes it.
+ * Method: the real router and commit log; histories of changes against a model that knows nothing of the code.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { Keys, Merchants } from "../../../modules/auth/actor.ts"
+import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
+import { SettingsApi } from "../../../modules/settings/api.ts"
+import { migrations, tables } from "../../../modules/settings/migrations.ts"
+import { MerchantSettings, plugin } from "../../../modules/settings/plugin.ts"
+import * as Actors from "../../../runtime/actors/Local.ts"
+import { Credentials } from "../../../runtime/Http.ts"
+import type { KeyScope } from "../../../schemas/Auth.ts"
+import { MerchantSettings as SettingsSchema, MerchantSettingsChange } from "../../../schemas/MerchantSettings.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
+
+const routes = Layer.mergeAll(
+  plugin.layer(undefined as never),
+  Layer.effectDiscard(Effect.gen(function*() {
+    yield* (yield* Credentials).register((yield* Keys).verify)
+  }))
+)
+
+const served = apiLayer(
+  [SettingsApi],
+  routes as never,
+  Layer.mergeAll(Keys.layer, Merchants.layer, Actors.layer).pipe(Layer.provideMerge(kernel(
+    [{ name: "auth", migrations: authMigrations, tables: authTables }, { name: "settings", migrations, tables }],
+    settingsLayer({ environments: ["devnet", "mainnet"] })
+  )))
+) as unknown as Layer.Layer<Api | Keys | MerchantSettings | SqlClient.SqlClient>
+
+const path = "/api/v1/merchant/settings"
+
+const defaults = {
+  payment_tolerance_bps: 0,
+  payment_tolerance_amount: 10,
+  overpay_tolerance_amount: 1000,
+  late_payment_policy: "spot_rate",
+  late_window_seconds: 604800,
+  underpaid_grace_seconds: 86400,
+  partial_payment_policy: "lock_route",
+  invoice_default_expires_in: 43200000,
+  confirmation_policy: "standard",
+  default_environment: "devnet",
+  branding: {
+    name: "Demo Store",
+    logo_uri: null,
+    accent: "#2a4fd8",
+    support_email: null,
+    frame_ancestors: [],
+    default_locale: "en",
+    allow_restart: false
+  }
+}
+
+/** A new merchant called Demo Store, and a caller for each of its keys. */
+const newMerchant = Effect.gen(function*() {
+  const keys = yield* Keys
+  const { call } = yield* Api
+  const { id } = yield* keys.createMerchant("Demo Store", "billing@example.com")
+  const caller = (scope: KeyScope, environment: Environment) =>
+    Effect.map(keys.create({ merchantId: id, name: "k", scope, environment, expiresAt: null }), ({ key }) =>
+      (more: Call = {}, query = "") => call(`${path}${query}`, { ...more, headers: { "x-api-key": key, ...more.headers } }))
+  return {
+    id,
+    devnet: yield* caller("merchant", "devnet"),
+    mainnet: yield* caller("merchant", "mainnet"),
+    commerce: yield* caller("commerce", "devnet")
+  }
+})
+
+const patch = (body: unknown, headers: Readonly<Record<string, string>> = {}): Call => ({ method: "PATCH", body, headers })
+
+const refused = (answer: Answer, status: number, code: string, says = "") => {
+  assert.deepStrictEqual([answer.status, answer.json.code], [status, code], answer.text)
+  assert.sameMembers(Object.keys(answer.json), ["error", "code"])
+  assert.include(answer.json.error, says)
+}
+
+/** URLs and origins that are fine; the filters of their schemas say no to nearly all random text. */
+const look = {
+  name: Schema.Literals(["Shop", "Café ☕", "x"]),
+  logo_uri: Schema.Literals(["https://cdn.example/logo.png", "https://shop.example/a?b=c#d"]),
+  accent: Schema.Literals(["#000000", "#a1b2c3"]),
+  support_email: Schema.Literals(["help@shop.example"]),
+  frame_ancestors: Schema.Array(Schema.Literals(["https://shop.example", "https://a.example:8443"])).check(Schema.isMaxLength(3)),
+  default_locale: Schema.Literals(["de", "pt-BR"]),
+  allow_restart: Schema.Boolean
+}
+const Look = Schema.Struct({
+  name: Schema.optionalKey(Schema.NullOr(look.name)),
+  logo_uri: Schema.optionalKey(Schema.NullOr(look.logo_uri)),
+  accent: Schema.optionalKey(Schema.NullOr(look.accent)),
+  support_email: Schema.optionalKey(Schema.NullOr(look.support_email)),
+  frame_ancestors: Schema.optionalKey(Schema.NullOr(look.frame_ancestors)),
+  default_locale: Schema.optionalKey(Schema.NullOr(look.default_locale)),
+  allow_restart: Schema.optionalKey(Schema.NullOr(look.allow_restart))
+})
+const Change = Schema.Struct({ ...MerchantSettingsChange.fields, branding: Schema.optionalKey(Schema.NullOr(Look)) })
+const History = Schema.Array(Schema.Tuple([Schema.Literals(["devnet", "mainnet"]), Change]))
+  .check(Schema.isMinLength(1), Schema.isMaxLength(5))
+
+/** The model: what is sent wins, null is the default, branding is told apart by field. */
+const after = (settings: any, change: any): any => {
+  const next = structuredClone(settings)
+  for (const [name, value] of Object.entries<any>(change)) {
+    if (name !== "branding") next[name] = value ?? (defaults as any)[name]
+    else if (value === null) next.branding = structuredClone(defaults.branding)
+    else for (const [part, chosen] of Object.entries<any>(value)) next.branding[part] = chosen ?? (defaults.branding as any)[part]
+  }
+  return next
+}
+
+layer(served)("merchant settings", (it) => {
+  it.effect("are the published defaults, in the published order, until a merchant changes them", () =>
+    Effect.gen(function*() {
+      const { devnet, id, mainnet } = yield* newMerchant
+      const { status, text } = yield* devnet()
+      assert.strictEqual(status, 200)
+      assert.strictEqual(text, JSON.stringify(defaults))
+      Schema.decodeUnknownSync(SettingsSchema, { onExcessProperty: "error" })(JSON.parse(text))
+      assert.deepStrictEqual((yield* mainnet()).json, defaults)
+      assert.deepStrictEqual(yield* (yield* MerchantSettings).get(id, "mainnet"), defaults as never)
+    }))
+
+  it.effect.prop("read back as the model has them, after any history of changes in both environments", [History], ([history]) =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const model: Record<Environment, any> = { devnet: defaults, mainnet: defaults }
+      for (const [environment, change] of history) {
+        model[environment] = after(model[environment], change)
+        const other = environment === "devnet" ? "mainnet" : "devnet"
+        model[other] = { ...model[other], default_environment: model[environment].default_environment }
+        const answer = yield* merchant[environment](patch(change))
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.deepStrictEqual(answer.json, model[environment])
+        for (const one of ["devnet", "mainnet"] as const) {
+          assert.deepStrictEqual((yield* merchant[one]()).json, model[one])
+        }
+      }
+    }), { arbitrary: { runs: 40 } })
+
+  it.effect("belong to one merchant and one environment, and are shown across environments when named", () =>
+    Effect.gen(function*() {
+      const mine = yield* newMerchant
+      const other = yield* newMerchant
+      yield* mine.devnet(patch({ late_window_seconds: 60 }))
+      assert.strictEqual((yield* mine.mainnet()).json.late_window_seconds, 604800)
+      assert.strictEqual((yield* mine.mainnet({}, "?environment=devnet")).json.late_window_seconds, 60)
+      assert.strictEqual((yield* other.devnet()).json.late_window_seconds, 604800)
+      refused(yield* mine.devnet({}, "?environment=testnet"), 400, "INVALID_ENVIRONMENT")
+    }))
+
+  it.effect("are closed to commerce keys and to unknown ones", () =>
+    Effect.gen(function*() {
+      const { commerce, devnet } = yield* newMerchant
+      refused(yield* commerce(), 403, "SCOPE_MISMATCH")
+      refused(yield* commerce(patch({ late_window_seconds: 60 })), 403, "SCOPE_MISMATCH")
+      refused(yield* devnet({ headers: { "x-api-key": "nobody" } }), 401, "API_KEY_INVALID")
+      assert.deepStrictEqual((yield* devnet()).json, defaults)
+    }))
+
+  it.effect("refuse what is out of range or malformed, by its name, and change nothing then", () =>
+    Effect.gen(function*() {
+      const { devnet } = yield* newMerchant
+      const wrong: ReadonlyArray<readonly [object, string]> = [
+        [{ payment_tolerance_bps: 10_001 }, "payment_tolerance_bps"],
+        [{ payment_tolerance_bps: -1 }, "payment_tolerance_bps"],
+        [{ payment_tolerance_bps: 0.5 }, "payment_tolerance_bps"],
+        [{ payment_tolerance_amount: 100_001 }, "payment_tolerance_amount"],
+        [{ overpay_tolerance_amount: "10" }, "overpay_tolerance_amount"],
+        [{ late_payment_policy: "refund" }, "late_payment_policy"],
+        [{ late_window_seconds: 31_536_001 }, "late_window_seconds"],
+        [{ underpaid_grace_seconds: 2_592_001 }, "underpaid_grace_seconds"],
+        [{ partial_payment_policy: "none" }, "partial_payment_policy"],
+        [{ invoice_default_expires_in: 59_999 }, "invoice_default_expires_in"],
+        [{ invoice_default_expires_in: 2_592_000_001 }, "invoice_default_expires_in"],
+        [{ confirmation_policy: "instant" }, "confirmation_policy"],
+        [{ default_environment: "testnet" }, "default_environment"],
+        [{ branding: [] }, "branding"],
+        [{ branding: { name: "" } }, "branding.name"],
+        [{ branding: { name: "x".repeat(256) } }, "branding.name"],
+        [{ branding: { accent: "blue" } }, "branding.accent"],
+        [{ branding: { support_email: "nobody" } }, "branding.support_email"],
+        [{ branding: { default_locale: "english language" } }, "branding.default_locale"],
+        [{ branding: { allow_restart: "yes" } }, "branding.allow_restart"],
+        ...["http://shop.example/l.png", "https://u:p@shop.example/", "https://", "javascript:alert(1)", "//x.example", "https://x.example/\"onload=", "data:image/png;base64,AA"]
+          .map((logo_uri) => [{ branding: { logo_uri } }, "branding.logo_uri"] as const),
+        ...["http://shop.example", "https://shop.example/", "https://*.example", "https://a.example; script-src *", "https://SHOP.example", "https://shop.example:443", "'self'", "https://a,b"]
+          .map((origin) => [{ branding: { frame_ancestors: ["https://ok.example", origin] } }, "branding.frame_ancestors.1"] as const),
+        [{ branding: { frame_ancestors: Array.from({ length: 11 }, (_, n) => `https://s${n}.example`) } }, "branding.frame_ancestors"]
+      ]
+      for (const [body, param] of wrong) {
+        refused(yield* devnet(patch({ late_window_seconds: 1, ...body })), 400, "VALIDATION_ERROR", `${param}: `)
+      }
+      for (const body of ["[]", "7", "null", "\"x\""]) refused(yield* devnet(patch(body)), 400, "VALIDATION_ERROR")
+      refused(yield* devnet(patch("{")), 400, "INVALID_JSON")
+      assert.deepStrictEqual((yield* devnet()).json, defaults)
+      assert.deepStrictEqual((yield* devnet(patch({ nonsense: 1, branding: { nonsense: {} } }))).json, defaults)
+    }))
+
+  it.effect("keep every one of many changes that come at once", () =>
+    Effect.gen(function*() {
+      const { devnet } = yield* newMerchant
+      const changes = [
+        { payment_tolerance_bps: 7 }, { payment_tolerance_amount: 8 }, { overpay_tolerance_amount: 9 },
+        { late_window_seconds: 11 }, { underpaid_grace_seconds: 12 }, { branding: { accent: "#111111" } },
+        { branding: { default_locale: "fr" } }, { default_environment: "mainnet" }, { confirmation_policy: "final" }
+      ]
+      const answers = yield* Effect.all(changes.map((change) => devnet(patch(change))), { concurrency: "unbounded" })
+      assert.deepStrictEqual(answers.map(({ status }) => status), changes.map(() => 200))
+      assert.deepStrictEqual((yield* devnet()).json, changes.reduce(after, defaults))
+    }))
+
+  it.effect("repeat the first answer for the same key, and refuse the key with another body", () =>
+    Effect.gen(function*() {
+      const { devnet } = yield* newMerchant
+      const key = { "idempotency-key": "k" }
+      const first = yield* devnet(patch({ late_window_seconds: 1 }, key))
+      yield* devnet(patch({ late_window_seconds: 2 }))
+      const again = yield* devnet(patch({ late_window_seconds: 1 }, key))
+      assert.strictEqual(again.text, first.text)
+      assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
+      assert.strictEqual((yield* devnet()).json.late_window_seconds, 2)
+      refused(yield* devnet(patch({ late_window_seconds: 3 }, key)), 422, "IDEMPOTENCY_KEY_REUSED")
+    }))
+
+  it.effect("reach other modules within two seconds", () =>
+    Effect.gen(function*() {
+      const { devnet, id } = yield* newMerchant
+      const settings = yield* MerchantSettings
+      yield* settings.get(id, "devnet")
+      const sql = yield* SqlClient.SqlClient
+      yield* devnet(patch({ late_window_seconds: 1 }))
+      assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 1)
+      // Another instance changes the row behind this one's back.
+      yield* sql`UPDATE merchant_settings SET choices = '{"late_window_seconds":2}' WHERE merchant_id = ${id}`
+      assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 1)
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 2)
+    }))
+})
