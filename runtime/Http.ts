@@ -10,7 +10,8 @@ import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Replayed, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
-import { apiVersion } from "../schemas/Event.ts"
+import { apiVersion, type WireObject } from "../schemas/Event.ts"
+import { turnDown } from "../schemas/Version.ts"
 import {
   errorBody,
   type ErrorCode,
@@ -168,6 +169,13 @@ export const errors = (family: ErrorFamily, ...codes: ReadonlyArray<ErrorCode>) 
 /** A response of exactly this JSON text: what was frozen is sent as it is, not encoded again. */
 export const jsonText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(text, { status, contentType: "application/json" })
+
+/**
+ * An object as the version of this request shows it. Whatever a handler renders of an invoice payment passes through
+ * it.
+ */
+export const inVersion = (object: WireObject): Effect.Effect<WireObject> =>
+  Effect.map(RequestInfo, ({ apiVersion }) => turnDown(object, apiVersion))
 
 /**
  * The environment a read is about: the caller's own, or the other one where a merchant-scope key names it. A wallet's

@@ -9,6 +9,8 @@ export interface InvoiceStream {
   readonly sessionKey: string
   /** Epoch seconds at which the credential ends, and the stream with it. */
   readonly expiresAt: number
+  /** The version its events are told in. */
+  readonly apiVersion: string
   /** `since` of the query, unread. */
   readonly since: string | null
   /** Frames sent once after `ready` and the replay: the current quote. Event envelopes as text. */

@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
-import { webhookClaimV1 } from "./webhooks/ClaimSql.ts"
+import { webhookClaimV1, webhookClaimV2 } from "./webhooks/ClaimSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -217,5 +217,9 @@ export const runtimeMigrations: Migrations = {
   "0005_webhook_claims": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql.unsafe(webhookClaimV1)
+  }),
+  "0006_webhook_versions": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(webhookClaimV2)
   })
 }

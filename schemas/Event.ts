@@ -10,9 +10,10 @@ import type { Environment } from "./Network.ts"
 import { Payment, settlementFields } from "./Payment.ts"
 import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
+import { differsIn, knownVersion, newestVersion, turnDown } from "./Version.ts"
 
-/** The version events are stored and, while it is the only one, sent in (API reference, "Versioning"). */
-export const apiVersion = "2026-01-15"
+/** The version events are stored in: the newest (API reference, "Versioning"). */
+export const apiVersion = newestVersion
 
 /** Every event type of v1 and the object it carries (API reference, "Events"). */
 export const eventObjects = {
@@ -85,6 +86,21 @@ const isSame = (a: unknown, b: unknown): boolean =>
 export const dataText = (object: WireObject, previous: Readonly<Record<string, unknown>>): string =>
   JSON.stringify({ object, previous_attributes: previous })
 
+/**
+ * An event's frozen text as `version` tells it. Both snapshots are turned down and compared again, so that the previous
+ * attributes invert in that version too; where the version knows no difference, it is the frozen text itself.
+ */
+export const dataTextIn = (version: string, type: string, data: string): string => {
+  if (!differsIn(version, eventObjects[type as EventType])) return data
+  const { object, previous_attributes } = JSON.parse(data) as {
+    readonly object: WireObject
+    readonly previous_attributes: Readonly<Record<string, unknown>>
+  }
+  const after = turnDown(object, version)
+  const before = turnDown({ ...object, ...previous_attributes }, version)
+  return dataText(after, previousAttributes(before, after))
+}
+
 /** Types that the payor's socket carries as stored events; each has a payor rendering. */
 const payorTypes: ReadonlySet<string> = new Set<EventType>([
   "invoice.created", "invoice.updated", "invoice.paid", "invoice.partial_payment", "invoice.overpaid",
@@ -144,26 +160,31 @@ export interface StoredEvent {
 }
 
 /**
- * The merchant's text of an event, in contract order. `pendingWebhooks` is the count at commit in a webhook body and
- * the live count in the API; nothing else of the text ever differs.
+ * The merchant's text of an event in a version, in contract order. `pendingWebhooks` is the count at commit in a webhook
+ * body and the live count in the API; nothing else of the text ever differs.
  */
-export const eventText = (event: StoredEvent, pendingWebhooks: number): string =>
-  envelope(event, pendingWebhooks, event.requestId, event.idempotencyKey, event.data)
+export const eventText = (event: StoredEvent, pendingWebhooks: number, version: string = apiVersion): string =>
+  envelope(event, version, pendingWebhooks, event.requestId, event.idempotencyKey, event.data)
 
 /** The payor's text of an event: the payor's data, and nothing of the merchant's request or endpoints. */
-export const payorEventText = (event: StoredEvent, payorData: string): string =>
-  envelope(event, 0, null, null, payorData)
+export const payorEventText = (event: StoredEvent, payorData: string, version: string = apiVersion): string =>
+  envelope(event, version, 0, null, null, payorData)
 
+/** A version nobody here knows, of a key that a newer release pinned, is answered in the newest one there is. */
 const envelope = (
   event: StoredEvent,
+  asked: string,
   pendingWebhooks: number,
   requestId: string | null,
   idempotencyKey: string | null,
   data: string
-): string =>
-  `{"id":"${event.id}","object":"event","api_version":"${apiVersion}","created":${event.created},` +
-  `"type":"${event.type}","livemode":${event.environment === "mainnet"},"pending_webhooks":${pendingWebhooks},` +
-  `"request":{"id":${JSON.stringify(requestId)},"idempotency_key":${JSON.stringify(idempotencyKey)}},"data":${data}}`
+): string => {
+  const version = knownVersion(asked)
+  return `{"id":"${event.id}","object":"event","api_version":"${version}","created":${event.created},` +
+    `"type":"${event.type}","livemode":${event.environment === "mainnet"},"pending_webhooks":${pendingWebhooks},` +
+    `"request":{"id":${JSON.stringify(requestId)},"idempotency_key":${JSON.stringify(idempotencyKey)}},` +
+    `"data":${dataTextIn(version, event.type, data)}}`
+}
 
 /** What the events table is filtered by, read off the object. */
 export interface EventIndex {

@@ -1,6 +1,6 @@
 /** The invoice payment as it crosses the wire and enters events (contract §2.3). */
 import { Schema } from "effect"
-import { EpochSeconds, InvoiceId, MerchantId, PaymentId } from "./Ids.ts"
+import { EpochSeconds, InvoiceId, MerchantId, PaymentId, TokenId } from "./Ids.ts"
 import { InvoiceType, Metadata, WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
@@ -39,7 +39,17 @@ export const ExceptionType = Schema.Literals([
 ])
 export type ExceptionType = typeof ExceptionType.Type
 
-/** System-owned metadata of a payment: how it was priced and how deep it was when last written. */
+/** The token a payment was made in, copied from the catalogue when it was first seen. */
+export const PaymentToken = Schema.Struct({
+  id: TokenId,
+  symbol: Schema.String,
+  /** Null for the network's own coin. */
+  address: Schema.NullOr(Schema.String),
+  decimals: Schema.Int
+})
+export type PaymentToken = typeof PaymentToken.Type
+
+/** System-owned metadata of a payment: how it was priced, how deep it was when last written, in which token it came. */
 export const PaymentMetadata = Schema.Struct({
   quote: Schema.NullOr(Schema.Struct({
     quote_id: Schema.NullOr(Schema.String),
@@ -51,7 +61,9 @@ export const PaymentMetadata = Schema.Struct({
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,
   block_number: Schema.NullOr(Schema.Int),
-  exception: Schema.NullOr(ExceptionType)
+  exception: Schema.NullOr(ExceptionType),
+  /** Since version 2026-11-01; null for a token outside the catalogue, and for payments seen before that version. */
+  token: Schema.NullOr(PaymentToken)
 })
 export type PaymentMetadata = typeof PaymentMetadata.Type
 

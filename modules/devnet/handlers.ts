@@ -2,7 +2,7 @@
 import { Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { EventBus } from "../../runtime/EventBus.ts"
-import { CurrentPrincipal, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
+import { CurrentPrincipal, inVersion, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
@@ -112,7 +112,7 @@ export const handlers = HttpApiBuilder.group(DevnetApi, "devnet", Effect.fn(func
     })
     return {
       invoice: invoiceObject(aggregate.invoice),
-      invoice_payment: payment === undefined ? null : paymentObject(aggregate.invoice, payment),
+      invoice_payment: payment === undefined ? null : yield* inVersion(paymentObject(aggregate.invoice, payment)),
       event_ids: events.map(({ id }) => id)
     }
   })

@@ -4,7 +4,7 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
-import { CurrentPrincipal, jsonText } from "../../runtime/Http.ts"
+import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
 import { type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
@@ -24,7 +24,7 @@ export const handlers = HttpApiBuilder.group(EventsApi, "events", Effect.fnUntra
       }
       const page = readPage(principal, query)
       if (page instanceof PublicError) return yield* page
-      const { data, hasMore } = yield* repo.page(page)
+      const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)
       return jsonText(
         `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`
       )
@@ -33,7 +33,8 @@ export const handlers = HttpApiBuilder.group(EventsApi, "events", Effect.fnUntra
       const { merchantId, scope, environment } = yield* CurrentPrincipal
       const position = readEventId(params.eventId)
       if (position === undefined) return yield* publicError("INVALID_EVENT_ID", { param: "eventId" })
-      const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null)
+      const { apiVersion } = yield* RequestInfo
+      const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null, apiVersion)
       if (text === undefined) return yield* publicError("EVENT_NOT_FOUND")
       return jsonText(`{"success":true,"data":${text}}`)
     }))

@@ -75,7 +75,7 @@ const storedEvent = (row: Row): StoredEvent => ({
   data: row.data
 })
 
-const textOf = (row: Row): string => eventText(storedEvent(row), row.pending)
+const textOf = (row: Row, version: string): string => eventText(storedEvent(row), row.pending, version)
 
 /** A page as texts, newest first. */
 export interface TextPage {
@@ -86,18 +86,20 @@ export interface TextPage {
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   return {
-    page: (page: EventsPage): Effect.Effect<TextPage> => {
+    /** A page of events, each told in `version`. */
+    page: (page: EventsPage, version: string): Effect.Effect<TextPage> => {
       const { text, values } = pageStatement(page)
       return Effect.map(Effect.orDie(sql.unsafe<Row>(text, values)), (rows) => {
-        const data = rows.slice(0, page.limit).map(textOf)
+        const data = rows.slice(0, page.limit).map((row) => textOf(row, version))
         return { data: page.direction === "older" ? data : data.reverse(), hasMore: rows.length > page.limit }
       })
     },
-    /** One event's text; undefined when the merchant has none there, or it is not commerce in `commerceIn`. */
+    /** One event's text in `version`; undefined when the merchant has none there, or it is not commerce in `commerceIn`. */
     event: (
       merchantId: number,
       { ms, seq }: EventPosition,
-      commerceIn: Environment | null
+      commerceIn: Environment | null,
+      version: string
     ): Effect.Effect<string | undefined> =>
       Effect.map(
         Effect.orDie(sql.unsafe<Row>(
@@ -106,7 +108,7 @@ export const make = Effect.gen(function*() {
               AND ($4::text IS NULL OR (e.commerce AND e.environment = $4))`,
           [merchantId, String(ms), String(seq), commerceIn]
         )),
-        (rows) => rows[0] && textOf(rows[0])
+        (rows) => rows[0] && textOf(rows[0], version)
       )
   }
 })

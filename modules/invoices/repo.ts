@@ -133,7 +133,10 @@ const readInvoice = (row: Row): InvoiceState => ({
   dueAt: number(row.due_at)
 })
 
-/** A payment as `json_build_object` of {@link paymentJson} gives it: amounts as text, so that no digit is lost. */
+/**
+ * A payment as `json_build_object` gives it: amounts as text, so that no digit is lost. A row older than version
+ * 2026-11-01 knows no token.
+ */
 const readPayment = (row: Row): PaymentState => ({
   id: row.id,
   version: row.version,
@@ -148,7 +151,7 @@ const readPayment = (row: Row): PaymentState => ({
   seenAt: row.seen_at,
   createdAt: row.created_at,
   confirmedAt: row.confirmed_at,
-  metadata: row.metadata
+  metadata: { ...row.metadata, token: row.metadata.token ?? null }
 })
 
 const readAggregate = (row: Row): Aggregate => ({

@@ -177,7 +177,10 @@ const makeCredit = Effect.gen(function*() {
       confirmations: entry.confirmations,
       required_confirmations: depthOf(entry, invoice).blocks,
       block_number: Number(entry.height),
-      exception
+      exception,
+      token: token === undefined
+        ? null
+        : { id: token.id, symbol: token.symbol, address: token.address, decimals: token.decimals }
     }
     const arrival: Arrival = {
       id,

@@ -257,7 +257,7 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const invoices = yield* Invoices
   const quotes = yield* PaymentQuotes
 
-  const greeting = Effect.fnUntraced(function*(invoiceId: string, merchantId: number) {
+  const greeting = Effect.fnUntraced(function*(invoiceId: string, merchantId: number, version: string) {
     const quote = yield* quotes.current(invoiceId)
     const aggregate = yield* invoices.find(invoiceId)
     if (quote === null || aggregate === null) return []
@@ -271,7 +271,7 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
       idempotencyKey: null,
       data: dataText(quote, {})
     }
-    return [payorEventText(event, event.data)]
+    return [payorEventText(event, event.data, version)]
   })
 
   const secrets = yield* Secrets

@@ -33,7 +33,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
   return group.handle("create", Effect.fnUntraced(function*({ payload }) {
     const principal = yield* CurrentPrincipal
     const idempotency = yield* Idempotency
-    const { requestId } = yield* RequestInfo
+    const { apiVersion, requestId } = yield* RequestInfo
     let text = ""
     yield* endpoints.create(
       principal,
@@ -42,7 +42,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
         enabledEvents: payload.enabled_events,
         environment: payload.environment ?? null,
         description: payload.description ?? null,
-        apiVersion: payload.api_version ?? null
+        apiVersion: payload.api_version ?? apiVersion
       },
       { requestId, idempotencyKey: idempotency.key },
       (endpoint, secret) => {

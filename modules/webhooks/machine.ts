@@ -1,8 +1,9 @@
 /** Rules of webhook endpoints: who may make which, what they may listen to, how they are shown. Pure. */
 import type { Principal } from "../../schemas/Auth.ts"
-import { apiVersion, eventTypes } from "../../schemas/Event.ts"
+import { eventTypes } from "../../schemas/Event.ts"
 import { type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { findVersion, versions } from "../../schemas/Version.ts"
 import { filtersMatching, maximumEndpoints } from "../../schemas/Webhook.ts"
 
 /** What a caller asks for, types checked and nothing else. */
@@ -11,7 +12,8 @@ export interface EndpointRequest {
   readonly enabledEvents: ReadonlyArray<string>
   readonly environment: string | null
   readonly description: string | null
-  readonly apiVersion: string | null
+  /** The version its deliveries are told in, for good. */
+  readonly apiVersion: string
 }
 
 /** An endpoint as decided; the actor adds id, secret and time. */
@@ -46,15 +48,16 @@ export const decideEndpoint = (principal: Principal, request: EndpointRequest): 
   if (unknown !== -1) {
     return refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
   }
-  if (request.apiVersion !== null && request.apiVersion !== apiVersion) {
-    return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${apiVersion}`)
+  if (findVersion(request.apiVersion) === undefined) {
+    const known = versions.map(({ version }) => version).join(", ")
+    return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${known}`)
   }
   return {
     url: request.url,
     environment: principal.environment,
     commerceOnly: principal.scope === "commerce",
     filters: [...new Set(request.enabledEvents)],
-    apiVersion,
+    apiVersion: request.apiVersion,
     description: request.description
   }
 }

@@ -4,8 +4,9 @@ import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, MerchantAuth } from "../Http.ts"
+import { Credentials, CurrentPrincipal, MerchantAuth, RequestInfo } from "../Http.ts"
 import { Settings } from "../Settings.ts"
+import { versionOf } from "./Versions.ts"
 
 /** How long a key that was found good is not looked up again; with it a revoked key is refused within 5 s. */
 const cacheMillis = 2_000
@@ -129,7 +130,11 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
 
     const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(authenticate(request), (principal) => Effect.provideService(app, CurrentPrincipal, principal)))
+        Effect.flatMap(authenticate(request), (principal) =>
+          Effect.flatMap(RequestInfo, (facts) => {
+            facts.apiVersion = versionOf(request.headers, principal.apiVersion)
+            return Effect.provideService(app, CurrentPrincipal, principal)
+          })))
 
     return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never })
   })

@@ -3,15 +3,12 @@ import { Context, Effect } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { apiVersion } from "../../schemas/Event.ts"
 import { type RequestFacts, RequestInfo } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
 import * as TimeLimit from "./TimeLimit.ts"
-
-/** Every version of the API that a request may ask for (API reference, "Versioning"). */
-const versions: ReadonlySet<string> = new Set([apiVersion])
+import { namesNoVersion, versionHeaders, versionOf } from "./Versions.ts"
 
 const callersId = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -19,8 +16,6 @@ const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =
   const sent = headers["x-request-id"]
   return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
 }
-
-const badVersion = (sent: string | undefined): boolean => sent !== undefined && !versions.has(sent)
 
 /**
  * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
@@ -33,12 +28,12 @@ const refusalOf = (
   const announced = hasBody(request)
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
   if (Number(request.headers["content-length"]) > maximumBodyBytes) return publicError("PAYLOAD_TOO_LARGE")
-  const version = request.headers["x-service-version"]
-  const suspect = fault !== undefined || badVersion(version) || request.url.includes("%00")
+  const badVersion = namesNoVersion(request.headers)
+  const suspect = fault !== undefined || badVersion || request.url.includes("%00")
   if (!suspect) return undefined
   const path = known()
   if (path === undefined || !path.methods.includes(request.method)) return undefined
-  if (badVersion(version)) return publicError("INVALID_VERSION")
+  if (badVersion) return publicError("INVALID_VERSION")
   return fault ?? publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
 }
 
@@ -74,12 +69,12 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const requestId = requestIdOf(request)
     const knownPath = () => routes.find(request.url)
-    const facts: RequestFacts = { requestId, apiVersion, answerHeaders: {} }
+    const facts: RequestFacts = { requestId, apiVersion: versionOf(request.headers), answerHeaders: {} }
     const finish = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
       const headers: Record<string, string> = {
         ...facts.answerHeaders,
-        "x-request-id": requestId,
-        "x-service-version": facts.apiVersion
+        ...versionHeaders(facts.apiVersion),
+        "x-request-id": requestId
       }
       if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
       if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {

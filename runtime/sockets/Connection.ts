@@ -30,6 +30,8 @@ interface Waiting {
 
 export class Connection {
   readonly tcp: TcpSocket
+  /** The version of the API its events are told in. */
+  readonly apiVersion: string
   /** Epoch milliseconds at which the credential ends. */
   readonly expiresAtMillis: number
   /** Done once, with the reason why our side ends the stream. */
@@ -52,8 +54,9 @@ export class Connection {
   private messages = 0
   private messagesSince = 0
 
-  constructor(tcp: TcpSocket, expiresAtMillis: number, nowMillis: number) {
+  constructor(tcp: TcpSocket, apiVersion: string, expiresAtMillis: number, nowMillis: number) {
     this.tcp = tcp
+    this.apiVersion = apiVersion
     this.expiresAtMillis = expiresAtMillis
     this.progressAt = nowMillis
     this.heartbeatAt = nowMillis + heartbeatSeconds * 1000

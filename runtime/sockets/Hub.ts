@@ -53,6 +53,16 @@ const terminalStatuses: ReadonlySet<string> = new Set(["paid", "expired", "cance
 const isTerminal = (event: CommittedEvent): boolean | undefined =>
   event.type.startsWith("invoice.") ? terminalStatuses.has(JSON.parse(event.data).object.status) : undefined
 
+/** The frame of an event in each version somebody listens in, made once. */
+const frames = (event: CommittedEvent, payorData: string) => {
+  const made = new Map<string, Buffer>()
+  return (version: string): Buffer => {
+    const frame = made.get(version) ?? textFrame(payorEventText(event, payorData, version))
+    made.set(version, frame)
+    return frame
+  }
+}
+
 /** An error before the upgrade, in the wrapped family. */
 export const refuseUpgrade = (error: PublicError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(RequestInfo, ({ requestId }) => errorResponse(error, "wrapped", requestId))
@@ -95,10 +105,10 @@ const make = Effect.gen(function*() {
       for (const event of events) {
         const listeners = event.invoiceId === null ? undefined : byInvoice.get(event.invoiceId)
         if (listeners === undefined || event.payorData === null) continue
-        const frame = textFrame(payorEventText(event, event.payorData))
+        const frame = frames(event, event.payorData)
         const terminal = isTerminal(event)
         for (const connection of listeners) {
-          connection.send(frame, event.position)
+          connection.send(frame(connection.apiVersion), event.position)
           noteEnd(connection, terminal, now)
         }
       }
@@ -137,7 +147,7 @@ const make = Effect.gen(function*() {
       const shown = events.filter(({ payorData }) => payorData !== null)
       yield* writeAll(connection, [
         replayStartText(since),
-        ...shown.map((event) => payorEventText(event, event.payorData!)),
+        ...shown.map((event) => payorEventText(event, event.payorData!, stream.apiVersion)),
         replayCompleteText(shown.length, shown.at(-1)?.id ?? null)
       ])
       const last = events.at(-1)
@@ -175,7 +185,7 @@ const make = Effect.gen(function*() {
     const pull = yield* Socket.readerString(socket)
     const now = yield* Clock.currentTimeMillis
     const { socket: tcp } = NodeHttpServerRequest.toIncomingMessage(request)
-    const connection = new Connection(tcp, stream.expiresAt * 1000, now)
+    const connection = new Connection(tcp, stream.apiVersion, stream.expiresAt * 1000, now)
     if ((bySession.get(stream.sessionKey) ?? 0) >= maximumPerSession) {
       connection.end(endings.tooManyConnections)
     } else {

@@ -1,6 +1,7 @@
 /** The route `/ws/payment`: who may listen, and to which invoice (API reference, "Websocket"). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { RequestInfo } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import { Sockets } from "../Sockets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -34,7 +35,7 @@ const objectionTo = (query: URLSearchParams, headers: Readonly<Record<string, st
  * HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute((invoiceId, merchantId) => quoteTexts(invoiceId)))
  */
 export const paymentSocketRoute = <R = never>(
-  greeting: (invoiceId: string, merchantId: number) => Effect.Effect<ReadonlyArray<string>, never, R>
+  greeting: (invoiceId: string, merchantId: number, version: string) => Effect.Effect<ReadonlyArray<string>, never, R>
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   never,
@@ -48,13 +49,15 @@ export const paymentSocketRoute = <R = never>(
     const token = tokenOf(query, request.headers["sec-websocket-protocol"])
     if (token === undefined) return yield* publicError("TOKEN_INVALID", { message: "This stream needs `token`" })
     const { expiresAt, invoiceId, merchantId } = yield* PayorTickets.check(token)
+    const { apiVersion } = yield* RequestInfo
     const context = yield* Effect.context<R>()
     return yield* (yield* Sockets).serveInvoice({
       invoiceId,
       merchantId,
       sessionKey: invoiceId,
       expiresAt,
+      apiVersion,
       since: query.get("since"),
-      greeting: Effect.provideContext(greeting(invoiceId, merchantId), context)
+      greeting: Effect.provideContext(greeting(invoiceId, merchantId, apiVersion), context)
     })
   }).pipe(Effect.catch((error: PublicError) => refuseUpgrade(error)))

@@ -17,14 +17,14 @@
  * backlog. The queries stand in the function itself, where their plans are kept: called functions were planned anew each
  * time, 2 ms a claim.
  */
-export const webhookClaimV1 = `
-  CREATE FUNCTION webhook_claim_v1(
+const claimFunction = (name: string, more: { readonly result: string; readonly value: string }): string => `
+  CREATE FUNCTION ${name}(
     p_merchants integer[], p_slots integer, p_failing_slots integer, p_per_endpoint integer, p_lease interval
   ) RETURNS TABLE (
     id uuid, merchant_id integer, endpoint_id text, token bigint, attempt integer, age_ms bigint, failing boolean,
     event_ms bigint, event_seq bigint, environment text, type text, request_id text, idempotency_key text,
     pending_webhooks integer, data text, url text, sealed_secret text, sealed_previous_secret text,
-    previous_secret_expires_at bigint
+    previous_secret_expires_at bigint${more.result}
   ) LANGUAGE plpgsql SET enable_seqscan = off AS $$
   #variable_conflict use_column
   DECLARE
@@ -98,9 +98,19 @@ export const webhookClaimV1 = `
         RETURNING d.id, d.merchant_id, d.endpoint_id, d.token, d.attempt,
           (extract(epoch from now() - d.created_at) * 1000)::bigint, v_health = 'failing',
           d.event_ms, d.event_seq, e.environment, e.type, e.request_id, e.idempotency_key,
-          e.pending_webhooks, e.data, w.url, w.sealed_secret, w.sealed_previous_secret, w.previous_secret_expires_at;
+          e.pending_webhooks, e.data, w.url, w.sealed_secret, w.sealed_previous_secret,
+          w.previous_secret_expires_at${more.value};
       GET DIAGNOSTICS v_count = ROW_COUNT;
       p_slots := p_slots - v_count;
       IF v_health = 'failing' THEN p_failing_slots := p_failing_slots - v_count; END IF;
     END LOOP;
   END $$`
+
+/** The first claim; it may still be called by an instance of the first release. */
+export const webhookClaimV1 = claimFunction("webhook_claim_v1", { result: "", value: "" })
+
+/** Tells the version the endpoint is pinned to as well. */
+export const webhookClaimV2 = claimFunction("webhook_claim_v2", {
+  result: ", api_version text",
+  value: ", w.api_version"
+})

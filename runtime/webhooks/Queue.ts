@@ -31,7 +31,7 @@ export interface Claimed {
   readonly ageMillis: number
   readonly failing: boolean
   readonly event: StoredEvent
-  /** The canonical text as frozen at commit. */
+  /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
   readonly body: string
   readonly url: string
   readonly sealedSecret: string
@@ -74,6 +74,7 @@ interface ClaimRow {
   readonly sealed_secret: string
   readonly sealed_previous_secret: string | null
   readonly previous_secret_expires_at: bigint | null
+  readonly api_version: string
 }
 
 const claimedOf = (row: ClaimRow): Claimed => {
@@ -95,7 +96,7 @@ const claimedOf = (row: ClaimRow): Claimed => {
     ageMillis: Number(row.age_ms),
     failing: row.failing,
     event,
-    body: eventText(event, row.pending_webhooks),
+    body: eventText(event, row.pending_webhooks, row.api_version),
     url: row.url,
     sealedSecret: row.sealed_secret,
     sealedPreviousSecret: row.sealed_previous_secret,
@@ -113,7 +114,7 @@ export const claim = (request: {
     const sql = yield* SqlClient.SqlClient
     const merchants = request.merchants === null ? null : [...request.merchants]
     const rows = yield* sql<ClaimRow>`
-      SELECT * FROM webhook_claim_v1(${merchants}::integer[], ${request.slots}::integer,
+      SELECT * FROM webhook_claim_v2(${merchants}::integer[], ${request.slots}::integer,
         ${request.failingSlots}::integer, ${maximumPerEndpoint}::integer,
         ${leaseSeconds}::integer * interval '1 second')`
     return rows.map(claimedOf)

@@ -22,6 +22,7 @@ import { Leases } from "../../runtime/Leases.ts"
 import { secretsLayer, settingsLayer } from "../support/Api.ts"
 import type { Bench } from "./Bench.ts"
 import { type Line, median } from "./Report.ts"
+import { newestVersion } from "../../schemas/Version.ts"
 
 const connections = 32
 const warmUp = 6_000
@@ -84,7 +85,7 @@ const stubs = Layer.mergeAll(
 )
 
 const key = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
-  register(() => Effect.succeed({ merchantId: 1, environment: "devnet", scope: "merchant", kind: "key", credential: "key_1", apiVersion: "2026-01-15" } as never))))
+  register(() => Effect.succeed({ merchantId: 1, environment: "devnet", scope: "merchant", kind: "key", credential: "key_1", apiVersion: newestVersion } as never))))
 
 const application = (server: NodeServer) =>
   HttpRouter.serve(

@@ -17,6 +17,7 @@ import { Secrets } from "../../runtime/Secrets.ts"
 import { fromMasters } from "../../runtime/secrets/Master.ts"
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { errorCodes, statusOf } from "../../schemas/Errors.ts"
+import { newestVersion } from "../../schemas/Version.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
@@ -645,7 +646,7 @@ const assertError = (row: Pick<Row, "code" | "family" | "headers">, found: Recei
     assert.strictEqual(json.error.request_id, headers["x-request-id"])
   }
   assert.match(headers["x-request-id"] as string, /^req_[0-9a-f-]{36}$/)
-  assert.strictEqual(headers["x-service-version"], "2026-01-15")
+  assert.strictEqual(headers["x-service-version"], newestVersion)
   assert.notMatch(text, /\n\s+at |node:|\.ts\b|node_modules|postgres|SqlError|select /i)
   for (const [name, pattern] of Object.entries(row.headers ?? {})) assert.match(String(headers[name]), pattern)
 }

@@ -10,13 +10,15 @@ import { Credentials } from "../../../runtime/Http.ts"
 import type { EventDraft, EventType } from "../../../schemas/Event.ts"
 import { compareEventPositions, eventIdOf, readEventId } from "../../../schemas/Ids.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 
-/** `<scope>-<merchant>-<environment>` is a key. */
+/** `<scope>-<merchant>-<environment>` is a key; a fourth part is the version it is pinned to. */
 const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   register((key) => {
-    const [scope, merchant, environment] = key.split("-")
-    return Effect.succeed({ merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion: "2026-01-15" } as never)
+    const [scope, merchant, environment, ...pin] = key.split("-")
+    const apiVersion = pin.length === 0 ? newestVersion : pin.join("-")
+    return Effect.succeed({ merchantId: Number(merchant), environment, scope, kind: "key", credential: `key_${key}`, apiVersion } as never)
   })))
 
 const routes = Layer.merge(HttpApiBuilder.layer(EventsApi).pipe(Layer.provide(handlers)), keys)
@@ -56,6 +58,38 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       const one = yield* get(1, `/${newest.id}`)
       assert.deepStrictEqual(one.json, { success: true, data: newest })
       assert.strictEqual(answer.headers.get("cache-control"), "no-store")
+    }))
+
+  it.effect("old and new side by side: by header, by the key's pin, and newest when nothing is said", () =>
+    Effect.gen(function*() {
+      const token = { id: 1, symbol: "USDC", address: "0xabc", decimals: 6 }
+      const object = { object: "invoice_payment", id: "p1", invoice_id: "i1", metadata: { confirmations: 2, token } }
+      const [event] = yield* append(40, [{
+        type: "invoice_payment.updated",
+        object,
+        previousAttributes: { metadata: { confirmations: 1, token } }
+      }])
+      const asked = (key: string, headers: Readonly<Record<string, string>> = {}) =>
+        Effect.gen(function*() {
+          const { call } = yield* Api
+          const list = yield* call("/api/v1/events", { headers: { "x-api-key": key, ...headers } })
+          const one = yield* call(`/api/v1/events/${event!.id}`, { headers: { "x-api-key": key, ...headers } })
+          assert.deepStrictEqual(list.json.data.data, [one.json.data])
+          assert.strictEqual(one.headers.get("x-service-version"), one.json.data.api_version)
+          return [one.json.data.api_version, one.json.data.data]
+        })
+      const newest = [newestVersion, {
+        object,
+        previous_attributes: { metadata: { confirmations: 1, token } }
+      }]
+      const old = ["2026-01-15", {
+        object: { ...object, metadata: { confirmations: 2 } },
+        previous_attributes: { metadata: { confirmations: 1 } }
+      }]
+      assert.deepStrictEqual(yield* asked("merchant-40-devnet"), newest)
+      assert.deepStrictEqual(yield* asked("merchant-40-devnet-2026-01-15"), old)
+      assert.deepStrictEqual(yield* asked("merchant-40-devnet", { "x-service-version": "2026-01-15" }), old)
+      assert.deepStrictEqual(yield* asked("merchant-40-devnet-2026-01-15", { "x-service-version": newestVersion }), newest)
     }))
 
   it.effect("counts pending webhooks as they are now", () =>

@@ -84,7 +84,7 @@ const arrival = (index: number, amount: bigint, more: Partial<Arrival> = {}): Ar
   units: amount * 1_000n,
   amount: usdMillis(amount),
   seenAt: now + index,
-  metadata: { quote: priced, confirmations: 1, required_confirmations: 1, block_number: 100 + index, exception: null },
+  metadata: { quote: priced, confirmations: 1, required_confirmations: 1, block_number: 100 + index, exception: null, token: null },
   ...more
 })
 
@@ -359,7 +359,7 @@ describe("invoice machine, the documented transitions", () => {
 
   it("keeps an unpriced payment pending however deep it is, and counts it once it is priced", () => {
     const bare = arrival(1, 0n, {
-      metadata: { quote: null, confirmations: 1, required_confirmations: 1, block_number: 1, exception: null }
+      metadata: { quote: null, confirmations: 1, required_confirmations: 1, block_number: 1, exception: null, token: null }
     })
     const deep = replay(fresh(), [observe(bare), confirm(bare)]).state
     assert.strictEqual(deep.payments[0]!.status, "pending")

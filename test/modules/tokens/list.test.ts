@@ -9,6 +9,7 @@ import { Quotes } from "../../../runtime/Quotes.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { MerchantId } from "../../../schemas/Ids.ts"
 import { readRate } from "../../../schemas/Money.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { catalogOf, ether, etherListing, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 
@@ -22,7 +23,7 @@ const callers: Readonly<Record<string, Principal>> = Object.fromEntries(
     scope,
     kind: "key",
     credential: "key_550e8400-e29b-41d4-a716-446655440000",
-    apiVersion: "2026-01-15"
+    apiVersion: newestVersion
   }])
 )
 

@@ -10,6 +10,7 @@ import { WebhooksApi } from "../../../modules/webhooks/api.ts"
 import { migrations, tables } from "../../../modules/webhooks/migrations.ts"
 import { plugin } from "../../../modules/webhooks/plugin.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 import { settingsOf } from "../../runtime/webhooks/Delivery.ts"
 import { Settings } from "../../../runtime/Settings.ts"
@@ -22,7 +23,7 @@ const verify = (key: string) => {
       ? null
       : {
         merchantId: Number.parseInt(merchant, 10), environment: "devnet",
-        scope: commerce === "c" ? "commerce" : "merchant", kind: "key", credential: "key_1", apiVersion: "2026-01-15"
+        scope: commerce === "c" ? "commerce" : "merchant", kind: "key", credential: "key_1", apiVersion: newestVersion
       } as Principal
   )
 }
@@ -65,7 +66,7 @@ layer(served)("creating a webhook endpoint", (it) => {
       const { created_at, id, secret, updated_at, ...rest } = answer.json.data
       assert.deepStrictEqual(rest, {
         object: "webhook_endpoint", url: wanted.url, status: "enabled", enabled_events: ["invoice.*", "*"],
-        environment: "devnet", api_version: "2026-01-15", description: "d", previous_secret_expires_at: null,
+        environment: "devnet", api_version: newestVersion, description: "d", previous_secret_expires_at: null,
         consecutive_failures: 0, disabled_reason: null
       })
       assert.match(id, /^we_[0-9a-f-]{36}$/)
@@ -75,6 +76,17 @@ layer(served)("creating a webhook endpoint", (it) => {
       const [row] = yield* sql<any>`SELECT * FROM webhook_endpoints WHERE id = ${id}`
       assert.notInclude(JSON.stringify(row, (_, value) => typeof value === "bigint" ? String(value) : value), secret)
       assert.strictEqual((yield* Secrets).open("webhook", row.sealed_secret), secret)
+    }))
+
+  it.effect("pins the version asked for, else the caller's", () =>
+    Effect.gen(function*() {
+      const pinned = (body: object, headers?: Record<string, string>) =>
+        Effect.map(create("9", { ...wanted, ...body }, headers), (answer) => answer.json.data.api_version)
+      const old = { "x-service-version": "2026-01-15" }
+      assert.strictEqual(yield* pinned({}), newestVersion)
+      assert.strictEqual(yield* pinned({}, old), "2026-01-15")
+      assert.strictEqual(yield* pinned({ api_version: "2026-01-15" }), "2026-01-15")
+      assert.strictEqual(yield* pinned({ api_version: newestVersion }, old), newestVersion)
     }))
 
   it.effect("repeats the same answer, secret included, for the same idempotency key, and makes one endpoint", () =>

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { maximumBodyBytes } from "../../../runtime/http/Body.ts"
 import { ErrorFamily, errorCodes, FlatErrorBody, meaningOf, statusOf, WrappedErrorBody } from "../../../schemas/Errors.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 import { things, ThingsApi, thingsLayer } from "./things.ts"
 
@@ -22,7 +23,7 @@ const expectError = (answer: Answer, family: ErrorFamily, code: string) => {
   }
   assert.strictEqual(answer.status, statusOf(code as never))
   assert.strictEqual(answer.headers.get("cache-control"), "no-store")
-  assert.strictEqual(answer.headers.get("x-service-version"), "2026-01-15")
+  assert.strictEqual(answer.headers.get("x-service-version"), newestVersion)
 }
 
 layer(served as Layer.Layer<Api>)("the door", (it) => {
@@ -164,11 +165,28 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
       assert.notInclude(answer.text, "secret")
     }))
 
+  it.effect("a request is answered in the version it names, else in its key's, else in the newest, and told which", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const versionOf = (path: string, headers: Record<string, string>) =>
+        Effect.map(call(path, { headers }), (answer) => answer.headers.get("x-service-version"))
+      const pinned = { "x-api-key": "pinned-a" }
+      const old = { "x-service-version": "2026-01-15" }
+      assert.strictEqual(yield* versionOf("/api/v1/things", key), newestVersion)
+      assert.strictEqual(yield* versionOf("/api/v1/things", { ...key, ...old }), "2026-01-15")
+      assert.strictEqual(yield* versionOf("/api/v1/things", pinned), "2026-01-15")
+      assert.strictEqual(yield* versionOf("/api/v1/things", { ...pinned, "x-service-version": newestVersion }), newestVersion)
+      assert.strictEqual(yield* versionOf("/api/v1/things?limit=0", pinned), "2026-01-15")
+      assert.strictEqual(yield* versionOf("/api/v1/things", old), "2026-01-15")
+      assert.strictEqual(yield* versionOf("/api/v1/things", {}), newestVersion)
+      assert.strictEqual(yield* versionOf("/api/v1/open-things", old), "2026-01-15")
+      assert.strictEqual(yield* versionOf("/nowhere", old), "2026-01-15")
+    }))
+
   it.effect("only the versions of the API may be asked for, and NUL is not taken in a URL", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
       const at = (version: string) => call("/api/v1/things", { headers: { ...key, "x-service-version": version } })
-      assert.strictEqual((yield* at("2026-01-15")).status, 200)
       for (const version of ["2026-01-16", "latest", ""]) expectError(yield* at(version), "wrapped", "INVALID_VERSION")
       expectError(yield* call("/api/v1/things?q=%00", { headers: key }), "wrapped", "VALIDATION_ERROR")
       expectError(yield* call("/api/v1/flat-things/fail/%00", { headers: key }), "flat", "VALIDATION_ERROR")

@@ -20,6 +20,7 @@ import {
 } from "../../../runtime/Http.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../../schemas/Errors.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 
 const Payload = Schema.Struct({ id: Schema.String, amount: Schema.optionalKey(Schema.Int) })
@@ -131,10 +132,11 @@ export const principals: Readonly<Record<string, Principal>> = Object.fromEntrie
     ["merchant-a", 1, "devnet", "merchant"],
     ["merchant-b", 2, "devnet", "merchant"],
     ["commerce-a", 1, "devnet", "commerce"],
-    ["live-a", 1, "mainnet", "merchant"]
-  ] as const).map(([name, merchantId, environment, scope]) => [
+    ["live-a", 1, "mainnet", "merchant"],
+    ["pinned-a", 1, "devnet", "merchant", "2026-01-15"]
+  ] as const).map(([name, merchantId, environment, scope, apiVersion = newestVersion]) => [
     name,
-    { merchantId, environment, scope, kind: "key", credential: `key_${name}`, apiVersion: "2026-01-15" } as unknown as Principal
+    { merchantId, environment, scope, kind: "key", credential: `key_${name}`, apiVersion } as unknown as Principal
   ])
 )
 

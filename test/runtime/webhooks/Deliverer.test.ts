@@ -7,12 +7,14 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { answers, answersInTurn, type Arrival, makeReceiver, neverAnswers } from "../../support/Receiver.ts"
 import { allAre, deliverer, deliveries, emit, endpoint, log, secret, settingsOf, start, until } from "./Delivery.ts"
@@ -62,6 +64,33 @@ describe("a delivery", () => {
       assert.deepInclude(row, { endpoint_id: id, attempt: 1, last_status: 200, due: null })
     }))
   }
+
+  promise("is told in the version its endpoint is pinned to, old and new side by side, in every attempt", Effect.gen(function*() {
+    const receiver = yield* makeReceiver()
+    yield* start(deliverer(settingsOf([receiver.host])))
+    receiver.script("/old", answersInTurn(500, 200))
+    yield* endpoint(receiver.url("/old"), { apiVersion: "2026-01-15" })
+    yield* endpoint(receiver.url("/new"))
+    const token = { id: 1, symbol: "USDC", address: null, decimals: 6 }
+    const payment = { object: "invoice_payment", id: "p1", invoice_id: "i1" }
+    const { events: [event] } = yield* (yield* Commit).append({
+      merchantId: 1,
+      environment: "devnet",
+      cause: noCause,
+      writes: [],
+      events: [{
+        type: "invoice_payment.created",
+        object: { ...payment, metadata: { confirmations: 1, token } },
+        previousAttributes: {}
+      }]
+    })
+    yield* until(allAre("succeeded"))
+    const bodies = (path: string) => receiver.arrivals(path).map(({ body }) => body.toString())
+    const old = eventText(event!, 2).replace(newestVersion, "2026-01-15").replace(`,"token":${JSON.stringify(token)}`, "")
+    assert.deepStrictEqual(bodies("/old"), [old, old])
+    assert.deepStrictEqual(bodies("/new"), [eventText(event!, 2)])
+    for (const arrival of receiver.arrivals("/old")) verifyPlain(arrival, secret)
+  }))
 
   promise("is tried four times and then failed, the same bytes each time, signed afresh", Effect.gen(function*() {
     const receiver = yield* makeReceiver()

@@ -12,6 +12,7 @@ import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft, WireObject } from "../../../schemas/Event.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 import { receiverCertificate } from "../../support/Receiver.ts"
 
@@ -73,7 +74,7 @@ export const endpoint = (url: string, more: Partial<EndpointRow> = {}) =>
       url,
       status: "enabled",
       filters: ["*"],
-      apiVersion: "2026-01-15",
+      apiVersion: newestVersion,
       description: null,
       sealedSecret: (yield* Secrets).seal("webhook", secret),
       sealedPreviousSecret: null,

@@ -1,0 +1,66 @@
+/**
+ * The versions of the API and what tells them apart (API reference, "Versioning"). Everything is decided and stored in
+ * the newest shape; an older caller is shown it turned down, one version at a time.
+ */
+import type { WireObject } from "./Event.ts"
+
+/** Turns one object of a version into the same object of the version before. Pure, total, and idempotent. */
+export type Down = (object: WireObject) => WireObject
+
+/** When a version was announced to end, and when it does, in epoch seconds: at least 12 months later. */
+export interface Deprecation {
+  readonly announcedAt: number
+  readonly sunsetAt: number
+}
+
+export interface ApiVersion {
+  /** `YYYY-MM-DD`. */
+  readonly version: string
+  /** Null while no end is announced. */
+  readonly deprecation: Deprecation | null
+  /** By the object's name, what the version before did not know. An object not named here is the same in both. */
+  readonly down: Readonly<Record<string, Down>>
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Payments that say which token paid came with 2026-11-01. */
+const withoutToken: Down = (payment) => {
+  const { metadata } = payment
+  if (!isObject(metadata) || !("token" in metadata)) return payment
+  const { token: _, ...older } = metadata
+  return { ...payment, metadata: older }
+}
+
+/** Newest first. A released version is never changed, only added to by a newer one. */
+export const versions: readonly [ApiVersion, ...Array<ApiVersion>] = [
+  { version: "2026-11-01", deprecation: null, down: { invoice_payment: withoutToken } },
+  { version: "2026-01-15", deprecation: null, down: {} }
+]
+
+/** The version everything is stored in, and answered in where nothing older is asked for. */
+export const newestVersion: string = versions[0].version
+
+/** The facts of a version; undefined for what is none. */
+export const findVersion = (version: string): ApiVersion | undefined => versions.find((each) => each.version === version)
+
+/** `version`, or the newest where it is none of ours: a newer release that ran on this database may have pinned it. */
+export const knownVersion = (version: string): string => findVersion(version)?.version ?? newestVersion
+
+const newerThan = (version: string): ReadonlyArray<ApiVersion> => {
+  const index = versions.findIndex((each) => each.version === version)
+  return versions.slice(0, Math.max(0, index))
+}
+
+/** What turns an object of the newest version down to `version`, step by step. */
+const stepsTo = (version: string, name: string): ReadonlyArray<Down> =>
+  newerThan(version).flatMap(({ down }) => down[name] ?? [])
+
+/** Whether an object of this name looks different in `version` than in the newest one. */
+export const differsIn = (version: string, name: string): boolean =>
+  version !== newestVersion && stepsTo(version, name).length > 0
+
+/** An object of the newest version as `version` shows it; a version that is none of ours shows the newest. */
+export const turnDown = (object: WireObject, version: string): WireObject =>
+  version === newestVersion ? object : stepsTo(version, object.object).reduce((shown, step) => step(shown), object)
