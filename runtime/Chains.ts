@@ -7,6 +7,7 @@ import type { Write } from "./Commit.ts"
 import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"
 import type { BaseUnits } from "../schemas/Money.ts"
 import type { Token, TokenType } from "../schemas/Token.ts"
+import type { WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 
 /** A place on a chain: block, slot, checkpoint. */
@@ -78,21 +79,49 @@ export interface WatchSet {
   readonly refresh: Effect.Effect<void>
 }
 
-/** Where the deployment's own funds arrive for one family: an account whose private key is not here. */
+/** Where funds arrive for one family: addresses whose private keys are not here. */
 export interface WalletRef {
   /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
   readonly fingerprint: string
+  /** Pure. `index`: 0 to `size`, and below 2^31. */
   readonly derive: (index: number, invoiceId: string) => ReceiveTarget
   /** Where the counter starts when the store has never seen the fingerprint. */
   readonly startIndex: number
+  /** Addresses it has; null: as many as are asked for. */
+  readonly size: number | null
+}
+
+/** Whose wallet is asked for. */
+export interface WalletOwner {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly family: Family
+}
+
+/** How far a wallet has been given out. */
+export interface WalletUse {
+  /** Null: its counter has not started. */
+  readonly nextIndex: number | null
+  /** Highest index that was ever paid to and not reverted; null: none. */
+  readonly highestUsedIndex: number | null
 }
 
 export interface ChainDriver {
   readonly network: Network
   readonly environment: Environment
   readonly tokenTypes: ReadonlyArray<TokenType>
-  /** `null`: no wallet is configured, the network is watched but not offered. */
+  /** The deployment's own wallet, for merchants who have none; `null`: their payors are not offered the network. */
   readonly wallet: WalletRef | null
+  /**
+   * Reads a wallet its owner gave: public parts only, every checksum checked, `startIndex` 0. A sentence for people when
+   * it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure.
+   */
+  readonly readWallet: (kind: WalletKind, value: string) => WalletRef | string
+  /**
+   * Decimals a token's own contract names; null: there is no such contract. Null instead of a function where the chain
+   * has no such thing to read.
+   */
+  readonly tokenDecimals: ((address: string) => Effect.Effect<number | null, DriverError>) | null
   /** Standard payment link of the family (EIP-681 on EVM). */
   readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits) => string
   /**
@@ -167,16 +196,29 @@ export class Chains extends Context.Service<Chains, {
   readonly register: (driver: ChainDriver) => Effect.Effect<void, never, Scope.Scope>
   readonly driver: (network: Network, environment: Environment) => ChainDriver | undefined
   readonly status: (environment: Environment) => ReadonlyArray<NetworkStatus>
+  /** Who knows the merchants' own wallets registers here, for as long as the scope lives. One per deployment. */
+  readonly registerWallets: (
+    walletOf: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
+  ) => Effect.Effect<void, never, Scope.Scope>
+  /** Where a merchant's funds of a family arrive: the merchant's own wallet, else the deployment's, else null. */
+  readonly wallet: (owner: WalletOwner) => Effect.Effect<WalletRef | null>
+  /** {@link ChainDriver.readWallet} of any driver of the family and environment; null when none runs. */
+  readonly readWallet: (
+    owner: Omit<WalletOwner, "merchantId">,
+    kind: WalletKind,
+    value: string
+  ) => WalletRef | string | null
+  /** How far a wallet has been given out, whoever uses it. */
+  readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /**
-   * The invoice's target on a family: the same one for the life of the invoice, never another invoice's. Watched for
-   * ever. Errors: `UNSUPPORTED_NETWORK` when no driver of the family has a wallet.
+   * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the wallet
+   * that {@link wallet} gives now. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet,
+   * or the wallet is a list of addresses that has come to its end.
    */
-  readonly allocate: (request: {
-    readonly merchantId: number
-    readonly invoiceId: string
-    readonly environment: Environment
-    readonly family: Family
-  }) => Effect.Effect<ReceiveTarget, PublicError>
+  readonly allocate: (request: WalletOwner & { readonly invoiceId: string }) => Effect.Effect<
+    ReceiveTarget,
+    PublicError
+  >
   /** The invoice's target if one was allocated. */
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<ReceiveTarget | null>
   /**

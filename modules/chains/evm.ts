@@ -5,11 +5,11 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { Environment, type Network } from "../../schemas/Network.ts"
-import { type ChainDriver, Chains, type WalletRef } from "../../runtime/Chains.ts"
+import { type ChainDriver, Chains } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { follow } from "./evm/Follow.ts"
 import { make as makeRpc, type JsonRpc, Quantity } from "./evm/JsonRpc.ts"
-import { type Account, paymentUri, publicChainId, readAccount, targetOf } from "./evm/Wallet.ts"
+import { paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
 const defaultPollMillis: Partial<Record<Network, number>> = {
@@ -46,11 +46,17 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
   }
 }
 
-const walletOf = (options: EvmOptions, account: Account): WalletRef => ({
-  fingerprint: account.fingerprint,
-  derive: (index) => targetOf(account, index),
-  startIndex: options.startIndex ?? 0
-})
+/** `decimals()`, as every ERC-20 contract answers it (EIP-20). */
+const decimalsSelector = "0x313ce567"
+
+/** A word of 32 bytes, or nothing where there is no contract. */
+const Word = Schema.String.check(Schema.isPattern(/^0x([0-9a-f]{64})?$/i))
+
+const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> => (address) =>
+  rpc.pinned((endpoint) =>
+    Effect.map(endpoint.call("eth_call", [{ to: address, data: decimalsSelector }, "latest"], Word), (word) =>
+      word === "0x" ? null : Number(BigInt(word)))
+  )
 
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
   rpc.pinned((endpoint) => {
@@ -90,7 +96,9 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     network,
     environment,
     tokenTypes: ["native", "erc20"],
-    wallet: account === null ? null : walletOf(options, account),
+    wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
+    readWallet,
+    tokenDecimals: tokenDecimals(rpc),
     paymentUri: (target, token, amount) => paymentUri(chainId, target, token, amount),
     follow: (recent, watch) => follow(following, recent, watch),
     balanceAt: balanceAt(rpc),

@@ -20,7 +20,7 @@ import {
   type WatchSet
 } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type Account, checksummed, paymentUri, publicChainId, readAccount, targetOf } from "./evm/Wallet.ts"
+import { type Account, checksummed, paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /**
  * The account of the phrase every EVM test tool uses ("test test ... junk"), m/44'/60'/0': its keys are public
@@ -197,11 +197,9 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   network,
   environment,
   tokenTypes: ["native", "erc20"],
-  wallet: {
-    fingerprint: account.fingerprint,
-    derive: (index) => targetOf(account, index),
-    startIndex: 0
-  },
+  wallet: walletOf(account, 0),
+  readWallet,
+  tokenDecimals: null,
   paymentUri: (target, token, amount) => paymentUri(publicChainId(network, environment)!, target, token, amount),
   follow: chain.follow,
   balanceAt: null,

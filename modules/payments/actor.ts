@@ -60,7 +60,7 @@ export class Payments extends Context.Service<Payments, {
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const token = yield* acceptedToken(catalog.get(tokenId), network, invoice)
       const driver = chains.driver(token.network, token.environment)
-      if (driver === undefined || driver.wallet === null) return yield* publicError("UNSUPPORTED_NETWORK")
+      if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK")
       if (!isPayable(invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
       const locked = lockedRoute(current)
       if (locked !== null && (locked.network !== token.network || locked.tokenId !== token.id)) {

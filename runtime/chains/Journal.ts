@@ -3,7 +3,7 @@ import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
-import { type ChainDriver, Chains, type JournalEntry } from "../Chains.ts"
+import { type ChainDriver, Chains, type JournalEntry, type WalletOwner, type WalletRef } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { sight } from "./Depth.ts"
@@ -31,6 +31,7 @@ const make = Effect.gen(function*() {
   const drivers = new Map<string, ChainDriver>()
   const followers = new Map<string, Follower>()
   const oneSweep = yield* Semaphore.make(1)
+  let merchantWallet: ((owner: WalletOwner) => Effect.Effect<WalletRef | null>) | undefined
 
   const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
@@ -58,12 +59,45 @@ const make = Effect.gen(function*() {
   const status = (environment: Environment) =>
     [...followers.values()].filter(({ driver }) => driver.environment === environment).map((each) => each.status())
 
-  const allocate: Chains["Service"]["allocate"] = Effect.fnUntraced(function*(request) {
-    const offering = [...drivers.values()].find((each) =>
-      each.wallet !== null && each.environment === request.environment && familyOf(each.network) === request.family
+  const driversOf = ({ environment, family }: Omit<WalletOwner, "merchantId">) =>
+    [...drivers.values()].filter((each) => each.environment === environment && familyOf(each.network) === family)
+
+  const registerWallets: Chains["Service"]["registerWallets"] = (walletOf) =>
+    Effect.acquireRelease(
+      merchantWallet === undefined
+        ? Effect.sync(() => {
+          merchantWallet = walletOf
+        })
+        : Effect.die(new Error("two plugins know the merchants' wallets: remove one")),
+      () =>
+        Effect.sync(() => {
+          merchantWallet = undefined
+        })
     )
-    if (offering === undefined || offering.wallet === null) return yield* publicError("UNSUPPORTED_NETWORK")
-    return yield* targets.allocate(offering.wallet, request)
+
+  const wallet: Chains["Service"]["wallet"] = Effect.fnUntraced(function*(owner) {
+    const running = driversOf(owner)
+    if (running.length === 0) return null
+    const own = merchantWallet === undefined ? null : yield* merchantWallet(owner)
+    return own ?? running.find((each) => each.wallet !== null)?.wallet ?? null
+  })
+
+  const readWallet: Chains["Service"]["readWallet"] = (owner, kind, value) =>
+    driversOf(owner)[0]?.readWallet(kind, value) ?? null
+
+  const walletUse: Chains["Service"]["walletUse"] = (fingerprint) =>
+    Effect.zipWith(rows.counter(fingerprint), rows.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({
+      nextIndex: counter?.nextIndex ?? null,
+      highestUsedIndex
+    }))
+
+  const allocate: Chains["Service"]["allocate"] = Effect.fnUntraced(function*(request) {
+    // What was allocated once stays, whatever has become of the wallet since.
+    const known = yield* targets.target(request.invoiceId, request.family)
+    if (known !== null) return { address: known.address, matchKey: known.matchKey, memo: known.memo }
+    const receiving = yield* wallet(request)
+    if (receiving === null) return yield* publicError("UNSUPPORTED_NETWORK")
+    return yield* targets.allocate(receiving, request)
   })
 
   const target: Chains["Service"]["target"] = (invoiceId, family) =>
@@ -162,7 +196,21 @@ const make = Effect.gen(function*() {
       Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))
     )
 
-  return Chains.of({ register, driver, status, allocate, target, onTransfer, handled, report, reconcile })
+  return Chains.of({
+    register,
+    driver,
+    status,
+    registerWallets,
+    wallet,
+    readWallet,
+    walletUse,
+    allocate,
+    target,
+    onTransfer,
+    handled,
+    report,
+    reconcile
+  })
 })
 
 /** Chains with its journal in the store. Drivers and the handler register later, from plugins. */

@@ -273,6 +273,19 @@ export const make = Effect.gen(function*() {
     targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE environment = ${environment}
         AND id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
+    /** Those of `keys` that are targets already, in whatever environment and wallet. */
+    takenKeys: (family: Family, keys: ReadonlyArray<string>) =>
+      rows((raw) => raw["match_key"] as string)(sql`SELECT match_key FROM receive_targets
+        WHERE id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
+    /** Highest index of a wallet that a transfer paid to which still stands; null: none. */
+    highestUsedIndex: (fingerprint: string) =>
+      Effect.map(
+        rows((raw) => count(raw["wallet_index"]))(sql`SELECT t.wallet_index FROM receive_targets t
+          WHERE t.fingerprint = ${fingerprint} AND EXISTS (SELECT FROM transfers p
+            WHERE p.invoice_id = t.invoice_id AND p.match_key = t.match_key AND p.status <> 'reverted')
+          ORDER BY t.wallet_index DESC LIMIT 1`),
+        first
+      ),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
     /** Targets of one wallet in order of allocation, from an index. */

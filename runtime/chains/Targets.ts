@@ -8,7 +8,7 @@
 import { Clock, Deferred, Effect, Exit, Queue, Schedule, Semaphore } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
-import type { ReceiveTarget, WalletRef, WatchSet } from "../Chains.ts"
+import type { ReceiveTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant } from "../Commit.ts"
 import { counterWrite, type Rows, type TargetRow, targetWrite } from "./Rows.ts"
 
@@ -19,11 +19,8 @@ const loadChunk = 5_000
 /** Other instances on the same wallet win at most this often before a caller is refused. */
 const conflictRetries = 20
 
-export interface TargetRequest {
-  readonly merchantId: number
+export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
-  readonly environment: Environment
-  readonly family: Family
 }
 
 interface Waiting {
@@ -31,7 +28,19 @@ interface Waiting {
   readonly reply: Deferred.Deferred<ReceiveTarget, PublicError>
 }
 
+const walletEnded = publicError("UNSUPPORTED_NETWORK", {
+  message: "The receiving wallet of this network has no address left"
+})
+
 const shown = ({ address, matchKey, memo }: TargetRow): ReceiveTarget => ({ address, matchKey, memo })
+
+const targetIn = (
+  targets: ReadonlyMap<string, TargetRow>,
+  invoiceId: string
+): Exit.Exit<ReceiveTarget, PublicError> => {
+  const target = targets.get(invoiceId)
+  return target === undefined ? Exit.fail(walletEnded) : Exit.succeed(shown(target))
+}
 
 export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Service"]) {
   const scope = yield* Effect.scope
@@ -66,34 +75,58 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
     return { has: (matchKey) => set.has(matchKey), refresh }
   }
 
+  /**
+   * A target for each request, from index `first` on, passing over those that another wallet gave out already: two lists
+   * may name one address. None for the requests that come after the end of the wallet.
+   */
+  const assign = Effect.fnUntraced(function*(wallet: WalletRef, first: number, requests: ReadonlyArray<TargetRequest>) {
+    const assigned: Array<TargetRow> = []
+    let left = requests
+    let index = first
+    while (left.length > 0 && index < (wallet.size ?? Number.POSITIVE_INFINITY)) {
+      const tried = left.slice(0, (wallet.size ?? Number.POSITIVE_INFINITY) - index).map((request, place): TargetRow => ({
+        ...wallet.derive(index + place, request.invoiceId),
+        ...request,
+        fingerprint: wallet.fingerprint,
+        walletIndex: index + place
+      }))
+      const taken = new Set(yield* rows.takenKeys(tried[0]!.family, tried.map(({ matchKey }) => matchKey)))
+      assigned.push(...tried.filter(({ matchKey }) => !taken.has(matchKey)))
+      left = left.filter((_, place) => place >= tried.length || taken.has(tried[place]!.matchKey))
+      index += tried.length
+    }
+    return { assigned, nextIndex: index }
+  })
+
   /** One commit for all of `waiting`: the counter and a row each; those that have a target already get that one. */
   const allocateAll = Effect.fnUntraced(function*(wallet: WalletRef, family: Family, waiting: ReadonlyArray<Waiting>) {
     // The counter first: whoever allocates between the two reads moves it, and the commit below conflicts.
     const counter = yield* rows.counter(wallet.fingerprint)
-    const held = yield* rows.targetsByInvoice(family, [...new Set(waiting.map(({ request }) => request.invoiceId))])
+    const requests = [...new Map(waiting.map(({ request }) => [request.invoiceId, request])).values()]
+    const held = yield* rows.targetsByInvoice(family, requests.map(({ invoiceId }) => invoiceId))
     const targets = new Map(held.map((target) => [target.invoiceId, target]))
     const first = counter === null ? wallet.startIndex : counter.nextIndex
-    const fresh: Array<TargetRow> = []
-    for (const { request } of waiting) {
-      if (targets.has(request.invoiceId)) continue
-      const walletIndex = first + fresh.length
-      const target = { ...wallet.derive(walletIndex, request.invoiceId), ...request, walletIndex }
-      fresh.push({ ...target, fingerprint: wallet.fingerprint })
-      targets.set(request.invoiceId, fresh[fresh.length - 1]!)
-    }
-    if (fresh.length > 0) {
+    const { assigned, nextIndex } = yield* assign(
+      wallet,
+      first,
+      requests.filter(({ invoiceId }) => !targets.has(invoiceId))
+    )
+    if (assigned.length > 0) {
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       yield* commit.append({
         merchantId: systemMerchant,
-        environment: fresh[0]!.environment,
+        environment: assigned[0]!.environment,
         cause: noCause,
         writes: [
-          counterWrite(wallet.fingerprint, first + fresh.length, (counter?.version ?? 0) + 1),
-          ...fresh.map((target) => targetWrite(target, now))
+          counterWrite(wallet.fingerprint, nextIndex, (counter?.version ?? 0) + 1),
+          ...assigned.map((target) => targetWrite(target, now))
         ],
         events: []
       })
-      for (const target of fresh) keysOf(target.family, target.environment).add(target.matchKey)
+      for (const target of assigned) {
+        keysOf(target.family, target.environment).add(target.matchKey)
+        targets.set(target.invoiceId, target)
+      }
     }
     return targets
   })
@@ -112,7 +145,10 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
         Effect.exit
       )
       for (const { reply, request } of waiting) {
-        yield* Deferred.done(reply, Exit.map(targets, (found) => shown(found.get(request.invoiceId)!)))
+        yield* Deferred.done(reply, Exit.match(targets, {
+          onFailure: (cause): Exit.Exit<ReceiveTarget, PublicError> => Exit.failCause(cause),
+          onSuccess: (found) => targetIn(found, request.invoiceId)
+        }))
       }
     }).pipe(Effect.forever)
 
@@ -133,8 +169,6 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
   })
 
   const allocate = Effect.fnUntraced(function*(wallet: WalletRef, request: TargetRequest) {
-    const found = yield* target(request.invoiceId, request.family)
-    if (found !== null) return shown(found)
     const queue = yield* queueOf(wallet, request.family)
     const reply = yield* Deferred.make<ReceiveTarget, PublicError>()
     yield* Queue.offer(queue, { request, reply })

@@ -8,18 +8,24 @@ import { Result } from "effect"
 import { evmChainIds } from "../../../schemas/Network.ts"
 import type { BaseUnits } from "../../../schemas/Money.ts"
 import type { Token } from "../../../schemas/Token.ts"
-import type { ReceiveTarget } from "../../../runtime/Chains.ts"
+import type { ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
+import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** m / 44' / 60' / account': three levels down, the last one hardened. */
 const accountDepth = 3
 const hardened = 0x8000_0000
 
 export interface Account {
-  /** SHA-256 of chain code and public key: the same wallet however it is written. */
+  /** SHA-256 of chain code and public key, or of the listed addresses: the same wallet however it is written. */
   readonly fingerprint: string
-  /** Address `0/index`, EIP-55. `index`: 0 to 2^31 - 1. */
+  /** Address `0/index` or the listed one, EIP-55. `index`: 0 to 2^31 - 1, or to `size`. */
   readonly address: (index: number) => string
+  /** Addresses there are; null: 2^31. */
+  readonly size: number | null
 }
+
+/** Addresses of a listed wallet, at most: more do not fit into a request. */
+export const maximumPoolSize = 5_000
 
 /**
  * The checksummed form of a 20-byte address in any case (EIP-55).
@@ -61,9 +67,60 @@ export const readAccount = (text: string): Account | string => {
   const receiving = key.deriveChild(0)
   return {
     fingerprint: bytesToHex(sha256(concatBytes(key.chainCode, key.publicKey))),
-    address: (index) => addressOf(receiving.deriveChild(index).publicKey!)
+    address: (index) => addressOf(receiving.deriveChild(index).publicKey!),
+    size: null
   }
 }
+
+/** What parts the addresses of a list. */
+const separator = /[\s,;]+/
+
+/**
+ * Reads a list of addresses, parted by white space or commas. Returns a sentence for people when one of them is not an
+ * address, or carries a wrong EIP-55 checksum, or stands twice. The order counts: it is the order of use.
+ */
+export const readPool = (text: string): Account | string => {
+  const listed = text.trim().split(separator)
+  if (listed.length > maximumPoolSize) return `expected at most ${maximumPoolSize} addresses`
+  const wrong = listed.findIndex((address) => !isAddress(address))
+  if (wrong !== -1) {
+    return /^(0x)?[0-9a-f]{64}$/i.test(listed[wrong]!)
+      ? `entry ${wrong + 1} looks like a PRIVATE key: move the funds it holds, and list addresses instead`
+      : `entry ${wrong + 1} is not an address with a right checksum (EIP-55)`
+  }
+  const addresses = listed.map(checksummed)
+  if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
+  return {
+    fingerprint: bytesToHex(sha256(utf8ToBytes(`pool\n${addresses.join("\n")}`))),
+    address: (index) => addresses[index]!,
+    size: addresses.length
+  }
+}
+
+/** 20 bytes in hex; of mixed case only with the right checksum (EIP-55). Not the zero address, which nobody owns. */
+export const isAddress = (text: string): boolean =>
+  /^0x[0-9a-fA-F]{40}$/.test(text) && !/^0x0+$/.test(text) &&
+  (text === text.toLowerCase() || text.slice(2) === text.slice(2).toUpperCase() || text === checksummed(text))
+
+/**
+ * Reads a wallet of the EVM family. One address for all invoices is refused: nothing in a transfer would tell them
+ * apart.
+ */
+export const readWallet = (kind: WalletKind, value: string): WalletRef | string => {
+  if (kind === "address") {
+    return "one address cannot tell invoices apart on this family: send an account's xpub, or a pool of addresses"
+  }
+  const account = kind === "xpub" ? readAccount(value) : readPool(value)
+  return typeof account === "string" ? account : walletOf(account, 0)
+}
+
+/** The wallet of an account whose counter starts at `startIndex`. */
+export const walletOf = (account: Account, startIndex: number): WalletRef => ({
+  fingerprint: account.fingerprint,
+  derive: (index) => targetOf(account, index),
+  startIndex,
+  size: account.size
+})
 
 const parse = (text: string): HDKey | undefined =>
   Result.getOrUndefined(Result.filterOrFail(
