@@ -1,5 +1,5 @@
 /** The tokens this deployment knows, in memory, with ids that never change. */
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Scope } from "effect"
 import type { Environment, Network } from "../schemas/Network.ts"
 import type { Token } from "../schemas/Token.ts"
 
@@ -12,6 +12,15 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
    * source that are gone become inactive. Ids are kept in the database and never reused.
    */
   readonly sync: (source: string, listings: ReadonlyArray<TokenListing>) => Effect.Effect<void>
+  /**
+   * From now on, for as long as the scope lives, tokens of a network that have a contract are active only once
+   * {@link attest} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on them.
+   */
+  readonly guard: (network: Network, environment: Environment) => Effect.Effect<void, never, Scope.Scope>
+  /** Tokens of a guarded network that are listed as active and not attested yet. */
+  readonly unattested: (network: Network, environment: Environment) => ReadonlyArray<Token>
+  /** What a token's contract says its decimals are; null: there is no such contract. A mismatch is logged as an error. */
+  readonly attest: (id: number, decimals: number | null) => Effect.Effect<void>
   readonly get: (id: number) => Token | undefined
   /** By contract address as the chain spells it; null finds the native coin. */
   readonly find: (network: Network, environment: Environment, address: string | null) => Token | undefined

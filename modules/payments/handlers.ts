@@ -17,7 +17,7 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { dataText, payorEventText, payorObject } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { minimumInvoiceAmount, usdDecimal, usdWire } from "../../schemas/Money.ts"
-import { familyOf } from "../../schemas/Network.ts"
+import { Family, familyOf } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import {
@@ -133,14 +133,26 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     }
   })
 
-  const availableToken = (invoice: InvoiceState, token: Token, now: number) => {
+  /** Families in which the merchant, or else the deployment, can receive. */
+  const receivingFamilies = Effect.fnUntraced(function*({ environment, merchantId }: InvoiceState) {
+    const wallets = yield* Effect.forEach(Family.literals, (family) =>
+      Effect.map(chains.wallet({ merchantId, environment, family }), (wallet) => wallet === null ? [] : [family]))
+    return new Set(wallets.flat())
+  })
+
+  const availableToken = (
+    invoice: InvoiceState,
+    token: Token,
+    receiving: ReadonlySet<Family>,
+    now: number
+  ) => {
     const driver = chains.driver(token.network, token.environment)
     const spot = quotes.latest(token)
     const status = chains.status(token.environment).find((one) => one.network === token.network)
     const availability = availabilityOf({
       environment: token.environment,
       monitored: driver !== undefined,
-      hasWallet: driver?.wallet != null,
+      hasWallet: receiving.has(familyOf(token.network)),
       healthy: status?.healthy !== false,
       priceAt: spot?.at ?? null,
       now
@@ -180,12 +192,13 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
     const { acceptedNetworks } = invoice.policy
     const locked = lockedRoute(aggregate)
+    const receiving = yield* receivingFamilies(invoice)
     return catalog.list(invoice.environment)
       .filter((token) => token.active)
       .filter((token) => acceptedNetworks === null || acceptedNetworks.includes(token.network))
       .filter((token) => query.network === undefined || token.network === query.network)
       .filter((token) => locked === null || token.id === locked.tokenId)
-      .map((token) => availableToken(invoice, token, now))
+      .map((token) => availableToken(invoice, token, receiving, now))
       .filter((token) => query.mode === "all" || token.is_monitored)
       .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
   })

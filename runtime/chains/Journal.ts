@@ -6,6 +6,8 @@ import { type Environment, familyOf, type Network } from "../../schemas/Network.
 import { type ChainDriver, Chains, type JournalEntry, type WalletOwner, type WalletRef } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
+import { TokenCatalog } from "../TokenCatalog.ts"
+import { guard } from "./Attesting.ts"
 import { sight } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
@@ -24,6 +26,7 @@ type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
 const make = Effect.gen(function*() {
   const commit = yield* Commit
   const leases = yield* Leases
+  const catalog = yield* TokenCatalog
   const rows = yield* makeRows
   const targets = yield* makeTargets(rows, commit)
   const wakes = yield* Queue.sliding<void>(1)
@@ -53,7 +56,8 @@ const make = Effect.gen(function*() {
         followers.delete(id)
       })
     )
-    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler }))
+    const attested = yield* guard(added, catalog)
+    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler, attested }))
   })
 
   const status = (environment: Environment) =>
@@ -214,4 +218,4 @@ const make = Effect.gen(function*() {
 })
 
 /** Chains with its journal in the store. Drivers and the handler register later, from plugins. */
-export const layer: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases> = Layer.effect(Chains, make)
+export const layer: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog> = Layer.effect(Chains, make)

@@ -53,6 +53,8 @@ interface Snapshot {
   readonly byId: ReadonlyMap<number, Token>
   readonly byKey: ReadonlyMap<string, Token>
   readonly lists: Readonly<Record<Environment, ReadonlyArray<Token>>>
+  /** As the sources list them, before any contract was asked. */
+  readonly listed: ReadonlyArray<Token>
   /** Changes with every insert and update of the table. */
   readonly mark: string
 }
@@ -64,7 +66,23 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 const byNetworkSymbolId = (a: Token, b: Token): number =>
   compareText(a.network, b.network) || compareText(a.symbol, b.symbol) || a.id - b.id
 
-const snapshotOf = (tokens: ReadonlyArray<Token>, mark: string): Snapshot => {
+const networkKey = ({ environment, network }: Pick<Token, "environment" | "network">): string => `${network}:${environment}`
+
+/** What contracts said of the decimals of tokens, and the networks on which that counts. */
+class Attestations {
+  readonly guarded = new Set<string>()
+  readonly decimals = new Map<number, number | null>()
+
+  /** A token whose contract was not asked yet, or says something else, takes no payments. */
+  judge(token: Token): Token {
+    const trusted = token.address === null || !this.guarded.has(networkKey(token)) ||
+      this.decimals.get(token.id) === token.decimals
+    return trusted || !token.active ? token : { ...token, active: false }
+  }
+}
+
+const snapshotOf = (listed: ReadonlyArray<Token>, mark: string, attestations: Attestations): Snapshot => {
+  const tokens = listed.map((token) => attestations.judge(token))
   const sorted = tokens.toSorted(byNetworkSymbolId)
   return {
     byId: new Map(tokens.map((token) => [token.id, token])),
@@ -73,6 +91,7 @@ const snapshotOf = (tokens: ReadonlyArray<Token>, mark: string): Snapshot => {
       devnet: sorted.filter(({ environment }) => environment === "devnet"),
       mainnet: sorted.filter(({ environment }) => environment === "mainnet")
     },
+    listed,
     mark
   }
 }
@@ -88,7 +107,8 @@ const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const oneAtATime = yield* Semaphore.make(1)
-  let current = snapshotOf([], "")
+  const attestations = new Attestations()
+  let current = snapshotOf([], "", attestations)
 
   // Every write gives a row the writer's transaction id, so the sum changes with it and no column is needed.
   const readMark = sql<{ readonly mark: string }>`
@@ -103,7 +123,41 @@ const make = Effect.gen(function*() {
       SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
         photo_uri
       FROM tokens`
-    current = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark)
+    current = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, attestations)
+  })
+
+  const judgeAgain = () => {
+    current = snapshotOf(current.listed, current.mark, attestations)
+  }
+
+  const guard: TokenCatalog["Service"]["guard"] = (network, environment) => {
+    const key = networkKey({ network, environment })
+    const setTo = (guarded: boolean) =>
+      Effect.sync(() => {
+        if (guarded) attestations.guarded.add(key)
+        else attestations.guarded.delete(key)
+        judgeAgain()
+      })
+    return Effect.acquireRelease(setTo(true), () => setTo(false))
+  }
+
+  const unattested: TokenCatalog["Service"]["unattested"] = (network, environment) =>
+    current.listed.filter((token) =>
+      token.network === network && token.environment === environment && token.active && token.address !== null &&
+      !attestations.decimals.has(token.id)
+    )
+
+  const attest: TokenCatalog["Service"]["attest"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
+    attestations.decimals.set(id, decimals)
+    judgeAgain()
+    const token = current.listed.find((each) => each.id === id)
+    if (token === undefined || token.decimals === decimals) return
+    const reason = decimals === null
+      ? "there is no token contract at its address"
+      : `its contract says ${decimals} decimals, the list says ${token.decimals}`
+    yield* Effect.logError(`a token is not accepted: ${reason}. Correct the token list`).pipe(
+      Effect.annotateLogs({ token_id: id, symbol: token.symbol, network: token.network, address: token.address })
+    )
   })
 
   const write = (source: string, listings: ReadonlyArray<TokenListing>) =>
@@ -158,6 +212,9 @@ const make = Effect.gen(function*() {
 
   return TokenCatalog.of({
     sync,
+    guard,
+    unattested,
+    attest,
     get: (id) => current.byId.get(id),
     find: (network, environment, address) => current.byKey.get(tokenKey({ network, environment, address })),
     list: (environment) => current.lists[environment]

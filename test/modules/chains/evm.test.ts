@@ -142,6 +142,17 @@ describe("evm driver", () => {
       assert.deepStrictEqual(event._tag === "Some" ? event.value : null, { _tag: "Rollback", to: points[2]! })
     }).pipe(Effect.scoped))
 
+  it.live("reads a token's decimals from its contract, and null where there is none", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const driver = yield* driverOn(node)
+      yield* node.rpc("anvil_setCode", receiver("8"), "0x60006000fd")
+      const decimals = (address: string) => driver.tokenDecimals!(address)
+      assert.deepStrictEqual(yield* Effect.all([decimals(usdc), decimals(receiver("7")), decimals(receiver("8"))]), [
+        6, null, null
+      ])
+    }).pipe(Effect.scoped))
+
   it.live("refuses a node of another chain, and goes on past an endpoint that does not answer", () =>
     Effect.gen(function*() {
       const node = yield* anvil("optimism")

@@ -17,6 +17,7 @@ import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { type Anvil, anvil } from "../../support/Anvil.ts"
+import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 
 const devnet = "devnet" as const
@@ -49,7 +50,7 @@ const inProcess = <A, E>(
     Effect.scoped,
     Effect.provide(
       Layer.fresh(chainsLayer.pipe(
-        Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer)),
+        Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf())),
         Layer.provideMerge(connect(database))
       )),
       { local: true }

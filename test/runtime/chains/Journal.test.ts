@@ -15,6 +15,7 @@ import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
+import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 
 const devnet = "devnet" as const
@@ -24,7 +25,7 @@ const oneBlock: RequiredDepth = { blocks: 1, finalized: false }
 /** A process on a database: torn down and built again, it is a restart. */
 const process = (database: TestDatabase) =>
   Layer.fresh(chainsLayer.pipe(
-    Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer)),
+    Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf())),
     Layer.provideMerge(connect(database))
   ))
 

@@ -1,0 +1,85 @@
+/** Receiving wallets (API reference, "Receiving wallets"): definitions only. Flat family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { errors, Flat, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { Environment, Family } from "../../schemas/Network.ts"
+import { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
+
+/** Characters of a value, at most: a list of 5,000 addresses fits. */
+const maximumValueLength = 230_000
+
+/** The last index an address can have: BIP-32 ends there. */
+const maximumStartIndex = 2_147_000_000
+
+export const NewReceivingWallet = Schema.Struct({
+  kind: WalletKind,
+  value: Schema.NonEmptyString.check(Schema.isMaxLength(maximumValueLength)).annotate({
+    description: "`xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most " +
+      "5,000. Never a private key or a recovery phrase"
+  }),
+  environment: Schema.optionalKey(Environment),
+  start_index: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumStartIndex }))
+    .annotate({
+      description: "First index to give out where this deployment has never seen the wallet: one past the highest one " +
+        "ever used. Mainnet needs it for an xpub; devnet starts at 0"
+    }))
+}).annotate({
+  identifier: "NewReceivingWallet",
+  examples: [{
+    kind: "xpub",
+    value:
+      "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP"
+  }]
+})
+
+const shared = [
+  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN",
+  "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+] as const
+
+const written = [
+  ...shared, "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
+] as const
+
+export class WalletsGroup extends HttpApiGroup.make("wallets").add(
+  HttpApiEndpoint.get("list", "/", {
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Schema.Struct({ wallets: Schema.Array(ReceivingWallet) }),
+    error: errors("flat", "INVALID_ENVIRONMENT", ...shared)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List receiving wallets",
+    description: "Where your funds arrive, by network family. A family that is not listed is paid into the deployment's " +
+      "own wallet, or not offered where that has none."
+  })),
+  HttpApiEndpoint.put("put", "/:family", {
+    params: { family: Family },
+    payload: NewReceivingWallet,
+    success: ReceivingWallet,
+    error: errors("flat", "VALIDATION_ERROR", "WALLET_INVALID", "UNSUPPORTED_NETWORK", ...written)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Set the receiving wallet of a family",
+    description: "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
+      "watched. Compare `first_addresses` with what your own wallet shows before you take a payment."
+  })),
+  HttpApiEndpoint.delete("remove", "/:family", {
+    params: { family: Family },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Schema.Struct({ success: Schema.tag(true) }),
+    error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", "NOT_FOUND", ...written)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Remove the receiving wallet of a family",
+    description: "Later invoices are paid into the deployment's own wallet, if it has one; addresses given out before " +
+      "stay watched."
+  }))
+)
+  .prefix("/api/v1/merchant/wallets")
+  .middleware(MerchantAuth)
+  .middleware(Flat)
+  .annotate(ParameterCodes, listParameterCodes)
+  .annotateMerge(OpenApi.annotations({
+    title: "Receiving wallets",
+    description: "Funds go straight to wallets whose keys this service never holds."
+  }))
+{}
+
+export class WalletsApi extends HttpApi.make("wallets").add(WalletsGroup) {}

@@ -1,0 +1,70 @@
+/** The only SQL of receiving wallets. A database fault is a defect. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { WalletOwner } from "../../runtime/Chains.ts"
+import type { Write } from "../../runtime/Commit.ts"
+import type { Environment, Family } from "../../schemas/Network.ts"
+import type { WalletKind } from "../../schemas/Wallet.ts"
+import type { OwnedWallet, WalletState } from "./machine.ts"
+
+/** The row of an owner: its version, 0 while there is none, and the wallet, null while there is none or it was removed. */
+export interface WalletRow {
+  readonly version: number
+  readonly wallet: WalletState | null
+}
+
+interface Row {
+  readonly family: Family
+  readonly version: bigint
+  readonly id: string | null
+  readonly kind: WalletKind
+  readonly value: string
+  readonly start_index: bigint
+  readonly created_at: bigint
+}
+
+const walletOf = (row: Row): WalletState | null =>
+  row.id === null ? null : {
+    id: row.id,
+    kind: row.kind,
+    value: row.value,
+    startIndex: Number(row.start_index),
+    createdAt: Number(row.created_at)
+  }
+
+/** The row of an owner with `wallet`, or without one. */
+export const walletWrite = (owner: WalletOwner, { version, wallet }: WalletRow): Write => ({
+  table: "receiving_wallets",
+  row: {
+    merchant_id: owner.merchantId,
+    environment: owner.environment,
+    family: owner.family,
+    version,
+    id: wallet?.id ?? null,
+    kind: wallet?.kind ?? null,
+    value: wallet?.value ?? null,
+    start_index: wallet?.startIndex ?? null,
+    created_at: wallet?.createdAt ?? null
+  }
+})
+
+export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
+  const columns = sql.literal("family, version, id, kind, value, start_index, created_at")
+  return {
+    find: ({ environment, family, merchantId }: WalletOwner): Effect.Effect<WalletRow> =>
+      sql<Row>`SELECT ${columns} FROM receiving_wallets
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND family = ${family}`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => ({ version: Number(row?.version ?? 0n), wallet: row === undefined ? null : walletOf(row) }))
+      ),
+    /** By family; at most one each. */
+    list: (merchantId: number, environment: Environment): Effect.Effect<ReadonlyArray<OwnedWallet>> =>
+      sql<Row>`SELECT ${columns} FROM receiving_wallets
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id IS NOT NULL ORDER BY family`.pipe(
+        Effect.orDie,
+        Effect.map((rows) =>
+          rows.map((row): OwnedWallet => ({ merchantId, environment, family: row.family, wallet: walletOf(row)! }))
+        )
+      )
+  }
+})
