@@ -49,16 +49,11 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
 /** `decimals()`, as every ERC-20 contract answers it (EIP-20). */
 const decimalsSelector = "0x313ce567"
 
-/** Bytes in hex, as a contract answers; none where there is no contract. */
-const Bytes = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{0,4096}$/i))
-
 /** A contract that reverts, or answers something else than one word, is no token's: that is an answer and no failure. */
 const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> => (address) =>
-  rpc.pinned((endpoint) =>
-    endpoint.call("eth_call", [{ to: address, data: decimalsSelector }, "latest"], Bytes).pipe(
-      Effect.map((bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? Number(BigInt(bytes)) : null),
-      Effect.catchIf((error) => /revert/i.test(error.reason), () => Effect.succeed(null))
-    )
+  Effect.map(
+    rpc.pinned((endpoint) => endpoint.read(address, decimalsSelector)),
+    (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? Number(BigInt(bytes)) : null
   )
 
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
