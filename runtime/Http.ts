@@ -78,18 +78,25 @@ export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Ht
 export class Wrapped extends HttpApiMiddleware.Service<Wrapped>()("tillwire/runtime/Http/Wrapped") {}
 
 /**
- * Provides {@link CurrentPrincipal}. Requires an API key, resolved as the API reference, "Authentication and keys", says. Fails with `UNAUTHORIZED`,
- * `API_KEY_INVALID`, `SCOPE_MISMATCH`, `AMBIGUOUS_CREDENTIALS`, `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED`.
+ * Provides {@link CurrentPrincipal}. Requires an API key or the access token of a wallet, resolved as the API reference,
+ * "Authentication and keys", says. Fails with one of {@link authenticationErrors}.
  */
 export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { provides: CurrentPrincipal }>()(
   "tillwire/runtime/Http/MerchantAuth",
   {
     security: {
       apiKey: HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }),
-      commerceKey: HttpApiSecurity.apiKey({ key: "x-commerce-api-key", in: "header" })
+      commerceKey: HttpApiSecurity.apiKey({ key: "x-commerce-api-key", in: "header" }),
+      bearer: HttpApiSecurity.bearer
     }
   }
 ) {}
+
+/** What {@link MerchantAuth} may answer, for the errors of every endpoint behind it. */
+export const authenticationErrors = [
+  "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "IP_NOT_ALLOWED",
+  "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
+] as const satisfies ReadonlyArray<ErrorCode>
 
 /** The idempotency of the request being served. */
 export class Idempotency extends Context.Service<Idempotency, {
@@ -132,11 +139,26 @@ export const replayed = <A, E, R>(
       ? Effect.die(error)
       : Effect.fail(error as Exclude<E, Replayed>))
 
-/** Checks API keys; the module that owns keys registers itself here. */
+/** A credential that was found good: its principal, and what binds it beyond that. */
+export interface Grant extends Principal {
+  /** Epoch milliseconds at which it ends by itself; absent: never. */
+  readonly endsAtMillis?: number
+  /** Whether it may be used from an address (null: unknown); absent: from any. */
+  readonly admits?: (address: string | null) => boolean
+}
+
+/** Checks credentials; the modules that own them register themselves here. */
 export class Credentials extends Context.Service<Credentials, {
   /** `verify` answers null for an unknown, revoked or expired key. Cached by the caller for at most 2 s. */
-  readonly register: (verify: (key: string) => Effect.Effect<Principal | null>) => Effect.Effect<void>
-  readonly verify: (key: string) => Effect.Effect<Principal | null>
+  readonly register: (verify: (key: string) => Effect.Effect<Grant | null>) => Effect.Effect<void>
+  readonly verify: (key: string) => Effect.Effect<Grant | null>
+  /**
+   * The owner of access tokens: `verify` fails with `TOKEN_INVALID` or `TOKEN_EXPIRED`. The environment of what it
+   * answers is the merchant's default. Cached by the caller for at most 2 s.
+   */
+  readonly registerBearer: (verify: (token: string) => Effect.Effect<Grant, PublicError>) => Effect.Effect<void>
+  /** Fails with `TOKEN_INVALID`, also where nobody issues tokens, or `TOKEN_EXPIRED`. */
+  readonly verifyBearer: (token: string) => Effect.Effect<Grant, PublicError>
 }>()("tillwire/runtime/Http/Credentials") {}
 
 /**

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Schema } from "effect"
 import { Environment } from "../schemas/Network.ts"
+import { isAddressRange } from "./http/Addresses.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 const Seconds = Schema.Finite.check(Schema.isGreaterThan(0))
@@ -15,6 +16,10 @@ const byDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) 
 /** A bearer credential: long enough not to be guessed, and sendable in a header. */
 const Credential = Schema.String.check(
   Schema.isPattern(/^[\x21-\x7e]{16,256}$/, { expected: "16 to 256 visible ASCII characters" })
+)
+
+const AddressRange = Schema.String.check(
+  Schema.makeFilter(isAddressRange, { expected: "an IP address or a range such as 10.0.0.0/8" })
 )
 
 /** One plugin the operator picked: a built-in name, a package, or a path, and its options. */
@@ -39,7 +44,12 @@ export const SettingsSchema = Schema.Struct({
       /** Base of `payment_url` and the socket's address; default `http://<host>:<port>`. */
       publicUrl: Schema.optionalKey(
         Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+[^\s?#]*$/, { expected: "an http or https URL" }))
-      )
+      ),
+      /**
+       * Addresses and CIDR ranges of proxies in front, whose `X-Forwarded-For` names the caller. Default none: then the
+       * header is ignored, whoever sends it.
+       */
+      trustProxy: byDefault(Schema.Array(AddressRange), [])
     }),
     {}
   ),

@@ -28,7 +28,7 @@ const table = {
   NETWORK_REQUIRED: [400, "mode=network needs `network`"],
   WALLET_ADDRESS_INVALID: [400, "This is not an address of that network"],
   WALLET_INVALID: [400, "This is not a receiving wallet of that family: send its public part only"],
-  UNAUTHORIZED: [401, "Send an API key in x-api-key"],
+  UNAUTHORIZED: [401, "Send an API key in x-api-key, or a token as Authorization: Bearer"],
   API_KEY_INVALID: [401, "This API key is unknown, revoked or expired"],
   TOKEN_INVALID: [401, "This token cannot be used here"],
   TOKEN_EXPIRED: [401, "This token has expired: get a new one"],

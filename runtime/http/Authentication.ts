@@ -1,93 +1,134 @@
-/** Who is calling: API keys from headers, checked by whoever owns them (API reference, "Authentication and keys"). */
+/** Who is calling: credentials of headers, checked by whoever owns them (API reference, "Authentication and keys"). */
 import { Clock, Deferred, Effect, Layer, Scope } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, MerchantAuth, RequestInfo } from "../Http.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo } from "../Http.ts"
 import { Settings } from "../Settings.ts"
+import { callerBehind } from "./Addresses.ts"
 import { versionOf } from "./Versions.ts"
 
-/** How long a key that was found good is not looked up again; with it a revoked key is refused within 5 s. */
+/** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
 const cacheMillis = 2_000
 
-/** Keys remembered at once; the oldest is forgotten first. */
+/** Credentials of a kind remembered at once; the oldest is forgotten first. */
 const cacheCapacity = 10_000
 
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
 const maximumKeyLength = 128
 
-type Verify = (key: string) => Effect.Effect<Principal | null>
+/** Characters of an access token, at most: ours have about 600. What is longer is not looked at. */
+const maximumTokenLength = 2_048
 
-/** The registry of key owners and the memory of good keys. A bad key is never remembered: it could fill the memory. */
+type Verify = (key: string) => Effect.Effect<Grant | null>
+type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
+
+/**
+ * `ask`, remembered: one look-up per text at a time, in a fiber of its own, so that a caller that goes away takes nobody
+ * with it. What is bad is never remembered: it could fill the memory.
+ */
+const remembering = <E>(scope: Scope.Scope, ask: (text: string) => Effect.Effect<Grant | null, E>) => {
+  const known = new Map<string, { readonly grant: Grant; readonly until: number }>()
+  const underWay = new Map<string, Deferred.Deferred<Grant | null, E>>()
+
+  const remember = (text: string, grant: Grant, now: number): void => {
+    known.delete(text)
+    if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
+    known.set(text, { grant, until: Math.min(now + cacheMillis, grant.endsAtMillis ?? Infinity) })
+  }
+
+  const lookUp = (text: string, now: number): Effect.Effect<Grant | null, E> => {
+    const running = underWay.get(text)
+    if (running !== undefined) return Deferred.await(running)
+    const done = Deferred.makeUnsafe<Grant | null, E>()
+    underWay.set(text, done)
+    return ask(text).pipe(
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          underWay.delete(text)
+          if (exit._tag === "Success" && exit.value !== null) remember(text, exit.value, now)
+          Deferred.doneUnsafe(done, exit)
+        })
+      ),
+      Effect.forkIn(scope),
+      Effect.andThen(Deferred.await(done))
+    )
+  }
+
+  return (text: string): Effect.Effect<Grant | null, E> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const hit = known.get(text)
+      return hit !== undefined && now < hit.until ? Effect.succeed(hit.grant) : lookUp(text, now)
+    })
+}
+
+const refuseToken = publicError("TOKEN_INVALID")
+
+/** The registry of credential owners and the memory of good credentials. */
 export const credentials: Layer.Layer<Credentials> = Layer.effect(
   Credentials,
   Effect.gen(function*() {
     const scope = yield* Scope.Scope
     const owners: Array<Verify> = []
-    const known = new Map<string, { readonly principal: Principal; readonly until: number }>()
-    const underWay = new Map<string, Deferred.Deferred<Principal | null>>()
-
-    const remember = (key: string, principal: Principal, now: number): void => {
-      known.delete(key)
-      if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
-      known.set(key, { principal, until: now + cacheMillis })
-    }
+    let issuer: VerifyBearer = () => Effect.fail(refuseToken)
 
     const askOwners = Effect.fnUntraced(function*(key: string) {
       for (const verify of owners) {
-        const principal = yield* verify(key)
-        if (principal !== null) return principal
+        const grant = yield* verify(key)
+        if (grant !== null) return grant
       }
       return null
     })
-
-    /** One look-up per key at a time, in a fiber of its own: a caller that goes away takes nobody with it. */
-    const lookUp = (key: string, now: number): Effect.Effect<Principal | null> => {
-      const running = underWay.get(key)
-      if (running !== undefined) return Deferred.await(running)
-      const done = Deferred.makeUnsafe<Principal | null>()
-      underWay.set(key, done)
-      return askOwners(key).pipe(
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            underWay.delete(key)
-            if (exit._tag === "Success" && exit.value !== null) remember(key, exit.value, now)
-            Deferred.doneUnsafe(done, exit)
-          })
-        ),
-        Effect.forkIn(scope),
-        Effect.andThen(Deferred.await(done))
-      )
-    }
+    const key = remembering(scope, askOwners)
+    const token = remembering(scope, (text) => issuer(text))
 
     return Credentials.of({
       register: (verify) => Effect.sync(() => void owners.push(verify)),
-      verify: (key) =>
-        key.length === 0 || key.length > maximumKeyLength
-          ? Effect.succeed(null)
-          : Effect.flatMap(Clock.currentTimeMillis, (now) => {
-            const hit = known.get(key)
-            return hit !== undefined && now < hit.until ? Effect.succeed(hit.principal) : lookUp(key, now)
-          })
+      registerBearer: (verify) => Effect.sync(() => void (issuer = verify)),
+      verify: (text) => text.length === 0 || text.length > maximumKeyLength ? Effect.succeed(null) : key(text),
+      verifyBearer: (text) =>
+        text.length > maximumTokenLength
+          ? Effect.fail(refuseToken)
+          : Effect.flatMap(token(text), (grant) => grant === null ? Effect.fail(refuseToken) : Effect.succeed(grant))
     })
   })
 )
 
-/** Which key a request is judged by, or why none. Two key headers never mean "the first one wins" by accident. */
+/** Which credential a request is judged by, or why none. Two key headers never mean "the first one wins" by accident. */
 export type Presented =
   | { readonly _tag: "Key"; readonly key: string; readonly alias: string | undefined; readonly viaAlias: boolean }
+  | { readonly _tag: "Bearer"; readonly token: string }
   | { readonly _tag: "Refused"; readonly error: PublicError }
 
-/** Reads the credential headers. A key header wins over `Authorization`; no bearer token is issued yet. */
+const bearerPattern = /^bearer\b *(\S*) *$/i
+
+/** Reads the credential headers. A key header wins over `Authorization`. */
 export const presentedBy = (headers: Headers.Headers): Presented => {
   const key = headers["x-api-key"]
   const alias = headers["x-commerce-api-key"]
   if (key !== undefined) return { _tag: "Key", key, alias, viaAlias: false }
   if (alias !== undefined) return { _tag: "Key", key: alias, alias, viaAlias: true }
-  const bearer = /^bearer\b/i.test(headers["authorization"] ?? "")
-  return { _tag: "Refused", error: publicError(bearer ? "TOKEN_INVALID" : "UNAUTHORIZED") }
+  const authorization = headers["authorization"] ?? ""
+  const token = authorization.length > maximumTokenLength + 7 ? "" : bearerPattern.exec(authorization)?.[1]
+  if (token !== undefined && token !== "") return { _tag: "Bearer", token }
+  return { _tag: "Refused", error: publicError(/^bearer\b/i.test(authorization) ? "TOKEN_INVALID" : "UNAUTHORIZED") }
 }
+
+/**
+ * The environment a URL's query names once, if it is one: that of a wallet's call (API reference, "Decisions", A9).
+ * Anything else is for the route's own schema to judge.
+ */
+export const environmentNamed = (url: string): Environment | undefined => {
+  const query = url.includes("environment=") ? url.slice(url.indexOf("?") + 1) : ""
+  const [named, ...others] = new URLSearchParams(query).getAll("environment")
+  return others.length === 0 ? Environment.literals.find((environment) => environment === named) : undefined
+}
+
+const objectionToEnvironment = (environment: Environment, served: ReadonlySet<Environment>): PublicError | undefined =>
+  served.has(environment)
+    ? undefined
+    : publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
 
 /** What speaks against a known key in this request, if anything. */
 export const objectionTo = (
@@ -97,35 +138,52 @@ export const objectionTo = (
 ): PublicError | undefined => {
   if (viaAlias && scope !== "commerce") return publicError("SCOPE_MISMATCH")
   if (alias !== undefined && alias !== key && scope === "merchant") return publicError("AMBIGUOUS_CREDENTIALS")
-  if (served.has(environment)) return undefined
-  return publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+  return objectionToEnvironment(environment, served)
 }
 
 /**
- * What stands behind `MerchantAuth`. It is declared with two security schemes, for the reference; both run the same
- * check, and the second run of a refused request answers what the first one found.
+ * What stands behind `MerchantAuth`. It is declared with three security schemes, for the reference; all run the same
+ * check, and a further run of a refused request answers what the first one found.
  */
 export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings> = Layer.effect(
   MerchantAuth,
   Effect.gen(function*() {
-    const { verify } = yield* Credentials
-    const served = new Set((yield* Settings).environments)
+    const { verify, verifyBearer } = yield* Credentials
+    const settings = yield* Settings
+    const served = new Set(settings.environments)
+    const callerOf = callerBehind(settings.http.trustProxy)
     const refused = new WeakMap<object, PublicError>()
 
-    const authenticate = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Principal, PublicError> => {
+    type Request = HttpServerRequest.HttpServerRequest
+    type Authenticated = Effect.Effect<Principal, PublicError>
+
+    const byKey = (request: Request, presented: Extract<Presented, { _tag: "Key" }>): Authenticated =>
+      Effect.flatMap(verify(presented.key), (grant) => {
+        if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
+        const objection = objectionTo(grant, presented, served)
+        if (objection !== undefined) return Effect.fail(objection)
+        return grant.admits?.(callerOf(request)) === false
+          ? Effect.fail(publicError("IP_NOT_ALLOWED"))
+          : Effect.succeed(grant)
+      })
+
+    const byToken = (request: Request, token: string): Authenticated =>
+      Effect.flatMap(verifyBearer(token), (grant) => {
+        const environment = environmentNamed(request.url) ?? grant.environment
+        const objection = objectionToEnvironment(environment, served)
+        return objection === undefined ? Effect.succeed({ ...grant, environment }) : Effect.fail(objection)
+      })
+
+    const authenticate = (request: Request): Authenticated => {
       const before = refused.get(request)
       if (before !== undefined) return Effect.fail(before)
-      const fail = (error: PublicError) => {
-        refused.set(request, error)
-        return Effect.fail(error)
-      }
       const presented = presentedBy(request.headers)
-      if (presented._tag === "Refused") return fail(presented.error)
-      return Effect.flatMap(verify(presented.key), (principal) => {
-        if (principal === null) return fail(publicError("API_KEY_INVALID"))
-        const objection = objectionTo(principal, presented, served)
-        return objection === undefined ? Effect.succeed(principal) : fail(objection)
-      })
+      const found = presented._tag === "Key"
+        ? byKey(request, presented)
+        : presented._tag === "Bearer"
+        ? byToken(request, presented.token)
+        : Effect.fail(presented.error)
+      return Effect.tapError(found, (error) => Effect.sync(() => refused.set(request, error)))
     }
 
     const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>) =>
@@ -136,6 +194,6 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
             return Effect.provideService(app, CurrentPrincipal, principal)
           })))
 
-    return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never })
+    return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never, bearer: check as never })
   })
 )

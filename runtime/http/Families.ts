@@ -14,9 +14,14 @@ export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {
   return "wrapped"
 }
 
-/** How a caller may prove who it is, for every 401 (RFC 9110 asks for the header). */
-const challenge = (code: ErrorCode): string =>
-  code.startsWith("SESSION_") ? "PayorSession realm=\"tillwire\"" : "ApiKey realm=\"tillwire\", header=\"x-api-key\""
+const keyChallenge = "ApiKey realm=\"tillwire\", header=\"x-api-key\""
+
+/** How a caller may prove who it is, for every 401 (RFC 9110 asks for the header; RFC 6750 for the form of Bearer). */
+const challenge = (code: ErrorCode): string => {
+  if (code.startsWith("SESSION_")) return "PayorSession realm=\"tillwire\""
+  if (code.startsWith("TOKEN_")) return "Bearer realm=\"tillwire\", error=\"invalid_token\""
+  return code === "UNAUTHORIZED" ? `${keyChallenge}, Bearer realm="tillwire"` : keyChallenge
+}
 
 /** The response of an error: its body in `family`, `Retry-After` and `WWW-Authenticate` where they belong. */
 export const errorResponse = (

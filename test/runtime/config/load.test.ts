@@ -38,7 +38,7 @@ describe("a config", () => {
       const { picked, settings } = yield* loading({ text: `{ "environments": ["devnet"] }` })
       assert.deepStrictEqual(settings, {
         environments: ["devnet"],
-        http: { host: "127.0.0.1", port: 8080 },
+        http: { host: "127.0.0.1", port: 8080, trustProxy: [] },
         rpc: { host: "127.0.0.1", port: 8081 },
         data: { directory: ".tillwire" },
         store: { use: "embedded" },
@@ -267,7 +267,9 @@ describe("an environment variable", () => {
         TILLWIRE__SECRETS__MASTER__0: "abc",
         UNRELATED: "1"
       })
-      assert.deepStrictEqual(settings.http, { host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com" })
+      assert.deepStrictEqual(settings.http, {
+        host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com", trustProxy: []
+      })
       assert.strictEqual(settings.data.directory, "/data")
       assert.strictEqual(settings.rpc.port, 0)
       assert.deepStrictEqual([...settings.environments], ["devnet", "mainnet"])

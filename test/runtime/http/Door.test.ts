@@ -231,6 +231,19 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
         [{ "x-api-key": "merchant-a", "x-commerce-api-key": "merchant-a" }, 1],
         [{ "x-api-key": "nobody", "x-commerce-api-key": "commerce-a" }, "API_KEY_INVALID"],
         [{ "x-api-key": "merchant-a", authorization: "Bearer x" }, 1],
+        [{ "x-api-key": "merchant-a", authorization: "Bearer wallet-b" }, 1],
+        [{ "x-commerce-api-key": "commerce-a", authorization: "Bearer wallet-b" }, 1],
+        [{ authorization: "Bearer wallet-a" }, 1],
+        [{ authorization: "bearer  wallet-b " }, 2],
+        [{ authorization: "Bearer wallet-a wallet-b" }, "TOKEN_INVALID"],
+        [{ authorization: "Bearer wallet-a, Bearer wallet-b" }, "TOKEN_INVALID"],
+        [{ authorization: "Bearer wallet-expired" }, "TOKEN_EXPIRED"],
+        [{ authorization: "Bearer" }, "TOKEN_INVALID"],
+        [{ authorization: "Bearer " }, "TOKEN_INVALID"],
+        [{ authorization: "Bearerwallet-a" }, "UNAUTHORIZED"],
+        [{ authorization: `Bearer ${"a".repeat(65_536)}` }, "TOKEN_INVALID"],
+        [{ "x-api-key": "bound-a" }, "IP_NOT_ALLOWED"],
+        [{ "x-api-key": "bound-a", "x-forwarded-for": "192.0.2.1" }, "IP_NOT_ALLOWED"],
         [{ "x-api-key": "nobody", authorization: "Bearer x" }, "API_KEY_INVALID"]
       ]
       for (const [headers, outcome] of matrix) {
@@ -240,5 +253,38 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
       }
       const inQuery = yield* call("/api/v1/things?x-api-key=merchant-a")
       expectError(inQuery, "wrapped", "UNAUTHORIZED")
+    }))
+
+  it.effect("a 401 says how to prove who one is", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const challengeOf = (headers: Record<string, string>) =>
+        Effect.map(call("/api/v1/things", { headers }), (answer) => answer.headers.get("www-authenticate"))
+      assert.strictEqual(
+        yield* challengeOf({}),
+        "ApiKey realm=\"tillwire\", header=\"x-api-key\", Bearer realm=\"tillwire\""
+      )
+      assert.strictEqual(yield* challengeOf({ "x-api-key": "nobody" }), "ApiKey realm=\"tillwire\", header=\"x-api-key\"")
+      for (const token of ["x", "wallet-expired"]) {
+        assert.strictEqual(
+          yield* challengeOf({ authorization: `Bearer ${token}` }),
+          "Bearer realm=\"tillwire\", error=\"invalid_token\""
+        )
+      }
+    }))
+
+  it.effect("a wallet acts in the environment its call names once, else in its merchant's default; a key in its own", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const wallet = { authorization: "Bearer wallet-a" }
+      for (const query of ["", "?environment=devnet", "?environment=live", "?environment=devnet&environment=mainnet", "?xenvironment=mainnet"]) {
+        const answer = yield* call(`/api/v1/things${query}`, { headers: wallet })
+        assert.deepStrictEqual([answer.status, answer.json.environment], [200, "devnet"], query)
+      }
+      for (const query of ["?environment=mainnet", "?a=b&environment=mainnet"]) {
+        expectError(yield* call(`/api/v1/things${query}`, { headers: wallet }), "wrapped", "MAINNET_NOT_ENABLED")
+      }
+      const named = yield* call("/api/v1/things?environment=mainnet", { headers: key })
+      assert.deepStrictEqual([named.status, named.json.environment], [200, "devnet"])
     }))
 })

@@ -30,7 +30,7 @@ class ThingsGroup extends HttpApiGroup.make("things")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))) },
-      success: Schema.Struct({ merchant: Schema.Int, requestId: Schema.String })
+      success: Schema.Struct({ merchant: Schema.Int, environment: Schema.String, requestId: Schema.String })
     }),
     HttpApiEndpoint.get("fail", "/fail/:code", { params: { code: Schema.String }, error: errors("wrapped", ...errorCodes) }),
     HttpApiEndpoint.post("echo", "/echo", { payload: Schema.Json, success: Schema.Json }),
@@ -112,8 +112,8 @@ const handlers = Layer.mergeAll(
   HttpApiBuilder.group(ThingsApi, "things", (group) =>
     group
       .handle("list", Effect.fnUntraced(function*() {
-        const { merchantId } = yield* CurrentPrincipal
-        return { merchant: merchantId, requestId: (yield* RequestInfo).requestId }
+        const { environment, merchantId } = yield* CurrentPrincipal
+        return { merchant: merchantId, environment, requestId: (yield* RequestInfo).requestId }
       }))
       .handle("fail", ({ params }) => params.code === "defect" ? Effect.die(new Error("secret inside")) : fail(params.code))
       .handle("echo", ({ payload }) => Effect.succeed(payload))
@@ -140,9 +140,28 @@ export const principals: Readonly<Record<string, Principal>> = Object.fromEntrie
   ])
 )
 
-const keys = Layer.effectDiscard(
-  Effect.flatMap(Credentials, ({ register }) => register((key) => Effect.sync(() => principals[key] ?? null)))
+/** Tokens of the tests by name: what a wallet signed in for, in the merchant's default environment. */
+const wallets: Readonly<Record<string, Principal>> = Object.fromEntries(
+  Object.entries({ "wallet-a": 1, "wallet-b": 2 }).map(([name, merchantId]) => [
+    name,
+    {
+      merchantId, environment: "devnet", scope: "merchant", kind: "wallet", credential: name, apiVersion: "2026-01-15"
+    } as unknown as Principal
+  ])
 )
+
+/** A key that may be used from one address only. */
+const bound = { ...principals["merchant-a"]!, admits: (address: string | null) => address === "192.0.2.1" }
+
+const keys = Layer.effectDiscard(Effect.gen(function*() {
+  const { register, registerBearer } = yield* Credentials
+  yield* register((key) => Effect.sync(() => key === "bound-a" ? bound : principals[key] ?? null))
+  yield* registerBearer((token) => {
+    const wallet = wallets[token]
+    if (wallet !== undefined) return Effect.succeed(wallet)
+    return Effect.fail(publicError(token === "wallet-expired" ? "TOKEN_EXPIRED" : "TOKEN_INVALID"))
+  })
+}))
 
 export const things = {
   name: "things",

@@ -1,0 +1,56 @@
+/** Where a request comes from: addresses and ranges of them, and the caller behind proxies that are trusted. */
+import { Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { BlockList, isIP } from "node:net"
+
+/** Whether a text is an IPv4 or IPv6 address, or a range of them in CIDR form (`10.0.0.0/8`, `2001:db8::/32`). */
+export const isAddressRange = (text: string): boolean => {
+  const [address = "", bits, ...rest] = text.split("/")
+  const family = isIP(address)
+  if (family === 0 || address.includes("%") || rest.length > 0) return false
+  return bits === undefined || /^\d{1,3}$/.test(bits) && Number.parseInt(bits, 10) <= (family === 4 ? 32 : 128)
+}
+
+/** `::ffff:192.0.2.1` is 192.0.2.1, which is how a socket that serves both families spells it. */
+const plain = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+
+/** Answers whether an address is in one of `ranges`, each an {@link isAddressRange}. What is no address is in none. */
+export const inRanges = (ranges: ReadonlyArray<string>): (address: string) => boolean => {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [written = "", bits] = range.split("/")
+    const address = bits === undefined ? plain(written) : written
+    const family = isIP(address) === 4 ? "ipv4" : "ipv6"
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number.parseInt(bits, 10), family)
+  }
+  return (text) => {
+    const address = plain(text)
+    const family = isIP(address)
+    return family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6")
+  }
+}
+
+/** Addresses of `X-Forwarded-For` that are looked at, from the nearest: longer chains are not of ours. */
+const maximumHops = 16
+
+/**
+ * A function that names a request's caller, or null where there is none to name. Only what a proxy of `trusted` wrote
+ * into `X-Forwarded-For` counts: the chain is read from the nearest hop, past every trusted one, so that what the
+ * caller itself put there names nobody.
+ */
+export const callerBehind = (trusted: ReadonlyArray<string>) => {
+  const isTrusted = inRanges(trusted)
+  return ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): string | null => {
+    const peer = Option.getOrNull(remoteAddress)
+    if (peer === null || trusted.length === 0 || !isTrusted(peer)) return peer === null ? null : plain(peer)
+    const hops = (headers["x-forwarded-for"] ?? "").split(",").map((hop) => hop.trim()).slice(-maximumHops)
+    let caller = peer
+    while (hops.length > 0 && isTrusted(caller)) {
+      const hop = hops.pop() ?? ""
+      if (isIP(hop) === 0) break
+      caller = hop
+    }
+    return plain(caller)
+  }
+}
