@@ -27,13 +27,16 @@ export const Token = Schema.Struct({
 })
 export type Token = typeof Token.Type
 
+/** What the address of a native coin is shown, found and kept as where it must be a text. */
+export const nativeAddress = "native"
+
 /** What makes a token the same token: its address (`native` for the coin; lower-cased on EVM) on one network. */
 export const tokenKey = (token: {
   readonly network: Network
   readonly environment: Environment
   readonly address: string | null
 }): string => {
-  const address = token.address ?? "native"
+  const address = token.address ?? nativeAddress
   return `${token.network}:${token.environment}:${address.startsWith("0x") && token.network !== "sui" ? address.toLowerCase() : address}`
 }
 
@@ -47,11 +50,27 @@ export const TokenRecord = Schema.Struct({
   token_name: Schema.String,
   network: Network,
   network_environment: Environment,
-  is_blocked: Schema.Boolean,
+  is_blocked: Schema.Boolean.annotate({ description: "Not offered to payors, by the merchant's acceptance policy" }),
   price: Schema.NullOr(Schema.Struct({
-    usd: Schema.Finite,
+    usd: Schema.Finite.annotate({ description: "US dollars per whole token, for display" }),
     last_updated_at: EpochSeconds,
     provider_type: Schema.String
   }))
 }).annotate({ identifier: "SupportedToken" })
 export type TokenRecord = typeof TokenRecord.Type
+
+/** The search columns: the list's, and what tells two tokens of one symbol apart. */
+export const FoundToken = Schema.Struct({
+  ...TokenRecord.fields,
+  token_address: Schema.String.annotate({
+    description: "Contract, mint, coin type or jetton master; `native` for the network's own coin"
+  }),
+  token_decimals: Schema.Int,
+  token_type: TokenType,
+  requires_memo: Schema.Boolean,
+  photo_uri: Schema.String.annotate({ description: "Path of a picture that this service ships" }),
+  supports_stable_settlement: Schema.Boolean,
+  is_active: Schema.Boolean,
+  is_monitored: Schema.Boolean.annotate({ description: "Payments on its network are watched for" })
+}).annotate({ identifier: "FoundToken" })
+export type FoundToken = typeof FoundToken.Type

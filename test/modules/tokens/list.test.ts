@@ -2,30 +2,20 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TokenList, TokensApi } from "../../../modules/tokens/api.ts"
-import { tokenList } from "../../../modules/tokens/machine.ts"
+import { defaultPolicy, tokenList } from "../../../modules/tokens/machine.ts"
+import { migrations, tables } from "../../../modules/tokens/migrations.ts"
 import { plugin } from "../../../modules/tokens/plugin.ts"
+import * as Actors from "../../../runtime/actors/Local.ts"
+import { Chains } from "../../../runtime/Chains.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { Quotes } from "../../../runtime/Quotes.ts"
-import type { Principal } from "../../../schemas/Auth.ts"
-import { MerchantId } from "../../../schemas/Ids.ts"
 import { readRate } from "../../../schemas/Money.ts"
-import { newestVersion } from "../../../schemas/Version.ts"
 import { catalogOf, ether, etherListing, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
-import { Api, apiLayer, kernel } from "../../support/Api.ts"
+import { verify } from "../../fixtures/tokenMerchants.ts"
+import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 
 const at = 1_766_320_496
 const inactive = token(4, { ...etherListing, active: false, symbol: "OLD" })
-
-const callers: Readonly<Record<string, Principal>> = Object.fromEntries(
-  (["merchant", "commerce"] as const).map((scope) => [`${scope}-key`, {
-    merchantId: MerchantId.make(7),
-    environment: "devnet",
-    scope,
-    kind: "key",
-    credential: "key_550e8400-e29b-41d4-a716-446655440000",
-    apiVersion: newestVersion
-  }])
-)
 
 const quotes = Layer.mock(Quotes, {
   latest: ({ asset }) =>
@@ -35,17 +25,22 @@ const quotes = Layer.mock(Quotes, {
 const served = apiLayer(
   [TokensApi],
   Layer.mergeAll(
-    plugin.layer(undefined) as Layer.Layer<never>,
-    Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) =>
-      credentials.register((key) => Effect.succeed(callers[key] ?? null))))
-  ),
-  Layer.mergeAll(kernel([]), quotes, catalogOf(ether, usdc, mainnetEther, inactive))
+    plugin.layer(undefined),
+    Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
+  ) as never,
+  Layer.mergeAll(
+    kernel([{ name: "tokens", migrations, tables }], settingsLayer({ environments: ["devnet", "mainnet"] })),
+    Actors.layer,
+    quotes,
+    Layer.succeed(Chains, {} as never),
+    catalogOf(ether, usdc, mainnetEther, inactive)
+  )
 )
 
 const path = "/api/v1/merchant/tokens"
-const merchant = { headers: { "x-api-key": "merchant-key" } }
+const merchant = { headers: { "x-api-key": "7" } }
 
-layer(served as Layer.Layer<Api>)("GET /api/v1/merchant/tokens", (it) => {
+layer(served as unknown as Layer.Layer<Api>)("GET /api/v1/merchant/tokens", (it) => {
   it.effect("lists the active tokens of the key's environment with exactly the list columns", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
@@ -90,11 +85,11 @@ layer(served as Layer.Layer<Api>)("GET /api/v1/merchant/tokens", (it) => {
     Effect.gen(function*() {
       const { call } = yield* Api
       const refusals = [
-        [`${path}?environment=testnet`, "merchant-key", 400, "VALIDATION_ERROR"],
-        [`${path}?environment=`, "merchant-key", 400, "VALIDATION_ERROR"],
+        [`${path}?environment=testnet`, "7", 400, "VALIDATION_ERROR"],
+        [`${path}?environment=`, "7", 400, "VALIDATION_ERROR"],
         [path, undefined, 401, "UNAUTHORIZED"],
         [path, "nobody", 401, "API_KEY_INVALID"],
-        [path, "commerce-key", 403, "SCOPE_MISMATCH"]
+        [path, "7c", 403, "SCOPE_MISMATCH"]
       ] as const
       for (const [url, key, status, code] of refusals) {
         const answer = yield* call(url, key === undefined ? {} : { headers: { "x-api-key": key } })
@@ -107,7 +102,7 @@ layer(served as Layer.Layer<Api>)("GET /api/v1/merchant/tokens", (it) => {
 describe("token list", () => {
   it("keeps the catalogue's order and asks for no price of what it does not show", () => {
     const asked: Array<number> = []
-    const { tokens } = tokenList("devnet", [inactive, usdc, ether], ({ id }) => {
+    const { tokens } = tokenList(defaultPolicy(7, "devnet"), [inactive, usdc, ether], ({ id }) => {
       asked.push(id)
       return null
     })

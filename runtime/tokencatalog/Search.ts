@@ -1,0 +1,156 @@
+/**
+ * Search in the token catalogue, in memory: postings of every run of one, two and three characters, so that a short
+ * text is found without reading a single token and a longer one reads few.
+ */
+import { Effect, Semaphore } from "effect"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import { networks } from "../../schemas/Network.ts"
+import { nativeAddress, type Token, TokenType } from "../../schemas/Token.ts"
+import { TokenCatalog } from "../TokenCatalog.ts"
+
+/** What to look for; null: not asked for. */
+export interface TokenQuery {
+  /** Literal characters in symbol, name or address, in either case; no NUL. */
+  readonly text: string | null
+  readonly network: Network | null
+  readonly type: TokenType | null
+  readonly active: boolean | null
+  readonly stable: boolean | null
+  /** Asked last, of the few that fit everything else. */
+  readonly keep: ((tokenId: number) => boolean) | null
+  readonly offset: number
+  readonly limit: number
+}
+
+/** What was found, in the catalogue's order. */
+export interface TokenPage {
+  /** All that fit, whatever `offset` and `limit` show of them. */
+  readonly total: number
+  readonly tokens: ReadonlyArray<Token>
+}
+
+/** Characters of the longest run with postings: a text of up to this length is found by its posting alone. */
+const longestRun = 3
+
+/** Tokens indexed before other work gets its turn: a few milliseconds. */
+const turn = 250
+
+/** Between the fields of a token; no text holds it, so no match spans two fields. */
+const separator = "\u0000"
+
+const typeBit = 4
+const activeBit = 1 << 7
+const stableBit = 1 << 8
+
+/** What filters ask of a token, as bits: network, type, active, stable. */
+const factsOf = (token: Token): number =>
+  networks.indexOf(token.network) | (TokenType.literals.indexOf(token.type) << typeBit) |
+  (token.active ? activeBit : 0) | (token.stable ? stableBit : 0)
+
+const flag = (wanted: boolean | null, bit: number) =>
+  wanted === null ? { mask: 0, value: 0 } : { mask: bit, value: wanted ? bit : 0 }
+
+/** A token fits where `(facts & mask) === value`. */
+const filterOf = ({ active, network, stable, type }: TokenQuery) => {
+  const bits = [
+    network === null ? flag(null, 0) : { mask: 0xf, value: networks.indexOf(network) },
+    type === null ? flag(null, 0) : { mask: 0x7 << typeBit, value: TokenType.literals.indexOf(type) << typeBit },
+    flag(active, activeBit),
+    flag(stable, stableBit)
+  ]
+  return bits.reduce((all, one) => ({ mask: all.mask | one.mask, value: all.value | one.value }))
+}
+
+/** The catalogue of one environment, ready to be searched. */
+export interface TokenIndex {
+  readonly tokens: ReadonlyArray<Token>
+  /** Searched text of each token, lower-cased. */
+  readonly texts: ReadonlyArray<string>
+  readonly facts: Uint16Array
+  /** Places of tokens that hold a run of one to three characters, ascending. */
+  readonly postings: ReadonlyMap<string, ReadonlyArray<number>>
+}
+
+const fieldsOf = ({ address, name, symbol }: Token): ReadonlyArray<string> =>
+  [symbol, name, address ?? nativeAddress].map((field) => field.toLowerCase())
+
+const addRuns = (postings: Map<string, Array<number>>, field: string, place: number): void => {
+  for (let from = 0; from < field.length; from++) {
+    const last = Math.min(longestRun, field.length - from)
+    for (let length = 1; length <= last; length++) {
+      const run = field.slice(from, from + length)
+      const known = postings.get(run)
+      if (known === undefined) postings.set(run, [place])
+      else if (known[known.length - 1] !== place) known.push(place)
+    }
+  }
+}
+
+/** Indexes `tokens` in their order, giving way to other work every {@link turn} tokens. */
+export const index = Effect.fnUntraced(function*(tokens: ReadonlyArray<Token>): Effect.fn.Return<TokenIndex> {
+  const postings = new Map<string, Array<number>>()
+  const texts: Array<string> = []
+  for (const [place, token] of tokens.entries()) {
+    const fields = fieldsOf(token)
+    for (const field of fields) addRuns(postings, field, place)
+    texts.push(fields.join(separator))
+    if (place % turn === turn - 1) yield* Effect.yieldNow
+  }
+  return { tokens, texts, facts: Uint16Array.from(tokens, factsOf), postings }
+})
+
+/** The shortest posting among the runs of `text`; undefined: no token holds one of them. */
+const rarest = ({ postings }: TokenIndex, text: string): ReadonlyArray<number> | undefined => {
+  if (text.length <= longestRun) return postings.get(text)
+  let shortest = postings.get(text.slice(0, longestRun))
+  for (let from = 1; shortest !== undefined && from <= text.length - longestRun; from++) {
+    const posting = postings.get(text.slice(from, from + longestRun))
+    if (posting === undefined || posting.length < shortest.length) shortest = posting
+  }
+  return shortest
+}
+
+/** The tokens of `query`. Costs what the rarest run of its text costs, and nothing per token that lacks it. */
+export const search = (index: TokenIndex, query: TokenQuery): TokenPage => {
+  const text = query.text === null ? "" : query.text.toLowerCase()
+  const places = text === "" ? null : rarest(index, text) ?? []
+  const verified = text.length > longestRun
+  const { mask, value } = filterOf(query)
+  const { keep, limit, offset } = query
+  const tokens: Array<Token> = []
+  let total = 0
+  const candidates = places === null ? index.tokens.length : places.length
+  for (let at = 0; at < candidates; at++) {
+    const place = places === null ? at : places[at]!
+    if ((index.facts[place]! & mask) !== value) continue
+    if (verified && !index.texts[place]!.includes(text)) continue
+    if (keep !== null && !keep(index.tokens[place]!.id)) continue
+    if (total >= offset && tokens.length < limit) tokens.push(index.tokens[place]!)
+    total++
+  }
+  return { total, tokens }
+}
+
+/** Searches the catalogue as it is now: a changed list is indexed once, by the first search after the change. */
+export const make = Effect.gen(function*() {
+  const catalog = yield* TokenCatalog
+  const known = new Map<Environment, TokenIndex>()
+  const oneAtATime = yield* Semaphore.make(1)
+
+  const current = (environment: Environment): Effect.Effect<TokenIndex> =>
+    Effect.suspend(() => {
+      const tokens = catalog.list(environment)
+      const found = known.get(environment)
+      if (found?.tokens === tokens) return Effect.succeed(found)
+      return Effect.tap(index(tokens), (made) => Effect.sync(() => known.set(environment, made)))
+    })
+
+  return (environment: Environment, query: TokenQuery): Effect.Effect<TokenPage> =>
+    Effect.suspend(() => {
+      const found = known.get(environment)
+      const ready = found?.tokens === catalog.list(environment)
+        ? Effect.succeed(found)
+        : oneAtATime.withPermit(current(environment))
+      return Effect.map(ready, (index) => search(index, query))
+    })
+})
