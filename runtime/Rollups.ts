@@ -5,16 +5,25 @@
  * A sum is a function of snapshots: what an object as it stands contributes. An event carries the snapshot and, by its
  * previous attributes, the one before; the commit adds the first and takes away the second. So a sum always equals the
  * one counted anew over all objects, whatever order the changes came in.
+ *
+ * Rows stand in the table `rollups`: (merchant, environment, sum, width, bucket, key) with a count and two amounts.
  */
 import type { WireObject } from "../schemas/Event.ts"
 
-/** What one snapshot adds to one sum. Rows are kept per (merchant, environment, sum, bucket, key). */
+/**
+ * Seconds of a bucket: a day of UTC, a quarter of an hour (every time zone in use is whole quarters off UTC, so local
+ * days are sums of quarters), or 0: one bucket for all time, which begins at 0.
+ */
+export type Width = 0 | 900 | 86_400
+
+/** Widths by name. */
+export const width = { ever: 0, quarter: 900, day: 86_400 } as const satisfies Record<string, Width>
+
+/** What one snapshot adds to one sum. */
 export interface Contribution {
-  /** Name of the sum, `<plugin>.<sum>`. */
-  readonly sum: string
-  /** Epoch seconds at which the hour begins that it belongs to; 0: of all time. */
-  readonly bucket: number
-  /** What it is told apart by within the bucket, such as a status or a network; "" for nothing. */
+  /** Epoch seconds of the moment it belongs to. */
+  readonly at: number
+  /** What it is told apart by within a bucket, such as a status or a network; "" for nothing. */
   readonly key: string
   readonly count: number
   /** Two amounts in usd_millis; what they are is the sum's own affair. */
@@ -22,16 +31,57 @@ export interface Contribution {
   readonly amountPaid: bigint
 }
 
-/** How objects of one kind are summed. A plugin lists its own. */
+/** One sum over the objects of one kind. A plugin lists its own. */
 export interface Rollup {
+  /** Unique: `<plugin>.<sum>`. */
+  readonly sum: string
+  /**
+   * Raised whenever equal snapshots contribute otherwise than before, or a field it reads is rendered otherwise for
+   * objects that are there: the sum is then counted anew from the events when the service starts.
+   */
+  readonly version: number
   /** `object` of the snapshots: `invoice`, `invoice_payment`. */
   readonly object: string
-  /** What a snapshot contributes: at most 8. Pure, and the same for equal snapshots for ever. */
+  /** Every contribution is kept in its bucket of each of these widths. */
+  readonly widths: ReadonlyArray<Width>
+  /** What a snapshot contributes: at most 8. Pure. */
   readonly contributions: (snapshot: WireObject) => ReadonlyArray<Contribution>
 }
 
-/** Seconds of a bucket. */
-export const bucketSeconds = 3_600
+/** Where the bucket of `seconds` begins. */
+export const bucketOf = (seconds: number, wide: Width): number => (wide === 0 ? 0 : seconds - (seconds % wide))
 
-/** The bucket of a time in epoch seconds. */
-export const bucketOf = (seconds: number): number => seconds - (seconds % bucketSeconds)
+/** Buckets of one width that begin in `[from, to)`. */
+export interface Piece {
+  readonly width: Width
+  readonly from: number
+  readonly to: number
+}
+
+/** Epoch seconds in `[from, to)`. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+const up = (seconds: number, wide: number) => Math.ceil(seconds / wide) * wide
+const down = (seconds: number, wide: number) => Math.floor(seconds / wide) * wide
+
+/** Spans as long as something. */
+const filled = <S extends Span>(spans: ReadonlyArray<S>): ReadonlyArray<S> => spans.filter(({ from, to }) => from < to)
+
+/**
+ * The fewest buckets that make up `[from, to)`, and what is left at its ends: less than a quarter of an hour each, to be
+ * counted otherwise. Both bounds are epoch seconds.
+ */
+export const cover = ({ from, to }: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
+  const quarters: Span = { from: up(from, width.quarter), to: down(to, width.quarter) }
+  if (quarters.from >= quarters.to) return { pieces: [], edges: filled([{ from, to }]) }
+  const days: Span = { from: up(quarters.from, width.day), to: down(quarters.to, width.day) }
+  const pieces = days.from >= days.to ? [{ width: width.quarter, ...quarters }] : [
+    { width: width.quarter, from: quarters.from, to: days.from },
+    { width: width.day, ...days },
+    { width: width.quarter, from: days.to, to: quarters.to }
+  ]
+  return { pieces: filled(pieces), edges: filled([{ from, to: quarters.from }, { from: quarters.to, to }]) }
+}

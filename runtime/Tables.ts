@@ -221,5 +221,22 @@ export const runtimeMigrations: Migrations = {
   "0006_webhook_versions": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql.unsafe(webhookClaimV2)
-  })
+  }),
+  "0007_rollups": statements(`
+    CREATE TABLE rollups (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      sum text NOT NULL,
+      width integer NOT NULL,
+      bucket bigint NOT NULL,
+      key text NOT NULL,
+      count bigint NOT NULL,
+      amount bigint NOT NULL,
+      amount_paid bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment, sum, width, bucket, key)
+    ) WITH (fillfactor = 70);
+    CREATE TABLE rollup_versions (
+      sum text PRIMARY KEY,
+      version integer NOT NULL
+    )`)
 }

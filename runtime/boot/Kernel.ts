@@ -56,6 +56,7 @@ const storeOf = ({ store }: Loaded, dataDirectory: string) =>
 export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   const plugins = distinct(loaded.picked)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
+  const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
   const apis = plugins.flatMap((plugin) => plugin.http === undefined ? [] : [plugin.http])
   const ground = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
@@ -71,7 +72,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     Layer.provideMerge(ground)
   )
   const log = EventBus.layer.pipe(
-    Layer.provideMerge(Commit.layer(tables)),
+    Layer.provideMerge(Commit.layer(tables, rollups)),
     Layer.provideMerge(state)
   )
   const work = Webhooks.layer.pipe(

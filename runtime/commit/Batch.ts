@@ -5,6 +5,7 @@ import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
+import { type Delta, deltasOf, type Kept, sumRows } from "./Sums.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
 export const maximumBatch = 256
@@ -26,6 +27,8 @@ export interface Encoded {
   /** Names of what no other commit of the batch may name: its rows and its idempotency scope. */
   readonly claims: ReadonlyArray<string>
   readonly drafts: ReadonlyArray<Draft>
+  /** By how much its events move the sums. */
+  readonly sums: ReadonlyArray<Delta>
   /** UTF-16 units: what bounds a batch need not be exact. */
   readonly size: number
 }
@@ -62,7 +65,11 @@ const renderer = () => {
 }
 
 /** Throws on a commit that breaks the rules of `Commit.ts`: a bug of its caller. */
-export const encode = (append: Append, shapes: ReadonlyMap<string, TableShape & { readonly place: number }>): Encoded => {
+export const encode = (
+  append: Append,
+  shapes: ReadonlyMap<string, TableShape & { readonly place: number }>,
+  kept: Kept = new Map()
+): Encoded => {
   if (append.writes.length > maximumWrites) {
     throw new Error(`A commit takes at most ${maximumWrites} rows, not ${append.writes.length}`)
   }
@@ -100,7 +107,7 @@ export const encode = (append: Append, shapes: ReadonlyMap<string, TableShape & 
       payorData
     }
   })
-  return { append, rows, claims, drafts, size }
+  return { append, rows, claims, drafts, sums: deltasOf(kept, append.events), size }
 }
 
 /**
@@ -184,7 +191,8 @@ export const writeArguments = (batch: ReadonlyArray<Encoded>, tables: number): R
     [...new Set(drafts.map(({ draft }) => draft.merchantId))],
     jsonOrNull(events),
     drafts.map(({ draft }) => draft.data),
-    drafts.map(({ draft }) => draft.payorData ?? "")
+    drafts.map(({ draft }) => draft.payorData ?? ""),
+    jsonOrNull(sumRows(batch.map(({ append, sums }) => ({ owner: append, deltas: sums }))))
   ]
 }
 

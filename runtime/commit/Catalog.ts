@@ -1,6 +1,8 @@
 /** What the database says of the tables that commits write to, and the functions made for them. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Rollup } from "../Rollups.ts"
+import { recount } from "./Recount.ts"
 import { type Statements, statementsFor, type TableShape } from "./Statement.ts"
 
 /** Held while functions are made, so that instances that start together do not replace each other's. */
@@ -50,11 +52,12 @@ export const install = (statements: Statements) =>
     }))
   })
 
-/** Shapes and statements, ready to be called. */
-export const prepare = (tables: ReadonlyArray<string>) =>
+/** Shapes and statements, ready to be called, and the sums they keep, right by then. */
+export const prepare = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
   Effect.gen(function*() {
     const shapes = yield* readShapes(tables)
-    const statements = statementsFor(shapes)
+    const statements = statementsFor(shapes, rollups)
     yield* install(statements)
+    yield* recount(rollups, statements.names[0])
     return { shapes, statements }
   })

@@ -19,6 +19,8 @@ import {
 import { prepare } from "./Catalog.ts"
 import { type Fault, faultOf } from "./Fault.ts"
 import { CommitFeed, type Landed } from "./Feed.ts"
+import type { Rollup } from "../Rollups.ts"
+import { keptOf } from "./Sums.ts"
 
 /** Flushes under way at once; a merchant's commits all take the same lane. Two gain a third over one on two cores. */
 const laneCount = 2
@@ -75,13 +77,14 @@ const numberEvents = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbere
   return { answers, landed: Array.from(streams, ([merchantId, stream]): Landed => ({ merchantId, ...stream })) }
 }
 
-const make = (tables: ReadonlyArray<string>) =>
+const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // The limit on a real database is in real time, whatever clock the rest of the service runs under.
     const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, Clock.Clock.defaultValue())
-    const { shapes, statements } = yield* prepare(tables)
+    const { shapes, statements } = yield* prepare(tables, rollups)
     const byName = new Map(shapes.map((shape, place) => [shape.name, { ...shape, place }]))
+    const kept = keptOf(rollups)
     const listeners = new Set<(landed: ReadonlyArray<Landed>) => void>()
     const lanes = Array.from({ length: laneCount }, (): Lane => ({ waiting: [], writer: undefined }))
     let closed = false
@@ -181,7 +184,7 @@ const make = (tables: ReadonlyArray<string>) =>
 
     const append = (commit: Append): Effect.Effect<Committed, Failure> =>
       Effect.suspend(() => {
-        const encoded = encode(commit, byName)
+        const encoded = encode(commit, byName, kept)
         const lane = lanes[commit.merchantId % laneCount]!
         if (closed || lane.waiting.length >= maximumWaiting) return unavailable
         return Effect.callback<Committed, Failure>((resume) => {
@@ -222,9 +225,11 @@ interface Tries {
 const noTries: Tries = { again: 0, lost: 0 }
 
 /**
- * The commit log for `tables`, the runtime's and every plugin's, which must exist by now. One for each database and
- * process is enough; several on one database are safe.
+ * The commit log for `tables`, the runtime's and every plugin's, which must exist by now, keeping the sums `rollups`.
+ * One for each database and process is enough; several on one database are safe if they keep the same sums.
  */
 export const layer = (
-  tables: ReadonlyArray<string>
-): Layer.Layer<Commit | CommitFeed, SqlError.SqlError, SqlClient.SqlClient> => Layer.effectContext(make(tables))
+  tables: ReadonlyArray<string>,
+  rollups: ReadonlyArray<Rollup> = []
+): Layer.Layer<Commit | CommitFeed, SqlError.SqlError, SqlClient.SqlClient> =>
+  Layer.effectContext(make(tables, rollups))

@@ -3,6 +3,8 @@
  * call, and one that names the commits of a batch that can never land. Pure text, no database.
  */
 import { createHash } from "node:crypto"
+import type { Rollup } from "../Rollups.ts"
+import { addSums } from "./Sums.ts"
 
 /** A table that commits write to, as the catalogue describes it. */
 export interface TableShape {
@@ -22,10 +24,11 @@ const lockTimeoutMillis = 4_000
 export interface Statements {
   /** `create or replace function …`, in order. */
   readonly definitions: ReadonlyArray<string>
-  readonly names: ReadonlyArray<string>
+  /** Of the function that writes, and of the one that names the losers. */
+  readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, their payor data ('' for none).
+   * their data, their payor data ('' for none), by how much sums move.
    */
   readonly write: string
   /** Parameters: fences, keys, rows per table, owners of the rows per table. */
@@ -63,7 +66,8 @@ const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /**
  * Locks in a fixed order: fences, idempotency rows, rows table by table, and last the merchants' stream rows in merchant
- * order. The clock and the sequence are read in a statement after those locks, so for one merchant commit order is id
+ * order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits for them.
+ * The clock and the sequence are read in a statement after those locks, so for one merchant commit order is id
  * order (API reference, "Events", rule 4).
  */
 const writeBody = (tables: ReadonlyArray<TableShape>): string => `
@@ -96,6 +100,9 @@ begin
     if v_count < cardinality(p_merchants) then
       insert into merchant_streams (merchant_id) select m from unnest(p_merchants) m order by m on conflict do nothing;
       perform 1 from merchant_streams s where s.merchant_id = any (p_merchants) order by s.merchant_id for update;
+    end if;
+    if p_sums is not null then
+      ${addSums("p_sums")};
     end if;
     v_clock := floor(extract(epoch from clock_timestamp()) * 1000);
     return query
@@ -174,18 +181,22 @@ as $tillwire$
 #variable_conflict use_column${body}
 $tillwire$`
 
-/** The statements for `tables`; equal shapes give equal names, other shapes never share one. */
-export const statementsFor = (tables: ReadonlyArray<TableShape>): Statements => {
+/**
+ * The statements for `tables`; equal shapes and sums give equal names, others never share one: whoever may call a function
+ * keeps the sums it is named by.
+ */
+export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: ReadonlyArray<Rollup> = []): Statements => {
   const write = writeBody(tables)
   const losers = losersBody(tables)
-  const hash = createHash("sha256").update(settings + write + losers).digest("hex").slice(0, 16)
+  const sums = rollups.map(({ sum, version }) => `${sum} ${version}`).toSorted().join()
+  const hash = createHash("sha256").update(settings + write + losers + sums).digest("hex").slice(0, 16)
   const names = [`tillwire_commit_${hash}`, `tillwire_losers_${hash}`] as const
   return {
     names,
     definitions: [
       define(
         names[0],
-        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_payor text[]",
+        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_payor text[], p_sums json",
         "ms bigint, seq bigint, pending integer, previous_ms bigint, previous_seq bigint",
         write
       ),
@@ -196,7 +207,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>): Statements => 
         losers
       )
     ],
-    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8)`,
+    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     losers: `select * from ${names[1]}($1, $2, $3, $4)`
   }
 }

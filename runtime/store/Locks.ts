@@ -7,5 +7,7 @@ export const advisoryLock = {
   /** Held by the transaction of each migration step. */
   migrations: 1,
   /** Held for life by the one service that owns an embedded server. */
-  service: 2
+  service: 2,
+  /** Held by the transaction that counts sums anew. */
+  rollups: 3
 } as const

@@ -10,6 +10,7 @@ import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/leases/Database.ts"
 import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
+import type { Rollup } from "../../runtime/Rollups.ts"
 import { Rpc } from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { fromMasters } from "../../runtime/secrets/Master.ts"
@@ -82,6 +83,7 @@ export interface TestTables {
   readonly name: string
   readonly migrations: Migrations
   readonly tables: ReadonlyArray<string>
+  readonly rollups?: ReadonlyArray<Rollup>
 }
 
 /** The kernel's services over `database`, with the tables of the plugins under test. */
@@ -94,8 +96,9 @@ export const kernel = <E>(
     Effect.forEach(plugins, ({ name, migrations }) => migrate(name, migrations), { discard: true })
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
+  const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
   return Tail.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables), Leases.layer)),
+    Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
     Layer.provideMerge(migrated),
     Layer.provideMerge(Layer.mergeAll(settings, secretsLayer, noRpc))
   )

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { type Append, Commit, noCause } from "../../../runtime/Commit.ts"
 import { CommitFeed } from "../../../runtime/commit/Feed.ts"
 import { layer as groupCommit } from "../../../runtime/commit/GroupCommit.ts"
+import type { Rollup } from "../../../runtime/Rollups.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 
@@ -27,9 +28,9 @@ export const ledgerDatabase = Effect.gen(function*() {
 })
 
 /** A log with a pool of its own, as another process would have. */
-export const instance = (database: TestDatabase) =>
+export const instance = (database: TestDatabase, rollups: ReadonlyArray<Rollup> = []) =>
   Effect.map(
-    Layer.build(Layer.fresh(groupCommit(tables).pipe(Layer.provideMerge(connect(database))))),
+    Layer.build(Layer.fresh(groupCommit(tables, rollups).pipe(Layer.provideMerge(connect(database))))),
     (services) => ({
       services,
       append: Context.get(services, Commit).append,

@@ -1,0 +1,128 @@
+/**
+ * Sums counted anew from the events: for data from before a sum was kept, or before it was counted as it is now.
+ *
+ * The events of each merchant are walked in the order of their commits, so what was read needs no second look. Most of
+ * it is read while others may still write; the rest, and the sums, under a lock that holds every commit back.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { WireObject } from "../../schemas/Event.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { Rollup } from "../Rollups.ts"
+import { advisoryLock, lockSpace } from "../store/Locks.ts"
+import { addSums, deltasOf, keptOf, makeSums, type Owner, sumRows } from "./Sums.ts"
+
+/** Events read at a time, about a megabyte. */
+const pageSize = 1_000
+
+/** Rows of sums written at a time. */
+const writeSize = 5_000
+
+interface Row {
+  readonly ms: bigint
+  readonly seq: bigint
+  readonly environment: Environment
+  readonly type: string
+  readonly data: string
+}
+
+/** How far a merchant's events were read. */
+interface Place {
+  readonly ms: bigint
+  readonly seq: bigint
+  /** The text of the event there: one that tells the same once more is no change. */
+  readonly data: string
+}
+
+const start: Place = { ms: 0n, seq: 0n, data: "" }
+
+/** Reads on where it stopped, and adds up what it reads. */
+const makeWalk = (rollups: ReadonlyArray<Rollup>) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const kept = keptOf(rollups)
+    const places = new Map<number, Place>()
+    const counted = new Map<string, { readonly owner: Owner; readonly sums: ReturnType<typeof makeSums> }>()
+
+    const count = (merchantId: number, { data, environment, type }: Row) => {
+      const { object, previous_attributes: previousAttributes } = JSON.parse(data) as {
+        readonly object: WireObject
+        readonly previous_attributes: Readonly<Record<string, unknown>>
+      }
+      const id = `${merchantId} ${environment}`
+      const known = counted.get(id) ?? { owner: { merchantId, environment }, sums: makeSums() }
+      counted.set(id, known)
+      deltasOf(kept, [{ type, object, previousAttributes }]).forEach(known.sums.add)
+    }
+
+    const page = Effect.fnUntraced(function*(merchantId: number) {
+      const { ms, seq } = places.get(merchantId) ?? start
+      const rows = yield* sql<Row>`select ms, seq, environment, type, data from events
+        where merchant_id = ${merchantId} and (ms, seq) > (${String(ms)}::bigint, ${String(seq)}::bigint)
+        order by ms, seq limit ${pageSize}`
+      for (const row of rows) {
+        if (row.data !== places.get(merchantId)?.data) count(merchantId, row)
+        places.set(merchantId, row)
+      }
+      return rows.length === pageSize
+    })
+
+    const walk = Effect.gen(function*() {
+      const streams = yield* sql<{ merchant_id: number; last_ms: bigint; last_seq: bigint }>`
+        select merchant_id, last_ms, last_seq from merchant_streams order by merchant_id`
+      for (const { last_ms, last_seq, merchant_id } of streams) {
+        const place = places.get(merchant_id)
+        if (place?.ms === last_ms && place.seq === last_seq) continue
+        yield* Effect.repeat(page(merchant_id), { while: (more) => more })
+      }
+    })
+    const rows = () => sumRows([...counted.values()].map(({ owner, sums }) => ({ owner, deltas: sums.moved() })))
+    return { walk, rows }
+  })
+
+/**
+ * Makes the sums right before the first commit that keeps them, and notes their versions in `rollup_versions`. Sums that
+ * are not kept any more are forgotten, so that they are counted anew when they come back.
+ *
+ * An instance of another build that still runs would write past new sums, so the functions it commits through are
+ * dropped: its callers are told `SERVICE_UNAVAILABLE`. `own` is the name of this build's. Safe when instances start
+ * together: one counts, the others find it done.
+ */
+export const recount = (rollups: ReadonlyArray<Rollup>, own: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const names = rollups.map(({ sum }) => sum)
+    yield* sql`delete from rollup_versions where sum <> all (${names}::text[])`
+    const stale = Effect.map(
+      sql<{ sum: string; version: number }>`select sum, version from rollup_versions`,
+      (rows) => rollups.filter(({ sum, version }) => !rows.some((row) => row.sum === sum && row.version === version))
+    )
+    const wanted = yield* stale
+    if (wanted.length === 0) return
+    yield* Effect.logInfo(`counting anew from the events: ${wanted.map(({ sum }) => sum).join(", ")}`)
+    yield* dropOthers(own)
+    const { rows, walk } = yield* makeWalk(wanted)
+    yield* walk
+    yield* sql.withTransaction(Effect.gen(function*() {
+      yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.rollups})`
+      if ((yield* stale).length === 0) return
+      yield* sql`lock table merchant_streams in exclusive mode`
+      yield* walk
+      yield* sql`delete from rollups where sum = any (${wanted.map(({ sum }) => sum)}::text[])`
+      const counted = rows()
+      for (let at = 0; at < counted.length; at += writeSize) {
+        yield* sql.unsafe(addSums("$1::json"), [JSON.stringify(counted.slice(at, at + writeSize))])
+      }
+      yield* Effect.forEach(wanted, ({ sum, version }) =>
+        sql`insert into rollup_versions (sum, version) values (${sum}, ${version})
+          on conflict (sum) do update set version = excluded.version`, { discard: true })
+    }))
+  })
+
+const dropOthers = (own: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const others = yield* sql<{ signature: string }>`select oid::regprocedure::text as signature from pg_proc
+      where proname like 'tillwire\\_commit\\_%' and proname <> ${own} and pronamespace = current_schema()::regnamespace`
+    yield* Effect.forEach(others, ({ signature }) => sql.unsafe(`drop function if exists ${signature}`), { discard: true })
+  })
