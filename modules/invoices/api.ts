@@ -12,14 +12,13 @@ import {
 } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
 import { Invoice, InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
-import { Environment, Network } from "../../schemas/Network.ts"
+import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
+import { Environment, Network, networks } from "../../schemas/Network.ts"
+import { EmailAddress, HttpsUrl, Locale } from "../../schemas/Web.ts"
 
 const shortText = Schema.String.check(Schema.isMaxLength(255))
 const longText = Schema.String.check(Schema.isMaxLength(2_000))
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-/** Milliseconds an invoice may live: a minute to thirty days; 12 hours if not said. */
-export const expiresIn = { minimum: 60_000, maximum: 2_592_000_000, default: 43_200_000 } as const
 
 /** What a merchant may say about a new invoice, but for the amount, which is read first and by its own rules. */
 export const InvoiceFields = Schema.Struct({
@@ -27,16 +26,16 @@ export const InvoiceFields = Schema.Struct({
   description: absent(shortText),
   customer_id: absent(shortText.check(Schema.isNonEmpty())),
   metadata: absent(Metadata),
-  expires_in: absent(Schema.Int.check(Schema.isBetween(expiresIn))),
-  customer_email: absent(Schema.String.check(Schema.isMaxLength(254), Schema.isPattern(/^[^\s@]+@[^\s@]+\.[^\s@]+$/))),
+  expires_in: absent(ExpiresIn),
+  customer_email: absent(EmailAddress),
   invoice_title: absent(shortText),
   invoice_footer: absent(longText),
-  payment_return_url: absent(Schema.String.check(Schema.isMaxLength(2_000), Schema.isPattern(/^https:\/\/[^\s]+$/))),
+  payment_return_url: absent(HttpsUrl),
   payment_return_url_enabled: absent(Schema.Boolean),
-  locale: absent(Schema.String.check(Schema.isPattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/))),
-  payment_tolerance_bps: absent(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
-  accepted_networks: absent(Schema.NonEmptyArray(Network)),
-  receiver_override_enable: absent(Schema.Literal(false))
+  locale: absent(Locale),
+  payment_tolerance_bps: absent(ToleranceBasisPoints),
+  accepted_networks: absent(Schema.NonEmptyArray(Network).check(Schema.isMaxLength(networks.length))),
+  receiver_override_enable: Schema.optionalKey(Schema.Literal(false))
 })
 export type InvoiceFields = typeof InvoiceFields.Type
 

@@ -20,7 +20,7 @@ import { readInvoiceAmount } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices, type NewInvoice } from "./actor.ts"
-import { expiresIn, InvoiceFields, InvoicesApi, readStatusFilter } from "./api.ts"
+import { InvoiceFields, InvoicesApi, readStatusFilter } from "./api.ts"
 import { invoiceObject, type InvoiceState, paymentObject } from "./machine.ts"
 import type { InvoiceFilter, InvoicePage } from "./repo.ts"
 import { InvoicesRpc } from "./rpc.ts"
@@ -51,7 +51,7 @@ const readNewInvoice = Effect.fnUntraced(function*(
   return {
     ...owner,
     amount,
-    expiresInMillis: fields.expires_in ?? expiresIn.default,
+    expiresInMillis: fields.expires_in ?? null,
     customerId: fields.customer_id ?? null,
     metadata,
     details: {

@@ -15,6 +15,7 @@ import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import type { InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
+import type { LatePaymentPolicy, MerchantSettings, PartialPaymentPolicy } from "../../schemas/MerchantSettings.ts"
 import { formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../schemas/Network.ts"
 import { type ExceptionType, isCounted, type PaymentMetadata, type PaymentStatus } from "../../schemas/Payment.ts"
@@ -25,10 +26,10 @@ export interface InvoicePolicy {
   readonly tolerance: number
   /** usd_millis above the amount that open no exception. */
   readonly overpayTolerance: number
-  readonly latePayment: "spot_rate" | "locked_rate" | "manual"
+  readonly latePayment: LatePaymentPolicy
   readonly lateWindowSeconds: number
   readonly underpaidGraceSeconds: number
-  readonly partialPayment: "lock_route" | "any_route"
+  readonly partialPayment: PartialPaymentPolicy
   readonly confirmations: ConfirmationPolicy
   /** `null`: every network. */
   readonly acceptedNetworks: ReadonlyArray<Network> | null
@@ -163,6 +164,33 @@ export const toleranceOf = (amount: UsdMillis, basisPoints: number, fixed: numbe
   return usdWire(usdMillis(wanted < cap ? wanted : cap))
 }
 
+/**
+ * The policy a new invoice is created under: the merchant's settings, and what the invoice itself asks for. A commerce
+ * invoice ends with its order, so it has no grace (API reference, "Commerce orders", accidents).
+ */
+export const policyOf = (
+  settings: MerchantSettings,
+  asked: {
+    readonly amount: UsdMillis
+    readonly commerce: boolean
+    readonly toleranceBasisPoints: number | null
+    readonly acceptedNetworks: ReadonlyArray<Network> | null
+  }
+): InvoicePolicy => ({
+  tolerance: toleranceOf(
+    asked.amount,
+    asked.toleranceBasisPoints ?? settings.payment_tolerance_bps,
+    settings.payment_tolerance_amount
+  ),
+  overpayTolerance: settings.overpay_tolerance_amount,
+  latePayment: settings.late_payment_policy,
+  lateWindowSeconds: settings.late_window_seconds,
+  underpaidGraceSeconds: asked.commerce ? 0 : settings.underpaid_grace_seconds,
+  partialPayment: settings.partial_payment_policy,
+  confirmations: settings.confirmation_policy,
+  acceptedNetworks: asked.acceptedNetworks
+})
+
 /** The events of a new invoice. */
 export const created = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [
   { type: "invoice.created", object: invoiceObject(invoice), previousAttributes: {} }
@@ -234,7 +262,7 @@ const paymentOf = (state: Aggregate, id: string): PaymentState | undefined =>
 const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
   const known = paymentOf(state, arrival.id)
   if (known !== undefined && known.status !== "reverted") return nothing(state)
-  const reason = refusalOf(state.invoice, arrival)
+  const reason = refusalOf(state, arrival)
   const status = reason === null ? "pending" : "rejected"
   const metadata = { ...arrival.metadata, exception: reason }
   const asBefore = known !== undefined && known.units === arrival.units && known.metadata.quote !== null
@@ -255,14 +283,25 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
 }
 
 /** Why a transfer is recorded but not counted; null when it counts. */
-const refusalOf = (invoice: InvoiceState, arrival: Arrival): ExceptionType | null => {
+const refusalOf = (state: Aggregate, arrival: Arrival): ExceptionType | null => {
+  const { invoice } = state
   if (arrival.metadata.exception !== null) return arrival.metadata.exception
-  const late = arrival.seenAt > invoice.expiresAt
   const lateRefused = invoice.type === "commerce" || invoice.policy.latePayment === "manual" ||
     arrival.seenAt > invoice.expiresAt + invoice.policy.lateWindowSeconds
-  if (invoice.status === "canceled" || (late && lateRefused)) return "late_payment"
+  if (invoice.status === "canceled" || (lateRefused && isLate(state, arrival))) return "late_payment"
   const priced = arrival.metadata.quote !== null
   return priced && arrival.amount < dustBelow ? "below_dust" : null
+}
+
+/**
+ * After the end, unless a part came before it and the grace to complete it is not over: those funds are what the grace
+ * is for, whatever the policy on late ones.
+ */
+const isLate = ({ invoice, payments }: Aggregate, { seenAt }: Pick<Arrival, "seenAt">): boolean => {
+  if (seenAt <= invoice.expiresAt) return false
+  const hasPart = payments.some((payment) =>
+    payment.seenAt <= invoice.expiresAt && payment.status !== "rejected" && payment.status !== "reverted")
+  return !hasPart || seenAt > invoice.expiresAt + invoice.policy.underpaidGraceSeconds
 }
 
 const value = (

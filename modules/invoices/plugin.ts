@@ -3,6 +3,7 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import { Invoices } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
@@ -26,7 +27,7 @@ export {
 export const plugin = Plugin.make({
   name: "invoices",
   slot: "modules",
-  needs: { auth: PayorSessions },
+  needs: { auth: PayorSessions, settings: MerchantSettings },
   http: InvoicesApi,
   rpc: InvoicesRpc,
   migrations,

@@ -146,13 +146,17 @@ const acceptedToken = Effect.fnUntraced(function*(
   return token
 })
 
-/** What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. */
+/**
+ * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
+ * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, though it ended.
+ */
 const makePricing = Effect.gen(function*() {
   const quotes = yield* Quotes
   const issued = yield* PaymentQuotes
 
   return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
-    const candidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt)
+    const lapsed = invoice.policy.latePayment === "locked_rate" && seenAt > invoice.expiresAt
+    const candidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lapsed)
     const spot = candidates.length > 0
       ? null
       : yield* quotes.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))

@@ -29,13 +29,14 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
   }) => Effect.Effect<{ readonly quote: Quote; readonly write: Write | null; readonly id: QuoteId | null }>
   /**
    * Quotes of a route that hold for a transfer seen at `seenAt` (epoch seconds), grace included, newest first: what
-   * `valuation` of machine.ts chooses from.
+   * `valuation` of machine.ts chooses from. `lapsed`: where none holds any more, the last one that was given by then.
    */
   readonly candidates: (
     invoiceId: string,
     network: Network,
     tokenId: number,
-    seenAt: number
+    seenAt: number,
+    lapsed?: boolean
   ) => Effect.Effect<ReadonlyArray<QuoteRow>>
   /**
    * The newest quote of a route, of any route if none is named, with the seconds it has left now; `expired` past its
@@ -81,7 +82,14 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return PaymentQuotes.of({ issue, candidates: repo.holdingAt, current })
+  const candidates: PaymentQuotes["Service"]["candidates"] = Effect.fn("PaymentQuotes.candidates")(
+    function*(invoiceId, network, tokenId, seenAt, lapsed = false) {
+      const holding = yield* repo.holdingAt(invoiceId, network, tokenId, seenAt)
+      return holding.length > 0 || !lapsed ? holding : yield* repo.lastGivenBy(invoiceId, network, tokenId, seenAt)
+    }
+  )
+
+  return PaymentQuotes.of({ issue, candidates, current })
 })
 
 export const layer: Layer.Layer<PaymentQuotes, never, Quotes | SqlClient.SqlClient> = Layer.effect(

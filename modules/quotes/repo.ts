@@ -107,6 +107,19 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE invoice_id = ${invoiceId} AND network = ${network} AND token_id = ${tokenId}
           AND created_at <= ${seenAt} AND valid_until >= ${seenAt - quoteGraceSeconds}
         ORDER BY created_at DESC, id DESC
-        LIMIT ${maximumCandidates}`)
+        LIMIT ${maximumCandidates}`),
+
+    /** The newest quote of a route that was given by `seenAt` epoch seconds, ended or not; none or one. */
+    lastGivenBy: (
+      invoiceId: string,
+      network: Network,
+      tokenId: number,
+      seenAt: number
+    ): Effect.Effect<ReadonlyArray<QuoteRow>> =>
+      read(sql`
+        SELECT * FROM quotes
+        WHERE invoice_id = ${invoiceId} AND network = ${network} AND token_id = ${tokenId} AND created_at <= ${seenAt}
+        ORDER BY created_at DESC, id DESC
+        LIMIT 1`)
   }
 })

@@ -16,11 +16,14 @@ import {
   isPayable,
   lockedRoute,
   outagePauseSeconds,
+  policyOf,
   toleranceOf
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
+import { MerchantSettings } from "../../../schemas/MerchantSettings.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
+import { requiredDepth } from "../../../schemas/Network.ts"
 import { isCounted, type PaymentMetadata } from "../../../schemas/Payment.ts"
 
 const now = 1_766_320_000
@@ -221,6 +224,124 @@ describe("invoice machine, any history", () => {
         state = next
       }
     }))
+})
+
+/** Settings a merchant may have, but for the branding, which no invoice depends on. */
+const { branding: _branding, default_environment: _default, ...policySettings } = MerchantSettings.fields
+const Policy = Schema.Struct({
+  ...policySettings,
+  commerce: Schema.Boolean,
+  toleranceBasisPoints: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })))
+})
+
+const under = ({ commerce, toleranceBasisPoints, ...settings }: typeof Policy.Type) => {
+  const asked = { amount: usdMillis(50_000n), commerce, toleranceBasisPoints, acceptedNetworks: null }
+  return fresh({ type: commerce ? "commerce" : "standard", policy: policyOf(settings as MerchantSettings, asked) })
+}
+
+describe("invoice machine, any settings", () => {
+  it.effect.prop("amount_paid is the sum of counted payments, paid means enough, and paid funds never expire", [
+    Policy,
+    Moves
+  ], ([policy, moves]) =>
+    Effect.sync(() => {
+      let state = under(policy)
+      assert.isAtMost(state.invoice.policy.tolerance, 5_000)
+      for (const move of moves) {
+        const before = state.invoice
+        const { events, next } = decided(state, [commandOf(move)], expiresAt + move.at)
+        state = next
+        const sum = state.payments.reduce((total, { amount, status }) => (isCounted(status) ? total + amount : total), 0n)
+        assert.strictEqual(state.invoice.amountPaid, sum)
+        assert.strictEqual(state.invoice.status === "paid", sum > 0n && sum >= 50_000n - BigInt(before.policy.tolerance))
+        assert.isFalse(state.invoice.status === "expired" && sum > 0n)
+        assert.isFalse(before.status === "underpaid" && state.invoice.status === "expired" && sum > 0n)
+        assert.deepStrictEqual(state.invoice.policy, before.policy)
+        for (const { object, previousAttributes, type } of events) {
+          if (type.startsWith("invoice.")) assert.deepStrictEqual({ ...object, ...previousAttributes }, invoiceObject(before))
+        }
+      }
+    }))
+
+  it.effect.prop("funds that come after every window and grace change nothing but open an exception", [Policy], ([policy]) =>
+    Effect.sync(() => {
+      const state = under(policy)
+      const last = expiresAt + Math.max(policy.late_window_seconds, policy.underpaid_grace_seconds)
+      const late = arrival(1, 50_000n, { seenAt: last + 1 })
+      const { next, opens } = decided(state, [observe(late), confirm(late)], last + 1)
+      assert.deepStrictEqual(opens.map(({ type }) => type), ["late_payment"])
+      assert.strictEqual(next.invoice.amountPaid, 0n)
+      assert.strictEqual(next.payments[0]!.status, "rejected")
+    }))
+})
+
+describe("invoice machine, what each policy decides", () => {
+  const withPolicy = (more: Partial<InvoiceState["policy"]>, rest: Partial<InvoiceState> = {}) =>
+    fresh({ ...rest, policy: { ...invoice().policy, ...more } })
+  const expired = (more: Partial<InvoiceState["policy"]>) => withPolicy(more, { status: "expired", dueAt: null })
+  const late = arrival(1, 50_000n, { seenAt: expiresAt + 1 })
+  const came = (state: Aggregate, ...arrivals: ReadonlyArray<Arrival>) =>
+    replay(state, arrivals.flatMap((one) => [observe(one), confirm(one)])).state
+
+  it("spot_rate and locked_rate take late funds, manual leaves them to a person", () => {
+    for (const latePayment of ["spot_rate", "locked_rate"] as const) {
+      assert.strictEqual(came(expired({ latePayment }), late).invoice.status, "paid")
+    }
+    const { next, opens } = decided(expired({ latePayment: "manual" }), [observe(late), confirm(late)])
+    assert.strictEqual(next.invoice.status, "expired")
+    assert.deepStrictEqual(opens.map(({ type }) => type), ["late_payment"])
+  })
+
+  it("a late window of its own ends when it says", () => {
+    const at = (seconds: number) => arrival(1, 50_000n, { seenAt: expiresAt + seconds })
+    assert.strictEqual(came(expired({ lateWindowSeconds: 60 }), at(60)).invoice.status, "paid")
+    assert.strictEqual(came(expired({ lateWindowSeconds: 60 }), at(61)).invoice.status, "expired")
+    assert.strictEqual(came(expired({ lateWindowSeconds: 0 }), at(1)).invoice.status, "expired")
+  })
+
+  it("funds that complete a part in its grace are not late, whatever the policy on late ones", () => {
+    const part = arrival(1, 20_000n)
+    const rest = (seconds: number) => arrival(2, 30_000n, { seenAt: expiresAt + seconds })
+    const strict = { latePayment: "manual", lateWindowSeconds: 0, underpaidGraceSeconds: 600 } as const
+    assert.strictEqual(came(withPolicy(strict), part, rest(600)).invoice.status, "paid")
+    assert.strictEqual(came(withPolicy(strict), part, rest(601)).invoice.status, "underpaid")
+    assert.strictEqual(came(withPolicy({ ...strict, underpaidGraceSeconds: 0 }), part, rest(1)).invoice.status, "underpaid")
+    assert.strictEqual(came(withPolicy(strict, { type: "commerce" }), part, rest(601)).invoice.status, "underpaid")
+  })
+
+  it("a grace of its own ends when it says", () => {
+    const part = arrival(1, 20_000n)
+    const { next } = decided(withPolicy({ underpaidGraceSeconds: 600 }), [observe(part), confirm(part)])
+    assert.strictEqual(next.invoice.dueAt, expiresAt + 600)
+    const tick: Command = { _tag: "Tick", outage: false }
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).opens, [])
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).opens.map(({ type }) => type), ["underpaid_expired"])
+    assert.isFalse(isPayable(next.invoice, expiresAt + 600))
+  })
+
+  it("any_route leaves the rest of a part payment free, lock_route does not", () => {
+    const part = arrival(1, 20_000n)
+    assert.isNull(lockedRoute(came(withPolicy({ partialPayment: "any_route" }), part)))
+    assert.deepStrictEqual(lockedRoute(came(withPolicy({ partialPayment: "lock_route" }), part)), { network: "base", tokenId: 1 })
+  })
+
+  it("fast takes one block below $100, standard and final what the network's table says", () => {
+    const depth = (policy: "fast" | "standard" | "final", amount: bigint) =>
+      requiredDepth("base", "mainnet", policy, amount)
+    assert.deepStrictEqual(depth("fast", 99_999n), { blocks: 1, finalized: false })
+    assert.deepStrictEqual(depth("fast", 100_000n), depth("standard", 1n))
+    assert.isTrue(depth("final", 1n).finalized)
+    assert.isAbove(depth("final", 1n).blocks, depth("standard", 1n).blocks)
+  })
+
+  it("a commerce invoice has no grace, and its own tolerance weighs more than the merchant's", () => {
+    const settings = { payment_tolerance_bps: 100, payment_tolerance_amount: 0, underpaid_grace_seconds: 600 } as MerchantSettings
+    const asked = { amount: usdMillis(50_000n), acceptedNetworks: null }
+    const standard = policyOf(settings, { ...asked, commerce: false, toleranceBasisPoints: null })
+    const commerce = policyOf(settings, { ...asked, commerce: true, toleranceBasisPoints: 50 })
+    assert.deepStrictEqual([standard.tolerance, standard.underpaidGraceSeconds], [500, 600])
+    assert.deepStrictEqual([commerce.tolerance, commerce.underpaidGraceSeconds], [250, 0])
+  })
 })
 
 describe("invoice machine, the documented transitions", () => {
