@@ -15,6 +15,10 @@ const startPauseMillis = 25
 /** Circle's test USDC on Base Sepolia: the catalogue's devnet address, where {@link Anvil} puts its own token. */
 export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
+/** Where every OP chain has its wrapped ether, and code that answers 18 to any call: enough of a token to be attested. */
+const weth = "0x4200000000000000000000000000000000000006"
+const eighteen = "0x601260005260206000f3"
+
 export interface Anvil {
   readonly url: string
   readonly chainId: number
@@ -96,6 +100,7 @@ export const anvil = (network: Network = "base"): Effect.Effect<Anvil, never, Sc
     const accounts: ReadonlyArray<string> = yield* rpc("eth_accounts")
     const setCode = (address: string) => Effect.asVoid(rpc("anvil_setCode", address, token.deployedBytecode))
     yield* setCode(usdc)
+    yield* rpc("anvil_setCode", weth, eighteen)
 
     const send: Anvil["send"] = ({ data, from = accounts[0]!, gas, to, value }) =>
       rpc("eth_sendTransaction", {
