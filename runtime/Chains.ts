@@ -68,6 +68,12 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   }
 }
 
+/** A target as it was given out, for the life of its invoice. */
+export interface AllocatedTarget extends ReceiveTarget {
+  /** Ids of tokens that the merchant refused when the target was given out: a transfer of one is not credited. */
+  readonly refusedTokens: ReadonlyArray<number>
+}
+
 /** Answers whether an address is ours, from memory. */
 export interface WatchSet {
   readonly has: (matchKey: string) => boolean
@@ -212,15 +218,15 @@ export class Chains extends Context.Service<Chains, {
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the wallet
-   * that {@link wallet} gives now. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet,
+   * that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on one
+   * that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet,
    * or the wallet is a list of addresses that has come to its end.
    */
-  readonly allocate: (request: WalletOwner & { readonly invoiceId: string }) => Effect.Effect<
-    ReceiveTarget,
-    PublicError
-  >
+  readonly allocate: (
+    request: WalletOwner & { readonly invoiceId: string; readonly refusedTokens?: ReadonlyArray<number> }
+  ) => Effect.Effect<AllocatedTarget, PublicError>
   /** The invoice's target if one was allocated. */
-  readonly target: (invoiceId: string, family: Family) => Effect.Effect<ReceiveTarget | null>
+  readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>
   /**
    * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, again after a failure
    * with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.

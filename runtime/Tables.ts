@@ -238,5 +238,7 @@ export const runtimeMigrations: Migrations = {
     CREATE TABLE rollup_versions (
       sum text PRIMARY KEY,
       version integer NOT NULL
-    )`)
+    )`),
+  "0008_refused_tokens": statements(`
+    ALTER TABLE receive_targets ADD COLUMN refused_tokens integer[] NOT NULL DEFAULT '{}'`)
 }

@@ -1,6 +1,6 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
+import { type AllocatedTarget, Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
 import { Commit, noCause } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -22,6 +22,7 @@ import {
   remaining
 } from "../invoices/plugin.ts"
 import { PaymentQuotes, valuation } from "../quotes/plugin.ts"
+import { isBlocked, type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
 import { isNetwork, seenAtOf, verdict } from "./machine.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
@@ -40,8 +41,9 @@ export const pricingTries = 10
 
 export class Payments extends Context.Service<Payments, {
   /**
-   * The invoice's address for a token, with a quote: the same address each time. Errors: `UNSUPPORTED_NETWORK`,
-   * `TOKEN_NOT_ACCEPTED`, `TOKEN_NETWORK_MISMATCH`, `INVOICE_NOT_PAYABLE`, `ROUTE_LOCKED`, `NETWORK_DEGRADED`.
+   * The invoice's address for a token, with a quote: the same address each time. Errors, in the order they are looked
+   * for: `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`, `TOKEN_NETWORK_MISMATCH`, `INVOICE_NOT_PAYABLE`, `ROUTE_LOCKED`,
+   * `NETWORK_DEGRADED`.
    */
   readonly route: (current: Aggregate, network: string, tokenId: number) => Effect.Effect<Route, PublicError>
   /** Prices and counts a payment that is `manual_retry`. */
@@ -53,6 +55,7 @@ export class Payments extends Context.Service<Payments, {
     const catalog = yield* TokenCatalog
     const quotes = yield* PaymentQuotes
     const invoices = yield* Invoices
+    const policies = yield* TokenPolicies
     const price = yield* makePricing
 
     const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
@@ -60,7 +63,15 @@ export class Payments extends Context.Service<Payments, {
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const token = yield* acceptedToken(catalog.get(tokenId), network, invoice)
       const driver = chains.driver(token.network, token.environment)
-      if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK")
+      if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+      const { environment, id: invoiceId, merchantId } = invoice
+      const owner = { merchantId, environment, family: familyOf(token.network) }
+      const allocated = yield* chains.target(invoiceId, owner.family)
+      const policy = yield* policies.get(merchantId, environment)
+      if (isRefused(token, allocated, policy)) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+      if (allocated === null && (yield* chains.wallet(owner)) === null) {
+        return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+      }
       if (!isPayable(invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
       const locked = lockedRoute(current)
       if (locked !== null && (locked.network !== token.network || locked.tokenId !== token.id)) {
@@ -68,12 +79,11 @@ export class Payments extends Context.Service<Payments, {
       }
       const status = chains.status(token.environment).find((one) => one.network === token.network)
       if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
-      const target = yield* chains.allocate({
-        merchantId: invoice.merchantId,
-        invoiceId: invoice.id,
-        environment: invoice.environment,
-        family: familyOf(token.network)
-      })
+      const target = allocated ?? (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...refusedBy(policy)] }))
+      // Another call may have been first, under a policy that was older or newer: what it kept holds.
+      if (target.refusedTokens.includes(token.id)) {
+        return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+      }
       const left = remaining(invoice)
       const issued = yield* quotes.issue({
         merchantId: invoice.merchantId,
@@ -146,6 +156,16 @@ const acceptedToken = Effect.fnUntraced(function*(
   return token
 })
 
+/** The tokens an address given out under a policy is not for. */
+const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy === "selective" ? blocked : []
+
+/**
+ * Whether the merchant refuses `token`: as it did when the address was given out, and as it does now where there is none
+ * yet (API reference, "Tokens and acceptance policy").
+ */
+const isRefused = (token: Token, allocated: AllocatedTarget | null, policy: PolicyState): boolean =>
+  allocated === null ? isBlocked(policy, token.id) : allocated.refusedTokens.includes(token.id)
+
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
  * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, though it ended.
@@ -173,7 +193,8 @@ const makeCredit = Effect.gen(function*() {
 
   const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
-    const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks)
+    const target = yield* chains.target(entry.invoiceId, familyOf(entry.network))
+    const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
     const seenAt = seenAtOf(entry.blockTime, entry.observedAt)
     const priced = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
     const metadata: PaymentMetadata = {

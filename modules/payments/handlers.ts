@@ -30,6 +30,7 @@ import {
   remaining
 } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { isBlocked, TokenPolicies } from "../tokens/plugin.ts"
 import { Payments, type Route } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { amounts, availabilityOf, explorerUrl, nextPollSeconds, sessionEnd, usdNumber } from "./machine.ts"
@@ -95,6 +96,7 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
   const payments = yield* Payments
   const catalog = yield* TokenCatalog
   const quotes = yield* Quotes
+  const policies = yield* TokenPolicies
   const settings = yield* Settings
   const secrets = yield* Secrets
   const session = Effect.provideService(current(), Invoices, invoices)
@@ -193,11 +195,13 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     const { acceptedNetworks } = invoice.policy
     const locked = lockedRoute(aggregate)
     const receiving = yield* receivingFamilies(invoice)
+    const policy = yield* policies.get(invoice.merchantId, invoice.environment)
     return catalog.list(invoice.environment)
       .filter((token) => token.active)
       .filter((token) => acceptedNetworks === null || acceptedNetworks.includes(token.network))
       .filter((token) => query.network === undefined || token.network === query.network)
-      .filter((token) => locked === null || token.id === locked.tokenId)
+      // Who has begun to pay may finish, whatever the merchant has blocked since.
+      .filter(({ id }) => locked === null ? !isBlocked(policy, id) : id === locked.tokenId)
       .map((token) => availableToken(invoice, token, receiving, now))
       .filter((token) => query.mode === "all" || token.is_monitored)
       .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)

@@ -24,16 +24,18 @@ export const seenAtOf = (blockTime: number, observedAt: number): number =>
   Math.min(observedAt, Math.max(blockTime, observedAt - oldestSightSeconds))
 
 /**
- * Why a transfer of `token` (undefined: not in the catalogue) on `network` is not accepted; null when it is. A network
- * the invoice does not take weighs more than the token.
+ * Why a transfer of `token` (undefined: not in the catalogue) on `network` is not accepted; null when it is.
+ * `refusedTokens` are those that were blocked when the address was given out: what was blocked since is accepted. A
+ * network the invoice does not take weighs more than the token.
  */
 export const verdict = (
   token: Token | undefined,
   network: Network,
-  acceptedNetworks: ReadonlyArray<Network> | null
+  acceptedNetworks: ReadonlyArray<Network> | null,
+  refusedTokens: ReadonlyArray<number>
 ): ExceptionType | null => {
   if (acceptedNetworks !== null && !acceptedNetworks.includes(network)) return "wrong_network"
-  return token === undefined || !token.active ? "wrong_token" : null
+  return token === undefined || !token.active || refusedTokens.includes(token.id) ? "wrong_token" : null
 }
 
 /** Epoch seconds at which the payor's session ends; null while the invoice is open. */

@@ -5,6 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { TokenPolicies } from "../tokens/plugin.ts"
 import { Payments } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
@@ -15,7 +16,7 @@ export { Payments, type Route } from "./actor.ts"
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
-  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes },
+  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes, tokens: TokenPolicies },
   http: PaymentsApi,
   rpc: PaymentsRpc,
   layer: () =>

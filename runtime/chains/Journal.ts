@@ -12,7 +12,7 @@ import { sight } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
-import { make as makeTargets } from "./Targets.ts"
+import { make as makeTargets, shown } from "./Targets.ts"
 
 /** Conflicts in a row before a small write gives up. */
 const conflictRetries = 10
@@ -98,15 +98,14 @@ const make = Effect.gen(function*() {
   const allocate: Chains["Service"]["allocate"] = Effect.fnUntraced(function*(request) {
     // What was allocated once stays, whatever has become of the wallet since.
     const known = yield* targets.target(request.invoiceId, request.family)
-    if (known !== null) return { address: known.address, matchKey: known.matchKey, memo: known.memo }
+    if (known !== null) return shown(known)
     const receiving = yield* wallet(request)
     if (receiving === null) return yield* publicError("UNSUPPORTED_NETWORK")
     return yield* targets.allocate(receiving, request)
   })
 
   const target: Chains["Service"]["target"] = (invoiceId, family) =>
-    Effect.map(targets.target(invoiceId, family), (found) =>
-      found === null ? null : { address: found.address, matchKey: found.matchKey, memo: found.memo })
+    Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : shown(found))
 
   const handled: Chains["Service"]["handled"] = (entry, required) =>
     transferWrite({ ...entry, handled: entry.status, required, attempts: 0, version: entry.version + 1 })

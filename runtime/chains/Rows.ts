@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Family, Network } from "../../schemas/Network.ts"
-import type { ChainPoint, JournalEntry, ReceiveTarget, TransferStatus } from "../Chains.ts"
+import type { AllocatedTarget, ChainPoint, JournalEntry, TransferStatus } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
@@ -21,7 +21,7 @@ export interface Cursor {
 }
 
 /** A target and whose it is. */
-export interface TargetRow extends ReceiveTarget {
+export interface TargetRow extends AllocatedTarget {
   readonly family: Family
   readonly merchantId: number
   readonly invoiceId: string
@@ -123,6 +123,7 @@ export const targetWrite = (target: TargetRow, createdAt: number): Write => ({
     memo: target.memo,
     fingerprint: target.fingerprint,
     wallet_index: target.walletIndex,
+    refused_tokens: target.refusedTokens,
     created_at: createdAt
   }
 })
@@ -191,7 +192,8 @@ const readTarget = (raw: Raw): TargetRow => ({
   invoiceId: raw["invoice_id"],
   environment: raw["environment"],
   fingerprint: raw["fingerprint"],
-  walletIndex: count(raw["wallet_index"])
+  walletIndex: count(raw["wallet_index"]),
+  refusedTokens: raw["refused_tokens"]
 })
 
 const readBalance = (raw: Raw): BalanceRow => ({

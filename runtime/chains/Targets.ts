@@ -8,7 +8,7 @@
 import { Clock, Deferred, Effect, Exit, Queue, Schedule, Semaphore } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
-import type { ReceiveTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
+import type { AllocatedTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant } from "../Commit.ts"
 import { counterWrite, type Rows, type TargetRow, targetWrite } from "./Rows.ts"
 
@@ -21,23 +21,30 @@ const conflictRetries = 20
 
 export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
+  readonly refusedTokens?: ReadonlyArray<number>
 }
 
 interface Waiting {
   readonly request: TargetRequest
-  readonly reply: Deferred.Deferred<ReceiveTarget, PublicError>
+  readonly reply: Deferred.Deferred<AllocatedTarget, PublicError>
 }
 
 const walletEnded = publicError("UNSUPPORTED_NETWORK", {
   message: "The receiving wallet of this network has no address left"
 })
 
-const shown = ({ address, matchKey, memo }: TargetRow): ReceiveTarget => ({ address, matchKey, memo })
+/** What callers see of a row. */
+export const shown = ({ address, matchKey, memo, refusedTokens }: TargetRow): AllocatedTarget => ({
+  address,
+  matchKey,
+  memo,
+  refusedTokens
+})
 
 const targetIn = (
   targets: ReadonlyMap<string, TargetRow>,
   invoiceId: string
-): Exit.Exit<ReceiveTarget, PublicError> => {
+): Exit.Exit<AllocatedTarget, PublicError> => {
   const target = targets.get(invoiceId)
   return target === undefined ? Exit.fail(walletEnded) : Exit.succeed(shown(target))
 }
@@ -87,6 +94,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
       const tried = left.slice(0, (wallet.size ?? Number.POSITIVE_INFINITY) - index).map((request, place): TargetRow => ({
         ...wallet.derive(index + place, request.invoiceId),
         ...request,
+        refusedTokens: request.refusedTokens ?? [],
         fingerprint: wallet.fingerprint,
         walletIndex: index + place
       }))
@@ -146,7 +154,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
       )
       for (const { reply, request } of waiting) {
         yield* Deferred.done(reply, Exit.match(targets, {
-          onFailure: (cause): Exit.Exit<ReceiveTarget, PublicError> => Exit.failCause(cause),
+          onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
           onSuccess: (found) => targetIn(found, request.invoiceId)
         }))
       }
@@ -170,7 +178,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
 
   const allocate = Effect.fnUntraced(function*(wallet: WalletRef, request: TargetRequest) {
     const queue = yield* queueOf(wallet, request.family)
-    const reply = yield* Deferred.make<ReceiveTarget, PublicError>()
+    const reply = yield* Deferred.make<AllocatedTarget, PublicError>()
     yield* Queue.offer(queue, { request, reply })
     return yield* Deferred.await(reply)
   })
