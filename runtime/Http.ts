@@ -71,6 +71,11 @@ export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
  */
 export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOrigin", { defaultValue: () => false })
 
+/** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */
+export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http/SchemesTogether", {
+  defaultValue: () => false
+})
+
 /** Renders errors, schema errors included, as `{error, code}`. */
 export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Http/Flat") {}
 
@@ -161,6 +166,8 @@ export class Credentials extends Context.Service<Credentials, {
   readonly verifyBearer: (token: string) => Effect.Effect<Grant, PublicError>
 }>()("tillwire/runtime/Http/Credentials") {}
 
+const codesKey = "tillwire/errorCodes"
+
 /**
  * The errors of an endpoint, one schema per HTTP status, for the types and the reference. A handler fails with
  * `publicError(code)`; the family middleware renders it.
@@ -184,9 +191,13 @@ export const errors = (family: ErrorFamily, ...codes: ReadonlyArray<ErrorCode>) 
         ),
         encode: SchemaGetter.transform((error: PublicError) => errorBody(error, family, "req_none") as never)
       })
-    ).annotate({ httpApiStatus: status, description })
+    ).annotate({ httpApiStatus: status, description, [codesKey]: group })
   })
 }
+
+/** The codes behind one schema of {@link errors}. */
+export const codesOf = (schema: Schema.Top): ReadonlyArray<ErrorCode> =>
+  (Schema.resolveAnnotations(schema)?.[codesKey] ?? []) as ReadonlyArray<ErrorCode>
 
 /** A response of exactly this JSON text: what was frozen is sent as it is, not encoded again. */
 export const jsonText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>

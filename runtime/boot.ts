@@ -1,16 +1,15 @@
 /** Turns a checked config into a running service: kernel, plugins in config order, then the two doors. */
 import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApi, OpenApi } from "effect/http-api"
+import { HttpRouter } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
-import { apiVersion } from "../schemas/Event.ts"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
 import { type Address, type DoorClosed, maximumRpcBytes, open, printHost } from "./boot/Doors.ts"
-import { distinct, kernel } from "./boot/Kernel.ts"
+import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
 import type { Loaded, Picked } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
+import * as Reference from "./openapi/Route.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
 import { rpcToken } from "./rpc/Credential.ts"
@@ -65,7 +64,7 @@ export const boot = (loaded: Loaded, instanceId: string): Layer.Layer<Running | 
   }).pipe(Effect.provide(Path.layer)))
 
 /** The settings in force: what the file leaves to be computed. */
-const settle = Effect.fnUntraced(function*({ settings }: Loaded, instanceId: string) {
+export const settle = Effect.fnUntraced(function*({ settings }: Loaded, instanceId: string) {
   const path = yield* Path.Path
   const http = settings.http.port === 0 ? { ...settings.http, port: yield* freePort(settings.http.host) } : settings.http
   return Settings.of({
@@ -119,7 +118,7 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       yield* serveOwnCalls
       yield* declaredCallsServed(picked)
       yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
-      yield* router.add("GET", "/openapi.json", HttpServerResponse.jsonUnsafe(openApiOf(picked)))
+      yield* Reference.mount(router, apisOf(picked), settings.publicUrl)
       const internal = yield* openInternal(settings.rpc)
       yield* open(router, settings.http, "http")
       const sockets = yield* Sockets
@@ -165,12 +164,3 @@ const declaredCallsServed = (picked: ReadonlyArray<AnyPlugin>) =>
       )
     }, { discard: true })
   })
-
-/** One document of all plugins' APIs (API reference, "Operations"). */
-export const openApiOf = (picked: ReadonlyArray<AnyPlugin>) => {
-  const merged = picked.reduce<HttpApi.Top>(
-    (api, plugin) => plugin.http === undefined ? api : api.addHttpApi(plugin.http as never) as unknown as HttpApi.Top,
-    HttpApi.make("tillwire") as unknown as HttpApi.Top
-  )
-  return OpenApi.fromApi(merged.annotateMerge(OpenApi.annotations({ title: "Tillwire", version: apiVersion })) as never)
-}

@@ -1,6 +1,6 @@
 /**
- * `node runtime/main.ts [check | schema] [--config <file>]`: start the service, only check its config, or write the
- * config's JSON schema. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything else.
+ * `node runtime/main.ts [check | schema | openapi] [--config <file>]`: start the service, only check its config, write
+ * the config's JSON schema, or print the OpenAPI document. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything else.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.
@@ -8,19 +8,22 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
-import { boot, Running } from "./boot.ts"
+import { boot, Running, settle } from "./boot.ts"
+import { apisOf, distinct } from "./boot/Kernel.ts"
 import { ConfigInvalid, exitCodeConfig, load, type Loaded } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
+import { documentOf, textOf } from "./openapi/Document.ts"
 import { StoreGuard } from "./Store.ts"
 import * as Logs from "./telemetry/Logs.ts"
 
 const defaultConfig = "config/devnet.jsonc"
 
-const usage = `usage: node runtime/main.ts [check | schema] [--config <file>]
+const usage = `usage: node runtime/main.ts [check | schema | openapi] [--config <file>]
 
   (no command)   start the service
   check          read and check the config, start nothing
   schema         write config/schema.json for editors, with the options of every built-in plugin
+  openapi        print the OpenAPI document of what the config serves
 
   --config       the config file, default ${defaultConfig}`
 
@@ -28,14 +31,16 @@ const usage = `usage: node runtime/main.ts [check | schema] [--config <file>]
 const stopPatienceMillis = 20_000
 
 interface Command {
-  readonly name: "start" | "check" | "schema" | "help"
+  readonly name: "start" | "check" | "schema" | "openapi" | "help"
   readonly file: string
 }
+
+const commands = ["check", "schema", "openapi", "help"] as const
 
 /** The command line, or what is wrong with it. */
 const parse = (words: ReadonlyArray<string>): Command | string => {
   const [first, ...rest] = words
-  const named = first === "check" || first === "schema" || first === "help" ? first : undefined
+  const named = commands.find((name) => name === first)
   let file = defaultConfig
   const flags = named === undefined ? words : rest
   for (let at = 0; at < flags.length; at++) {
@@ -54,6 +59,9 @@ const banner = ({ settings }: Loaded, { dataDirectory, internalUrl, url }: Runni
   Internal   ${internalUrl}   (RPC, metrics, health)
   Data       ${dataDirectory}
 `
+
+const printDocument = (loaded: Loaded) =>
+  Effect.map(settle(loaded, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinct(loaded.picked)), publicUrl)))
 
 const start = (loaded: Loaded) =>
   Effect.gen(function*() {
@@ -75,6 +83,7 @@ const run = (command: Command) =>
     if (command.name === "schema") return yield* writeJsonSchema
     const loaded = yield* load({ file: command.file, environment: process.env })
     if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
+    if (command.name === "openapi") return yield* Console.log(yield* printDocument(loaded))
     return yield* start(loaded)
   })
 

@@ -41,18 +41,22 @@ export const EventObject = Schema.Union([Invoice, Payment, Quote, Ping])
 export type EventObject = typeof EventObject.Type
 
 /** Old values of the top-level fields that changed; applied over `object` it gives the previous snapshot. */
-export const PreviousAttributes = Schema.Record(Schema.String, Schema.Json)
+export const PreviousAttributes = Schema.Record(Schema.String, Schema.Json).annotate({
+  examples: [{ status: "unpaid", amount_paid: 0, amount_paid_decimal: "0.000", paid_at: null }]
+})
 export type PreviousAttributes = typeof PreviousAttributes.Type
 
 export const Event = Schema.Struct({
   id: EventId,
   object: Schema.tag("event"),
-  api_version: Schema.String,
+  api_version: Schema.String.annotate({ examples: [apiVersion] }),
   created: EpochSeconds,
-  type: Schema.String,
-  livemode: Schema.Boolean,
+  type: Schema.String.annotate({ examples: ["invoice.paid"] }),
+  livemode: Schema.Boolean.annotate({ examples: [false] }),
   pending_webhooks: Schema.Int,
-  request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }),
+  request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }).annotate({
+    examples: [{ id: null, idempotency_key: null }]
+  }),
   data: Schema.Struct({ object: EventObject, previous_attributes: PreviousAttributes })
 }).annotate({ identifier: "Event", description: "One state change, told the same way everywhere." })
 export type Event = typeof Event.Type

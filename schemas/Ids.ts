@@ -1,9 +1,14 @@
 /** Identifiers as they cross the wire, and the total order of event ids. */
 import { Schema } from "effect"
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** A pattern in Unicode mode also stands in the OpenAPI document, whose patterns have no other. */
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/u
 
-const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expected a UUID in lower case" }))
+const exampleUuid = "550e8400-e29b-41d4-a716-446655440000"
+
+const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expected a UUID in lower case" })).annotate({
+  examples: [exampleUuid]
+})
 
 /** A lower-case UUID: invoices, payments, orders, estimates, addresses (API reference, "Conventions"). */
 export const Uuid = uuid
@@ -16,15 +21,17 @@ export const PaymentId = uuid.pipe(Schema.brand("PaymentId"))
 export type PaymentId = typeof PaymentId.Type
 
 /** A positive integer, assigned in order of creation. */
-export const MerchantId = Schema.Int.check(Schema.isGreaterThan(0)).pipe(Schema.brand("MerchantId"))
+export const MerchantId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [123] }).pipe(Schema.brand("MerchantId"))
 export type MerchantId = typeof MerchantId.Type
 
 /** A positive integer, assigned at first sight of (network, environment, address) and never reused. */
-export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).pipe(Schema.brand("TokenId"))
+export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [7] }).pipe(Schema.brand("TokenId"))
 export type TokenId = typeof TokenId.Type
 
 /** `evt_<ms>-<seq>` (contract §2.1). Compare with {@link compareEventPositions}, never as text. */
-export const EventId = Schema.String.check(Schema.isPattern(/^evt_\d{1,15}-\d{1,19}$/)).pipe(Schema.brand("EventId"))
+export const EventId = Schema.String.check(Schema.isPattern(/^evt_\d{1,15}-\d{1,19}$/u)).annotate({
+  examples: ["evt_1766320496123-8841"]
+}).pipe(Schema.brand("EventId"))
 export type EventId = typeof EventId.Type
 
 /** An event id as the two numbers it is compared by. For one merchant, position order is commit order. */
@@ -56,7 +63,9 @@ export const compareEventPositions = (a: EventPosition, b: EventPosition): numbe
 
 /** `<prefix>_<uuid>`: ids of the resources that carry a prefix. */
 const prefixed = (prefix: string) =>
-  Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_${uuidPattern.source.slice(1)}`)))
+  Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_${uuidPattern.source.slice(1)}`, "u"))).annotate({
+    examples: [`${prefix}_${exampleUuid}`]
+  })
 
 export const EndpointId = prefixed("we").pipe(Schema.brand("EndpointId"))
 export type EndpointId = typeof EndpointId.Type
@@ -74,4 +83,4 @@ export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 
 /** Unix epoch seconds: every timestamp that crosses a wire (contract §2). */
-export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ examples: [1_766_320_496] })

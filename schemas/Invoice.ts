@@ -13,7 +13,7 @@ export const InvoiceType = Schema.Literals(["standard", "commerce"])
 export type InvoiceType = typeof InvoiceType.Type
 
 /** usd_millis as the integer the wire carries; arithmetic is done on `UsdMillis` before it gets here. */
-export const WireAmount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+export const WireAmount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ examples: [49_990] })
 
 /** Merchant's own data: at most 50 keys of at most 64 characters, 16 KiB serialized; returned as stored. */
 export const Metadata = Schema.Record(Schema.String, Schema.Json)
@@ -46,5 +46,33 @@ export const Invoice = Schema.Struct({
   paid_at: Schema.NullOr(EpochSeconds),
   last_payment_at: Schema.NullOr(EpochSeconds),
   metadata: Metadata
-}).annotate({ identifier: "Invoice", description: "An amount of US dollars that a payor pays in tokens." })
+}).annotate({
+  identifier: "Invoice",
+  description: "An amount of US dollars that a payor pays in tokens.",
+  examples: [{
+    object: "invoice",
+    id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+    merchant_id: MerchantId.make(123),
+    status: "paid",
+    invoice_type: "standard",
+    currency: "usd",
+    amount: 49_990,
+    amount_decimal: "49.990",
+    amount_paid: 49_990,
+    amount_paid_decimal: "49.990",
+    amount_remaining: 0,
+    amount_remaining_decimal: "0.000",
+    amount_unit: "usd_millis",
+    customer_id: "cust_123",
+    payer_wallet_address: "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+    payer_wallet_network: "base",
+    commerce_order_id: null,
+    environment: "devnet",
+    expires_at: 1_766_363_200,
+    created_at: 1_766_320_000,
+    paid_at: 1_766_320_496,
+    last_payment_at: 1_766_320_480,
+    metadata: { order_id: "ORD-1" }
+  }]
+})
 export type Invoice = typeof Invoice.Type

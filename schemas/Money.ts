@@ -31,7 +31,7 @@ export const minimumInvoiceAmount = usdMillis(10n)
 export const maximumInvoiceAmount = usdMillis(1_000_000_000n)
 
 /** `*_decimal` companions: digits, a dot, three digits; a minus only in differences (contract §2). */
-export const UsdDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/))
+export const UsdDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/u)).annotate({ examples: ["49.990"] })
 
 /**
  * The `*_decimal` companion of an amount: exactly three fractional digits.

@@ -67,6 +67,28 @@ export const PaymentMetadata = Schema.Struct({
 })
 export type PaymentMetadata = typeof PaymentMetadata.Type
 
+const exampleShared = {
+  object: "invoice_payment",
+  id: PaymentId.make("7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"),
+  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  merchant_id: MerchantId.make(123),
+  invoice_type: "standard",
+  environment: "devnet",
+  customer_id: "cust_123",
+  commerce_order_id: null,
+  status: "confirmed",
+  network: "base",
+  payer_tx_hash: "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+  payer_wallet_address: "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+  payer_wallet_network: "base",
+  payer_amount_token: "49.99",
+  currency: "usd",
+  amount: 49_990,
+  amount_decimal: "49.990",
+  amount_unit: "usd_millis",
+  confirmed_at: 1_766_320_496
+} as const
+
 const shared = {
   object: Schema.tag("invoice_payment"),
   id: PaymentId,
@@ -99,7 +121,32 @@ export const Payment = Schema.Struct({
   settled_at: Schema.NullOr(EpochSeconds),
   settlement: Schema.NullOr(Settlement),
   metadata: Schema.Union([PaymentMetadata, Metadata])
-}).annotate({ identifier: "InvoicePayment", description: "One transfer that pays towards an invoice." })
+}).annotate({
+  identifier: "InvoicePayment",
+  description: "One transfer that pays towards an invoice.",
+  examples: [{
+    ...exampleShared,
+    settlement_status: null,
+    settled_amount: null,
+    settled_amount_decimal: null,
+    balance_transaction_id: null,
+    settled_at: null,
+    settlement: null,
+    metadata: {
+      quote: {
+        quote_id: "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+        exchange_rate: "1",
+        rate_source: "kraken",
+        priced_at: 1_766_320_400,
+        pricing: "locked"
+      },
+      confirmations: 12,
+      required_confirmations: 12,
+      block_number: 39_214_871,
+      exception: null
+    }
+  }]
+})
 export type Payment = typeof Payment.Type
 
 /** Exactly the fields a payor is never shown (API reference, "Invoice payment and settlement"). */
@@ -110,6 +157,6 @@ export const settlementFields = [
 /** The payor's view: without the six settlement fields, and with empty metadata. */
 export const PayorPayment = Schema.Struct({
   ...shared,
-  metadata: Schema.Struct({})
-}).annotate({ identifier: "PayorInvoicePayment" })
+  metadata: Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0))
+}).annotate({ identifier: "PayorInvoicePayment", examples: [{ ...exampleShared, metadata: {} }] })
 export type PayorPayment = typeof PayorPayment.Type

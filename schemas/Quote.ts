@@ -38,5 +38,29 @@ export const Quote = Schema.Struct({
   message: Schema.NullOr(Schema.String),
   retryable: Schema.NullOr(Schema.Boolean),
   retry_after_seconds: Schema.NullOr(Schema.Int)
-}).annotate({ identifier: "PaymentQuote", description: "What remains of an invoice, in one token, at one moment." })
+}).annotate({
+  identifier: "PaymentQuote",
+  description: "What remains of an invoice, in one token, at one moment.",
+  examples: [{
+    object: "payment_quote",
+    invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+    network: "base",
+    supported_token_id: TokenId.make(7),
+    settlement_token_id: null,
+    currency: "usd",
+    amount_remaining: 49_990,
+    amount_remaining_decimal: "49.990",
+    amount_unit: "usd_millis",
+    estimated_token_amount_remaining: "0.014283",
+    exchange_rate: "3500",
+    quote_last_updated_at: 1_766_320_400,
+    quote_valid_until: 1_766_320_700,
+    quote_expires_in_seconds: 300,
+    quote_status: "available",
+    status_code: "ok",
+    message: null,
+    retryable: false,
+    retry_after_seconds: null
+  }]
+})
 export type Quote = typeof Quote.Type

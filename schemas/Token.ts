@@ -56,7 +56,18 @@ export const TokenRecord = Schema.Struct({
     last_updated_at: EpochSeconds,
     provider_type: Schema.String
   }))
-}).annotate({ identifier: "SupportedToken" })
+}).annotate({
+  identifier: "SupportedToken",
+  examples: [{
+    id: TokenId.make(7),
+    token_symbol: "USDC",
+    token_name: "USD Coin",
+    network: "base",
+    network_environment: "devnet",
+    is_blocked: false,
+    price: { usd: 1, last_updated_at: 1_766_320_400, provider_type: "kraken" }
+  }]
+})
 export type TokenRecord = typeof TokenRecord.Type
 
 /** The search columns: the list's, and what tells two tokens of one symbol apart. */

@@ -13,7 +13,7 @@ export const SimulateRequest = Schema.Struct({
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
   amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)))
-})
+}).annotate({ examples: [{ action: "pay" }] })
 
 export class DevnetGroup extends HttpApiGroup.make("devnet").add(
   HttpApiEndpoint.post("simulate", "/api/v1/devnet/invoices/:id/simulate", {
@@ -41,11 +41,15 @@ export class DevnetGroup extends HttpApiGroup.make("devnet").add(
       "ROUTE_LOCKED",
       "SERVICE_UNAVAILABLE"
     )
-  }).middleware(Idempotent)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Simulate a payment",
+    description: "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
+      "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin."
+  }))
 )
   .middleware(MerchantAuth)
   .middleware(Wrapped)
-  .annotateMerge(OpenApi.annotations({ title: "Devnet" }))
+  .annotateMerge(OpenApi.annotations({ title: "Devnet", description: "Play money: try the whole flow without a wallet." }))
 {}
 
 export class DevnetApi extends HttpApi.make("devnet").add(DevnetGroup) {}

@@ -45,7 +45,11 @@ export class EventsGroup extends HttpApiGroup.make("events")
         "ENVIRONMENT_FORBIDDEN", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
       )
     }).annotate(ParameterCodes, { type: "INVALID_EVENT_TYPE" })
-      .annotateMerge(OpenApi.annotations({ summary: "List events, newest first" })),
+      .annotateMerge(OpenApi.annotations({
+        summary: "List events, newest first",
+        description: "A merchant key reads both environments unless `environment` names one; a commerce key reads the " +
+          "commerce events of its own. A cursor is a position: `ending_before` an event you have gives what is newer."
+      })),
     HttpApiEndpoint.get("retrieve", "/:eventId", {
       params: { eventId: Schema.String },
       success: Schema.Struct({ success: Schema.tag(true), data: Event }),
@@ -54,7 +58,10 @@ export class EventsGroup extends HttpApiGroup.make("events")
         ...authErrors,
         "INVALID_EVENT_ID", "EVENT_NOT_FOUND", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
       )
-    }).annotateMerge(OpenApi.annotations({ summary: "Retrieve an event" }))
+    }).annotateMerge(OpenApi.annotations({
+      summary: "Retrieve an event",
+      description: "The same text that webhooks and websockets carry, but for `pending_webhooks`, which is live."
+    }))
   )
   .middleware(MerchantAuth)
   .middleware(Wrapped)

@@ -1,7 +1,7 @@
 /** The payor's endpoints: definitions only (contract §4.6; API reference, "Payor session endpoints"). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { AnyOrigin, errors, Flat } from "../../runtime/Http.ts"
+import { AnyOrigin, errors, Flat, SchemesTogether } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, TokenId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -185,6 +185,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   .middleware(PayorSession)
   .middleware(Flat)
   .annotate(AnyOrigin, true)
+  .annotate(SchemesTogether, true)
   .annotateMerge(OpenApi.annotations({ title: "Payments" }))
 {}
 

@@ -3,6 +3,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
+import type { HttpApi } from "effect/http-api"
 import * as Actors from "../actors/Local.ts"
 import * as Chains from "../chains/Journal.ts"
 import * as Commit from "../commit/GroupCommit.ts"
@@ -32,6 +33,10 @@ export const distinct = (picked: ReadonlyArray<Picked>): ReadonlyArray<AnyPlugin
   ...new Map(picked.map(({ plugin }) => [plugin.name, plugin])).values()
 ]
 
+/** What the plugins serve over HTTP. */
+export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi.Constraint> =>
+  plugins.flatMap(({ http }) => http === undefined ? [] : [http])
+
 /** The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. */
 const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -57,7 +62,6 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   const plugins = distinct(loaded.picked)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const apis = plugins.flatMap((plugin) => plugin.http === undefined ? [] : [plugin.http])
   const ground = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     NodeHttpClient.layerUndici,
@@ -87,7 +91,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   )
   return middleware(probe).pipe(
     Layer.provideMerge(Sockets.layer),
-    Layer.provideMerge(Http.layer(apis)),
+    Layer.provideMerge(Http.layer(apisOf(plugins))),
     Layer.provideMerge(middleware(measure)),
     Layer.provideMerge(work)
   )

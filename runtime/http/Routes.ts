@@ -25,7 +25,8 @@ const normalised = (path: string): string => {
   return path.replaceAll(/:\w+/g, () => `:p${parameters++}`)
 }
 
-const endpointsOf = (api: HttpApi.Top): ReadonlyArray<readonly [HttpApiGroup.Top, HttpApiEndpoint.Top]> =>
+/** Every endpoint of an API with its group, in the order they were added. */
+export const endpointsOf = (api: HttpApi.Top): ReadonlyArray<readonly [HttpApiGroup.Top, HttpApiEndpoint.Top]> =>
   Object.values(api.groups).flatMap((group) =>
     Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) =>
       [group, endpoint] as const

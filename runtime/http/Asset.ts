@@ -1,0 +1,75 @@
+/** Bodies that are the same for everyone: kept compressed, told apart by an ETag, never sent twice to who has them. */
+import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createHash } from "node:crypto"
+import { brotliCompress, constants, gunzip, gzip } from "node:zlib"
+
+/** Brotli's effort, 0 to 11: from here on each step costs twice the time for a percent of size. */
+const brotliQuality = 6
+
+/** A body in the two encodings clients take; what takes neither gets it unpacked for the occasion. */
+export interface Asset {
+  /** Twelve hexadecimal digits of the body's SHA-256: part of a name that may be kept for ever. */
+  readonly hash: string
+  readonly contentType: string
+  readonly brotli: Uint8Array
+  readonly gzip: Uint8Array
+}
+
+/** Kept for a year and never asked for again: only for addresses that name the content's hash. */
+export const immutable = "public, max-age=31536000, immutable"
+
+/** May be kept, and is asked about before each use. */
+export const revalidated = "public, no-cache"
+
+type Packed = (error: Error | null, packed: Uint8Array) => void
+
+/** A failure of zlib on bytes in memory is a defect: there is nothing a caller could do. */
+const packed = (run: (done: Packed) => void): Effect.Effect<Uint8Array> =>
+  Effect.callback((resume) =>
+    run((error, bytes) => resume(error === null ? Effect.succeed(bytes) : Effect.die(error)))
+  )
+
+/** Compresses a body on zlib's own threads. */
+export const makeAsset = (body: string | Uint8Array, contentType: string): Effect.Effect<Asset> => {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body
+  const brotli = packed((done) =>
+    brotliCompress(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    }, done)
+  )
+  const gzipped = packed((done) => gzip(bytes, done))
+  const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 12)
+  return Effect.map(
+    Effect.all([brotli, gzipped], { concurrency: 2 }),
+    ([brotli, gzip]) => ({ hash, contentType, brotli, gzip })
+  )
+}
+
+const refused = /^\s*q=0(?:\.0*)?\s*$/
+
+const takes = (accepted: string, coding: string): boolean =>
+  accepted.split(",").some((entry) => {
+    const [name = "", ...parameters] = entry.split(";")
+    return name.trim().toLowerCase() === coding && !parameters.some((parameter) => refused.test(parameter))
+  })
+
+/** The answer to a GET of `asset`: 304 to who has it, else its body in the best encoding the caller takes. */
+export const serve = (
+  { brotli, contentType, gzip, hash }: Asset,
+  { headers: asked }: HttpServerRequest.HttpServerRequest,
+  cacheControl: string,
+  more: Readonly<Record<string, string>> = {}
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  // Weak, because the bytes differ by encoding.
+  const etag = `W/"${hash}"`
+  const headers = { ...more, etag, "cache-control": cacheControl, vary: "accept-encoding" }
+  const known = asked["if-none-match"]?.split(",").map((tag) => tag.trim()) ?? []
+  if (known.includes(etag) || known.includes("*")) return Effect.succeed(HttpServerResponse.empty({ status: 304, headers }))
+  const accepted = asked["accept-encoding"] ?? ""
+  const answer = (body: Uint8Array, encoding: Readonly<Record<string, string>> = {}) =>
+    HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })
+  if (takes(accepted, "br")) return Effect.succeed(answer(brotli, { "content-encoding": "br" }))
+  if (takes(accepted, "gzip")) return Effect.succeed(answer(gzip, { "content-encoding": "gzip" }))
+  return Effect.map(packed((done) => gunzip(gzip, done)), (body) => answer(body))
+}

@@ -1,0 +1,174 @@
+/**
+ * The OpenAPI document: what the endpoints declare, and in one place what they all have in common (API reference,
+ * "Operations"). Made from the schemas that validate requests, so it cannot say anything else.
+ */
+import { Context, type JsonSchema, Schema } from "effect"
+import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
+import { errorBody, type ErrorCode, type ErrorFamily, meaningOf, publicError, statusOf } from "../../schemas/Errors.ts"
+import { apiVersion } from "../../schemas/Event.ts"
+import { codesOf, IdempotencyRequired, Idempotent, SchemesTogether } from "../Http.ts"
+import { familyOf } from "../http/Families.ts"
+import { endpointsOf } from "../http/Routes.ts"
+import { commonCodes, passes } from "./CommonErrors.ts"
+import { exampleOf } from "./Examples.ts"
+import { errorSchemas, exampleRequestId, headers, headersOf, parameters, pathDescriptions, queryDescriptions } from "./Parts.ts"
+
+type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
+
+const description =
+  `A crypto payments service that merchants run themselves. Amounts are integers of thousandths of a dollar
+(\`usd_millis\`) with a \`*_decimal\` companion; times are epoch seconds; every list says \`has_more\`.
+
+Errors have one of two bodies: \`{error, code}\` for tokens, wallets, invoices, payment pages and merchant settings, and
+\`{success:false, error:{code, message, param, details, request_id}}\` everywhere else. Each code is explained at
+\`/docs/errors/{code}\`; guides are at \`/docs/guides\`.`
+
+const errorDescription = (codes: ReadonlyArray<ErrorCode>): string =>
+  codes.map((code) => `\`${code}\`: ${meaningOf(code)}.`).join("\n\n")
+
+const errorExample = (code: ErrorCode, family: ErrorFamily) => ({
+  summary: meaningOf(code),
+  value: errorBody(publicError(code), family, exampleRequestId)
+})
+
+/** One response per status, with an example per code. */
+const errorResponses = (codes: ReadonlyArray<ErrorCode>, family: ErrorFamily) =>
+  Object.fromEntries(
+    [...Map.groupBy(new Set(codes), statusOf)].toSorted(([a], [b]) => a - b).map(([status, group]) => [status, {
+      description: errorDescription(group),
+      headers: headersOf(status, false),
+      content: {
+        "application/json": {
+          schema: { $ref: `#/components/schemas/${family === "flat" ? "FlatError" : "WrappedError"}` },
+          examples: Object.fromEntries(group.map((code) => [code, errorExample(code, family)]))
+        }
+      }
+    }])
+  )
+
+type Content = Readonly<Record<string, { readonly schema: JsonSchema.JsonSchema }>>
+
+const withExample = (content: Content, schemas: Schemas) =>
+  Object.fromEntries(
+    Object.entries(content).map(([type, media]) => [type, { ...media, example: exampleOf(media.schema, schemas) }])
+  )
+
+const isNumberText = ({ pattern, type }: JsonSchema.JsonSchema) =>
+  type === "string" && typeof pattern === "string" && pattern.includes("[Ee][+-]?")
+
+const propertiesOf = (schema: Schema.Top | undefined): Schemas =>
+  schema === undefined
+    ? {}
+    : (Schema.toJsonSchemaDocument(Schema.toType(schema)).schema["properties"] ?? {}) as Schemas
+
+/** A number of the query is text on the wire; the document says which number it spells. */
+const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApiEndpoint.Top) => {
+  const typed = propertiesOf(endpoint.query)
+  const named = operation.parameters.map((parameter) => {
+    const own = parameter.schema as JsonSchema.JsonSchema
+    const { description: said, ...rest } = isNumberText(own) ? typed[parameter.name] ?? own : own
+    const known = parameter.in === "path" ? pathDescriptions : queryDescriptions
+    return { ...parameter, description: said ?? known[parameter.name] ?? parameter.name, schema: rest }
+  })
+  const shared: ReadonlyArray<keyof typeof parameters> = [
+    ...passes(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
+    ...passes(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
+    "ServiceVersion",
+    "RequestId"
+  ]
+  return [...named, ...shared.map((name) => ({ $ref: `#/components/parameters/${name}` }))]
+}
+
+const complete = (
+  operation: OpenApi.OpenAPISpecOperation,
+  group: HttpApiGroup.Top,
+  endpoint: HttpApiEndpoint.Top,
+  schemas: Schemas
+) => {
+  const replayable = passes(endpoint, IdempotencyRequired) || passes(endpoint, Idempotent)
+  const successes = Object.entries(operation.responses).filter(([status]) => Number(status) < 400)
+  const declared = [...endpoint.error].flatMap(codesOf)
+  const { requestBody } = operation
+  return {
+    ...operation,
+    parameters: parametersOf(operation, endpoint),
+    security: Context.get(group.annotations, SchemesTogether)
+      ? [Object.assign({}, ...operation.security)]
+      : operation.security,
+    ...requestBody === undefined
+      ? {}
+      : { requestBody: { ...requestBody, content: withExample(requestBody.content as Content, schemas) } },
+    responses: {
+      ...Object.fromEntries(successes.map(([status, response]) => [status, {
+        ...response,
+        headers: { ...response.headers, ...headersOf(Number(status), replayable) },
+        ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
+      }])),
+      ...errorResponses([...declared, ...commonCodes(endpoint)], familyOf(endpoint))
+    }
+  }
+}
+
+/** The bounds of every integer that JSON carries exactly: they say nothing of a field. */
+const isNoBound = (key: string, value: unknown) =>
+  key === "minimum" && value === Number.MIN_SAFE_INTEGER || key === "maximum" && value === Number.MAX_SAFE_INTEGER
+
+/** Bodies may hold more than they must: unknown fields of a request are ignored, and an answer may gain fields. */
+const isClosing = (key: string, value: unknown) => key === "additionalProperties" && typeof value === "boolean"
+
+/** Schemas as a reader wants them: open, without bounds that bind nothing, a choice of one as that one. */
+const plain = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== "object" || value === null) return value
+  const { anyOf, ...rest } = value as { readonly anyOf?: unknown }
+  const only = Array.isArray(anyOf) && anyOf.length === 1 ? anyOf[0] as object : { ...anyOf === undefined ? {} : { anyOf } }
+  return Object.fromEntries(
+    Object.entries({ ...only, ...rest })
+      .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner))
+      .map(([key, inner]) => [key, plain(inner)])
+  )
+}
+
+/** The path of an endpoint as OpenAPI spells it. */
+const pathOf = (endpoint: HttpApiEndpoint.Top) => endpoint.path.replaceAll(/:(\w+)/g, "{$1}")
+
+/** One document of all `apis`, for a service that is reached at `publicUrl`. */
+export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) => {
+  const merged = apis.reduce<HttpApi.Top>(
+    (api, next) => api.addHttpApi(next as never) as unknown as HttpApi.Top,
+    HttpApi.make("tillwire") as unknown as HttpApi.Top
+  )
+  const spec = plain(OpenApi.fromApi(merged as never)) as OpenApi.OpenAPISpec
+  const schemas: Schemas = { ...spec.components.schemas, ...plain(errorSchemas) as typeof errorSchemas }
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const [group, endpoint] of endpointsOf(merged)) {
+    const path = pathOf(endpoint)
+    const method = endpoint.method.toLowerCase() as "get"
+    const operation = spec.paths[path]?.[method]
+    if (operation === undefined) continue
+    paths[path] = { ...paths[path], [method]: complete(operation, group, endpoint, schemas) }
+  }
+  return {
+    openapi: spec.openapi,
+    info: {
+      title: "Tillwire",
+      version: apiVersion,
+      summary: "Crypto payments: invoices in dollars, paid in tokens.",
+      description,
+      contact: { name: "The operator of this service", url: publicUrl },
+      license: { name: "MIT", identifier: "MIT" }
+    },
+    servers: [{ url: publicUrl, description: "This deployment." }],
+    tags: spec.tags,
+    paths,
+    components: {
+      schemas,
+      securitySchemes: spec.components.securitySchemes,
+      parameters,
+      headers
+    }
+  }
+}
+
+/** The document as it is committed: one value a line, ending without a newline. */
+export const textOf = (document: ReturnType<typeof documentOf>): string => JSON.stringify(document, null, 2)

@@ -1,0 +1,139 @@
+/** Parts of the OpenAPI document that every operation shares: header parameters, response headers, error bodies. */
+import { type JsonSchema, Schema } from "effect"
+import { errorCodes, FlatErrorBody, WrappedErrorBody } from "../../schemas/Errors.ts"
+import { apiVersion } from "../../schemas/Event.ts"
+
+/** The request id of every example. */
+export const exampleRequestId = "req_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30"
+
+const text = (examples: ReadonlyArray<string>, more: JsonSchema.JsonSchema = {}): JsonSchema.JsonSchema => ({
+  type: "string",
+  ...more,
+  examples
+})
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  schema: text(["5e0f5d3c-8f0b-4a53-9a43-0f1f6a0a2d7e"], { minLength: 1, maxLength: 255 })
+}
+
+/** `components.parameters`. */
+export const parameters = {
+  IdempotencyKey: {
+    ...idempotencyKey,
+    required: false,
+    description: "Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again."
+  },
+  IdempotencyKeyRequired: {
+    ...idempotencyKey,
+    required: true,
+    description: "Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value."
+  },
+  ServiceVersion: {
+    name: "X-Service-Version",
+    in: "header",
+    required: false,
+    description: "The version the answer is given in. Absent: the version your API key is pinned to.",
+    schema: text([apiVersion])
+  },
+  RequestId: {
+    name: "X-Request-Id",
+    in: "header",
+    required: false,
+    description: "Your own id for this call. It is echoed, and is `request.id` of the events the call causes.",
+    schema: text([exampleRequestId], { pattern: "^[A-Za-z0-9_-]{1,64}$" })
+  }
+} as const
+
+const count = (description: string, example: number, minimum = 0) => ({
+  description,
+  schema: { type: "integer", minimum, examples: [example] }
+})
+
+/** `components.headers`. */
+export const headers = {
+  "X-Request-Id": { description: "Names this call in our logs: send it with a question.", schema: text([exampleRequestId]) },
+  "X-Service-Version": { description: "The version this answer is given in.", schema: text([apiVersion]) },
+  "RateLimit-Limit": count("Calls in any 60 seconds.", 100),
+  "RateLimit-Remaining": count("Calls left in the window.", 99),
+  "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
+  "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
+  "Retry-After": count("Whole seconds to wait before trying again.", 1, 1),
+  "WWW-Authenticate": { description: "How to prove who you are.", schema: text(["ApiKey realm=\"tillwire\""]) },
+  "Idempotent-Replayed": { description: "`true` when this is the stored answer of an earlier call.", schema: text(["true"]) }
+} as const
+
+const answered = ["X-Request-Id", "X-Service-Version", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]
+
+/** Statuses whose answers say when to try again. */
+const retried: ReadonlySet<number> = new Set([409, 429, 503])
+
+/** References to the headers of an answer. */
+export const headersOf = (status: number, replayable: boolean): Record<string, JsonSchema.JsonSchema> => {
+  const names = [
+    ...answered,
+    ...retried.has(status) ? ["Retry-After"] : [],
+    ...status === 401 ? ["WWW-Authenticate"] : [],
+    ...replayable && status < 300 ? ["Idempotent-Replayed"] : []
+  ]
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+const code = {
+  type: "string",
+  description: "One of the codes of /docs/errors. New ones may be added in any version.",
+  examples: errorCodes.slice(0, 1)
+}
+
+/** The schema of a body that has an identifier, with what `code` is. */
+const bodyOf = (schema: Schema.Top, description: string): JsonSchema.JsonSchema => {
+  const [body = {}] = Object.values(Schema.toJsonSchemaDocument(schema).definitions)
+  const { error, ...rest } = body["properties"] as Record<string, JsonSchema.JsonSchema>
+  const properties = "code" in rest
+    ? { error, ...rest, code }
+    : { ...rest, error: { ...error, properties: { ...error?.["properties"] as object, code } } }
+  return { ...body, properties, description }
+}
+
+/** The two error bodies, for `components.schemas`. */
+export const errorSchemas = {
+  FlatError: bodyOf(FlatErrorBody, "Errors of tokens, wallets, invoices, payment pages and merchant settings."),
+  WrappedError: bodyOf(WrappedErrorBody, "Errors of everything else.")
+}
+
+/** What a query parameter means where its schema does not say. */
+export const queryDescriptions: Readonly<Record<string, string>> = {
+  environment: "`devnet` or `mainnet`. Absent: the one your key belongs to.",
+  limit: "Objects on a page.",
+  offset: "Objects to pass over.",
+  page: "Number of the page, from 1. Not together with a cursor.",
+  starting_after: "Id of the last object of the page before: what is older follows.",
+  ending_before: "Id of the first object of a page: what is newer follows.",
+  created_gte: "Created at this time or after it, in epoch seconds.",
+  created_lte: "Created at this time or before it, in epoch seconds.",
+  "created[gte]": "Created at this time or after it, in epoch seconds.",
+  "created[lte]": "Created at this time or before it, in epoch seconds.",
+  customer_id: "Your own id of the customer.",
+  invoice_id: "Id of an invoice.",
+  order_id: "Id of a commerce order.",
+  type: "At most 20 event types, comma-separated; each exact, `prefix.*` or `*`.",
+  status: "States, comma-separated; `all` does not filter.",
+  invoice_type: "`standard` or `commerce`.",
+  network: "One network.",
+  payer_wallet_address: "The wallet that paid last.",
+  payer_wallet_network: "The network that was paid on last.",
+  expand: "What to add to each object, comma-separated.",
+  search: "Part of a token's symbol, name or address; case does not matter.",
+  token_type: "One kind of token.",
+  blocked: "Only tokens that are, or are not, blocked; counts under the `selective` policy.",
+  is_active: "Only tokens that are, or are not, active.",
+  supports_stable_settlement: "Only tokens that can, or cannot, settle in a stablecoin."
+}
+
+/** What a path parameter means. */
+export const pathDescriptions: Readonly<Record<string, string>> = {
+  id: "Id of the object.",
+  eventId: "Event id, `evt_<ms>-<seq>`.",
+  customer_id: "Invoice id, or your own customer id."
+}

@@ -1,0 +1,26 @@
+/** `/openapi.json`: the document of what this deployment serves, made at the first request and kept compressed. */
+import { Effect } from "effect"
+import { type HttpRouter, HttpServerRequest } from "effect/http"
+import type { HttpApi } from "effect/http-api"
+import { makeAsset, revalidated, serve } from "../http/Asset.ts"
+import { documentOf } from "./Document.ts"
+
+/** Any page may read the document: tools that draw it run elsewhere. */
+const headers = { "access-control-allow-origin": "*" }
+
+/** Mounts the route. */
+export const mount = Effect.fnUntraced(function*(
+  router: HttpRouter.HttpRouter,
+  apis: ReadonlyArray<HttpApi.Constraint>,
+  publicUrl: string
+) {
+  const asset = yield* Effect.cached(
+    Effect.suspend(() => makeAsset(JSON.stringify(documentOf(apis, publicUrl)), "application/json"))
+  )
+  yield* router.add(
+    "GET",
+    "/openapi.json",
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(asset, (document) => serve(document, request, revalidated, headers)))
+  )
+})

@@ -1,0 +1,104 @@
+/**
+ * Goal: what every operation has in common stands in the document once, and stands there for every operation.
+ * Method: documents of small APIs made of the real middlewares, read as a client generator reads them.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import {
+  errors, Flat, IdempotencyRequired, Idempotent, MerchantAuth, SchemesTogether, Wrapped
+} from "../../../runtime/Http.ts"
+import { documentOf } from "../../../runtime/openapi/Document.ts"
+
+class Pair extends HttpApiMiddleware.Service<Pair>()("test/Pair", {
+  security: {
+    left: HttpApiSecurity.apiKey({ key: "x-left", in: "header" }),
+    right: HttpApiSecurity.apiKey({ key: "x-right", in: "header" })
+  }
+}) {}
+
+const Thing = Schema.Struct({ name: Schema.String, note: Schema.NullOr(Schema.String) }).annotate({
+  identifier: "Thing",
+  examples: [{ name: "lamp", note: null }]
+})
+
+const things = HttpApiGroup.make("things").add(
+  HttpApiEndpoint.get("list", "/things", {
+    query: { limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))) },
+    success: Schema.Struct({ data: Schema.Array(Thing) })
+  }),
+  HttpApiEndpoint.post("create", "/things", {
+    payload: Thing,
+    success: Thing,
+    error: errors("wrapped", "NOT_FOUND", "VALIDATION_ERROR")
+  }).middleware(IdempotencyRequired),
+  HttpApiEndpoint.delete("remove", "/things/:id", { params: { id: Schema.String }, success: Thing }).middleware(Idempotent)
+).middleware(MerchantAuth).middleware(Wrapped)
+
+const pages = HttpApiGroup.make("pages").add(
+  HttpApiEndpoint.get("read", "/page", { success: Schema.Struct({}), error: errors("flat", "INVOICE_NOT_FOUND") })
+).middleware(Pair).middleware(Flat).annotate(SchemesTogether, true)
+
+const document: any = documentOf(
+  [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)],
+  "https://till.test"
+)
+const { paths } = document
+const create = paths["/things"].post
+
+const references = (operation: any): ReadonlyArray<string> =>
+  operation.parameters.flatMap(({ $ref }: { readonly $ref?: string }) => $ref === undefined ? [] : [$ref.split("/").at(-1)])
+
+describe("the document", () => {
+  it("offers credentials of one middleware as alternatives, and asks for a pair together", () => {
+    assert.deepStrictEqual(
+      create.security.map((requirement: object) => Object.keys(requirement).length),
+      create.security.map(() => 1)
+    )
+    assert.isAbove(create.security.length, 1)
+    assert.deepStrictEqual(paths["/page"].get.security, [{ left: [], right: [] }])
+  })
+
+  it("declares the shared headers by reference, the Idempotency-Key where it is taken", () => {
+    assert.deepStrictEqual(references(paths["/things"].get), ["ServiceVersion", "RequestId"])
+    assert.deepStrictEqual(references(create), ["IdempotencyKeyRequired", "ServiceVersion", "RequestId"])
+    assert.deepStrictEqual(references(paths["/things/{id}"].delete), ["IdempotencyKey", "ServiceVersion", "RequestId"])
+    assert.isTrue(document.components.parameters.IdempotencyKeyRequired.required)
+    assert.isFalse(document.components.parameters.IdempotencyKey.required)
+  })
+
+  it("lists errors of the endpoint, its middlewares and the door, each with its body in the family of the route", () => {
+    const codes = (operation: any, status: number) =>
+      Object.keys(operation.responses[status].content["application/json"].examples).toSorted()
+    assert.deepStrictEqual(codes(create, 404), ["NOT_FOUND"])
+    assert.deepStrictEqual(codes(create, 409), ["IDEMPOTENCY_REQUEST_IN_PROGRESS"])
+    assert.includeMembers(codes(create, 400), ["VALIDATION_ERROR", "INVALID_JSON", "INVALID_VERSION", "IDEMPOTENCY_KEY_MISSING"])
+    assert.includeMembers(codes(create, 401), ["UNAUTHORIZED", "API_KEY_INVALID"])
+    assert.deepStrictEqual(Object.keys(paths["/page"].get.responses), ["200", "400", "404", "429", "500", "503"])
+    assert.deepStrictEqual(
+      paths["/page"].get.responses[404].content["application/json"].examples.INVOICE_NOT_FOUND.value,
+      { error: "No such invoice", code: "INVOICE_NOT_FOUND" }
+    )
+    const wrapped = create.responses[404].content["application/json"].examples.NOT_FOUND.value
+    assert.deepStrictEqual(Object.keys(wrapped.error), ["code", "message", "param", "details", "request_id"])
+  })
+
+  it("says in 429 when to try again, and in every answer which limit holds", () => {
+    assert.property(create.responses[429].headers, "Retry-After")
+    for (const status of Object.keys(create.responses)) {
+      assert.includeMembers(Object.keys(create.responses[status].headers), ["X-Request-Id", "RateLimit-Remaining"])
+    }
+  })
+
+  it("shows a request and an answer by the schema's own example", () => {
+    const example = { name: "lamp", note: null }
+    assert.deepStrictEqual(create.requestBody.content["application/json"].example, example)
+    assert.deepStrictEqual(paths["/things"].get.responses[200].content["application/json"].example, { data: [example] })
+  })
+
+  it("tells a number of the query as a number, and forbids no further field", () => {
+    const [limit] = paths["/things"].get.parameters
+    assert.deepStrictEqual(limit.schema, { type: "integer", minimum: 1, maximum: 100 })
+    assert.notInclude(JSON.stringify(document), "\"additionalProperties\":false")
+  })
+})
