@@ -27,8 +27,13 @@ export class Sockets extends Context.Service<Sockets, {
     never,
     import("effect/http").HttpServerRequest.HttpServerRequest
   >
-  /** Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners. */
-  readonly tell: (invoiceId: string, frame: string) => Effect.Effect<void>
+  /**
+   * Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners;
+   * `frame` gives its text in a listener's version of the API.
+   */
+  readonly tell: (invoiceId: string, frame: (apiVersion: string) => string) => Effect.Effect<void>
+  /** Ids of the invoices that somebody listens to on this instance. */
+  readonly listened: () => ReadonlyArray<string>
   /** Ends every connection with 1001, "restart": the service stops, the client comes back to whoever serves then. */
   readonly close: Effect.Effect<void>
 }>()("tillwire/runtime/Sockets") {}

@@ -1,6 +1,6 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type AllocatedTarget, Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
+import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
 import { Commit, noCause } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -17,13 +17,11 @@ import {
   type Command,
   Invoices,
   type InvoiceState,
-  isPayable,
-  lockedRoute,
   remaining
 } from "../invoices/plugin.ts"
-import { PaymentQuotes, valuation } from "../quotes/plugin.ts"
-import { isBlocked, type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
-import { isNetwork, seenAtOf, verdict } from "./machine.ts"
+import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
+import { type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
+import { seenAtOf, verdict } from "./machine.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
 export interface Route {
@@ -61,7 +59,7 @@ export class Payments extends Context.Service<Payments, {
     const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
       const { invoice } = current
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      const token = yield* acceptedToken(catalog.get(tokenId), network, invoice)
+      const token = yield* payableToken(current, network, catalog.get(tokenId), now)
       const driver = chains.driver(token.network, token.environment)
       if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
       const { environment, id: invoiceId, merchantId } = invoice
@@ -71,11 +69,6 @@ export class Payments extends Context.Service<Payments, {
       if (isRefused(token, allocated, policy)) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
       if (allocated === null && (yield* chains.wallet(owner)) === null) {
         return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-      }
-      if (!isPayable(invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
-      const locked = lockedRoute(current)
-      if (locked !== null && (locked.network !== token.network || locked.tokenId !== token.id)) {
-        return yield* publicError("ROUTE_LOCKED")
       }
       const status = chains.status(token.environment).find((one) => one.network === token.network)
       if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
@@ -90,7 +83,8 @@ export class Payments extends Context.Service<Payments, {
         invoiceId: invoice.id,
         environment: invoice.environment,
         token,
-        amountRemaining: left
+        amountRemaining: left,
+        shown: true
       })
       if (issued.write !== null) {
         yield* commit.append({
@@ -140,31 +134,8 @@ export class Payments extends Context.Service<Payments, {
   }))
 }
 
-const acceptedToken = Effect.fnUntraced(function*(
-  token: Token | undefined,
-  network: string,
-  invoice: InvoiceState
-): Effect.fn.Return<Token, PublicError> {
-  const { acceptedNetworks } = invoice.policy
-  if (!isNetwork(network) || (acceptedNetworks !== null && !acceptedNetworks.includes(network))) {
-    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-  }
-  if (token === undefined || !token.active || token.environment !== invoice.environment) {
-    return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
-  }
-  if (token.network !== network) return yield* publicError("TOKEN_NETWORK_MISMATCH", { param: "token_id" })
-  return token
-})
-
 /** The tokens an address given out under a policy is not for. */
 const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy === "selective" ? blocked : []
-
-/**
- * Whether the merchant refuses `token`: as it did when the address was given out, and as it does now where there is none
- * yet (API reference, "Tokens and acceptance policy").
- */
-const isRefused = (token: Token, allocated: AllocatedTarget | null, policy: PolicyState): boolean =>
-  allocated === null ? isBlocked(policy, token.id) : allocated.refusedTokens.includes(token.id)
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late

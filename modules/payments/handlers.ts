@@ -14,8 +14,7 @@ import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/Pay
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { dataText, payorEventText, payorObject } from "../../schemas/Event.ts"
-import { eventIdOf } from "../../schemas/Ids.ts"
+import { payorObject } from "../../schemas/Event.ts"
 import { minimumInvoiceAmount, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import { Family, familyOf } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
@@ -29,7 +28,7 @@ import {
   type PaymentState,
   remaining
 } from "../invoices/plugin.ts"
-import { PaymentQuotes } from "../quotes/plugin.ts"
+import { PaymentQuotes, quoteEventText } from "../quotes/plugin.ts"
 import { isBlocked, TokenPolicies } from "../tokens/plugin.ts"
 import { Payments, type Route } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
@@ -279,16 +278,7 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const aggregate = yield* invoices.find(invoiceId)
     if (quote === null || aggregate === null) return []
     const position = yield* bus.nextPosition(merchantId)
-    const event = {
-      id: eventIdOf(position),
-      type: "payment_quote.updated",
-      environment: aggregate.invoice.environment,
-      created: Number(position.ms / 1000n),
-      requestId: null,
-      idempotencyKey: null,
-      data: dataText(quote, {})
-    }
-    return [payorEventText(event, event.data, version)]
+    return [quoteEventText(position, aggregate.invoice.environment, quote, {}, version)]
   })
 
   const secrets = yield* Secrets

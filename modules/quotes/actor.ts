@@ -1,24 +1,52 @@
-/** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own. */
-import { Clock, Context, Effect, Layer } from "effect"
+/** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own; and their renewal. */
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Write } from "../../runtime/Commit.ts"
+import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
+import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
+import { EventBus } from "../../runtime/EventBus.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
+import { Sockets } from "../../runtime/Sockets.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { previousAttributes, type WireObject } from "../../schemas/Event.ts"
 import { type InvoiceId, QuoteId } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
+import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
-import { isReusable, priced, quoteObject, type QuoteRow, unavailableObject } from "./machine.ts"
+import { type Aggregate, Invoices, isPayable, lockedRoute, remaining } from "../invoices/plugin.ts"
+import { isBlocked, type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
+import {
+  degraded,
+  isReusable,
+  noPrice,
+  priced,
+  quoteEventText,
+  quoteObject,
+  type QuoteRow,
+  renewSeconds,
+  routeFault,
+  shownAgain,
+  unavailableObject
+} from "./machine.ts"
 import { makeRepo, writeOf } from "./repo.ts"
+
+/** A quote, and the row behind it: null while there is no quote. `write` is what is still to be committed. */
+export interface Issued {
+  readonly quote: Quote
+  readonly row: QuoteRow | null
+  readonly write: Write | null
+}
 
 export class PaymentQuotes extends Context.Service<PaymentQuotes, {
   /**
    * What `amountRemaining` costs in `token` now: a wire object of exactly the contract's fields, for 300 s.
    *
-   * A quote of the same route and amount with more than 30 s left is given again, with `write: null`. Otherwise
-   * `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price the object says
-   * `unavailable`, and `write` and `id` are null. Errors: none.
+   * A quote of the same route and amount with more than 30 s left is given again, with `write: null`; only a quote that
+   * is `shown` to the payor after one of another route is written once more, so that {@link current} finds it. Otherwise
+   * `write` is the new quote's row: it holds once the caller has committed it. Without a fresh price, or while the
+   * network cannot be watched, the object says `unavailable`, and `row` and `write` are null. Errors: none.
    */
   readonly issue: (request: {
     readonly merchantId: number
@@ -26,7 +54,9 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
     readonly environment: Environment
     readonly token: Token
     readonly amountRemaining: UsdMillis
-  }) => Effect.Effect<{ readonly quote: Quote; readonly write: Write | null; readonly id: QuoteId | null }>
+    /** Given to the payor together with an address, rather than asked for by the merchant. */
+    readonly shown: boolean
+  }) => Effect.Effect<Issued>
   /**
    * Quotes of a route that hold for a transfer seen at `seenAt` (epoch seconds), grace included, newest first: what
    * `valuation` of machine.ts chooses from. `lapsed`: where none holds any more, the last one that was given by then.
@@ -39,13 +69,12 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
     lapsed?: boolean
   ) => Effect.Effect<ReadonlyArray<QuoteRow>>
   /**
-   * The newest quote of a route, of any route if none is named, with the seconds it has left now; `expired` past its
-   * end; null when the invoice has none. Name the route where a quote may have been given again.
+   * The quote the payor was shown last, with the seconds it has left now; `expired` past its end; null when the payor
+   * was shown none.
    */
-  readonly current: (
-    invoiceId: string,
-    route?: { readonly network: Network; readonly tokenId: number }
-  ) => Effect.Effect<Quote | null>
+  readonly current: (invoiceId: string) => Effect.Effect<Quote | null>
+  /** A merchant's quote in one environment; null for every other id. */
+  readonly get: (merchantId: number, environment: Environment, id: string) => Effect.Effect<QuoteRow | null>
 }>()("tillwire/modules/quotes/PaymentQuotes") {}
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
@@ -53,31 +82,99 @@ const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(mi
 /** Sorts by time, so that of two quotes of one second the later one is the newer. */
 const newId = Effect.map(uuidV7, (uuid) => QuoteId.make(`quo_${uuid}`))
 
+/**
+ * The token of a route that the invoice can be paid by at `now`. Errors: `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`,
+ * `TOKEN_NETWORK_MISMATCH`, `INVOICE_NOT_PAYABLE`, `ROUTE_LOCKED`.
+ */
+export const payableToken = Effect.fnUntraced(function*(
+  current: Aggregate,
+  network: string,
+  token: Token | undefined,
+  now: number
+): Effect.fn.Return<Token, PublicError> {
+  const { invoice } = current
+  const { acceptedNetworks } = invoice.policy
+  const fault = routeFault({ network, token, environment: invoice.environment, acceptedNetworks })
+  if (fault !== null || token === undefined) {
+    return yield* publicError(fault?.code ?? "TOKEN_NOT_ACCEPTED", { param: fault?.param ?? "token_id" })
+  }
+  if (!isPayable(invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
+  const locked = lockedRoute(current)
+  return locked === null || (locked.network === token.network && locked.tokenId === token.id)
+    ? token
+    : yield* publicError("ROUTE_LOCKED")
+})
+
+/**
+ * Whether the merchant refuses `token`: as it did when the address was given out, and as it does now where there is none
+ * yet (API reference, "Tokens and acceptance policy").
+ */
+export const isRefused = (token: Token, allocated: AllocatedTarget | null, policy: PolicyState): boolean =>
+  allocated === null ? isBlocked(policy, token.id) : allocated.refusedTokens.includes(token.id)
+
+/**
+ * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is watched, and not one
+ * the merchant refuses. Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
+ */
+export const makePriceable = Effect.gen(function*() {
+  const catalog = yield* TokenCatalog
+  const chains = yield* Chains
+  const policies = yield* TokenPolicies
+
+  return Effect.fnUntraced(function*(
+    current: Aggregate,
+    network: string,
+    tokenId: number
+  ): Effect.fn.Return<Token, PublicError> {
+    const { environment, id, merchantId } = current.invoice
+    const token = yield* payableToken(current, network, catalog.get(tokenId), yield* nowSeconds)
+    if (chains.driver(token.network, environment) === undefined) {
+      return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+    }
+    const allocated = yield* chains.target(id, familyOf(token.network))
+    return isRefused(token, allocated, yield* policies.get(merchantId, environment))
+      ? yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+      : token
+  })
+})
+
 const make = Effect.gen(function*() {
   const quotes = yield* Quotes
+  const chains = yield* Chains
   const repo = yield* makeRepo
 
+  const isShownLast = (row: QuoteRow) =>
+    Effect.map(repo.newestShown([row.invoiceId]), ([shown]) => shown?.id === row.id)
+
   const issue: PaymentQuotes["Service"]["issue"] = Effect.fn("PaymentQuotes.issue")(function*(request) {
-    const { invoiceId, token } = request
-    const [last] = yield* repo.newest(invoiceId, { network: token.network, tokenId: token.id }, 1)
+    const { environment, invoiceId, shown, token } = request
+    const made = (row: QuoteRow, now: number) => ({ quote: quoteObject(row, now), row, write: writeOf(row) })
+    const status = chains.status(environment).find(({ network }) => network === token.network)
+    if (status?.healthy === false) return { quote: unavailableObject(request, degraded), row: null, write: null }
+    const last = yield* repo.newest(invoiceId, token.network, token.id)
     const askedAt = yield* nowSeconds
-    if (last !== undefined && isReusable(last, request, askedAt)) {
-      return { quote: quoteObject(last, askedAt), write: null, id: last.id }
+    if (last !== null && isReusable(last, request, askedAt)) {
+      return shown && !(yield* isShownLast(last))
+        ? made(shownAgain(yield* newId, last, askedAt), askedAt)
+        : { quote: quoteObject(last, askedAt), row: last, write: null }
     }
     return yield* quotes.spot(token).pipe(
       Effect.flatMap(Effect.fnUntraced(function*(spot) {
         const now = yield* nowSeconds
-        const row = priced(yield* newId, request, spot, now)
-        return { quote: quoteObject(row, now), write: writeOf(row), id: row.id }
+        return made(priced(yield* newId, request, spot, now), now)
       })),
       Effect.catchTag("PriceUnavailable", ({ reason, retryAfterSeconds }) =>
-        Effect.succeed({ quote: unavailableObject(request, reason, retryAfterSeconds), write: null, id: null }))
+        Effect.succeed({
+          quote: unavailableObject(request, noPrice(reason, retryAfterSeconds)),
+          row: null,
+          write: null
+        }))
     )
   })
 
   const current: PaymentQuotes["Service"]["current"] = Effect.fn("PaymentQuotes.current")(
-    function*(invoiceId, route) {
-      const [last] = yield* repo.newest(invoiceId, route ?? null, 1)
+    function*(invoiceId) {
+      const [last] = yield* repo.newestShown([invoiceId])
       return last === undefined ? null : quoteObject(last, yield* nowSeconds)
     }
   )
@@ -89,10 +186,164 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return PaymentQuotes.of({ issue, candidates, current })
+  return PaymentQuotes.of({ issue, candidates, current, get: repo.get })
 })
 
-export const layer: Layer.Layer<PaymentQuotes, never, Quotes | SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<PaymentQuotes, never, Quotes | Chains | SqlClient.SqlClient> = Layer.effect(
   PaymentQuotes,
   make
 )
+
+/** Quotes renewed at one look, at most; what is left has its turn a second later. */
+export const maximumRenewals = 100
+
+/** Renewals under way at once. */
+const renewalsAtOnce = 8
+
+/** Seconds until a renewal that failed is tried again. */
+const retrySeconds = 5
+
+/** Invoices whose quotes are read by one statement. */
+const maximumRead = 1_000
+
+/** A payor's invoice as this instance keeps it fresh. */
+interface Watched {
+  /** Epoch seconds of the next look; `Infinity`: only an event of the invoice changes anything. */
+  lookAt: number
+  /** The quote its payors know; undefined until the first look. */
+  last: QuoteRow | undefined
+  /** Set while they know that there is none. */
+  unavailable: Quote | undefined
+  /** The invoice has changed since the last look. */
+  changed: boolean
+}
+
+const isDue = (row: QuoteRow, watched: Watched, now: number): boolean =>
+  watched.changed || watched.unavailable !== undefined || row.validUntil - now <= renewSeconds
+
+/**
+ * Keeps the quote fresh that the payor of each invoice was shown last, while somebody listens on this instance: a new
+ * one 30 s before the old one ends, when the amount that remains changes, and when a price is lost or found again. Each
+ * is told to this instance's listeners as `payment_quote.updated`; what another instance renewed is found in the rows
+ * and told without a commit. Ends with the invoice.
+ *
+ * Work: a look at memory each second, one read for every 1,000 invoices that are due, at most
+ * {@link maximumRenewals} renewals a second, each one commit.
+ */
+const makeRenewal = Effect.gen(function*() {
+  const bus = yield* EventBus
+  const catalog = yield* TokenCatalog
+  const commit = yield* Commit
+  const invoices = yield* Invoices
+  const quotes = yield* PaymentQuotes
+  const sockets = yield* Sockets
+  const repo = yield* makeRepo
+  const watchedInvoices = new Map<string, Watched>()
+
+  yield* bus.subscribe("quotes", (events) =>
+    Effect.sync(() => {
+      for (const { invoiceId, type } of events) {
+        const watched = invoiceId === null ? undefined : watchedInvoices.get(invoiceId)
+        if (watched === undefined || !type.startsWith("invoice.")) continue
+        watched.changed = true
+        watched.lookAt = 0
+      }
+    }))
+
+  const tell = Effect.fnUntraced(function*(row: QuoteRow, before: Quote, after: Quote) {
+    const previous = previousAttributes(before as WireObject, after as WireObject)
+    if (Object.keys(previous).length === 0) return
+    const position = yield* bus.nextPosition(row.merchantId)
+    yield* sockets.tell(row.invoiceId, (version) => quoteEventText(position, row.environment, after, previous, version))
+  })
+
+  const renew = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, before: Quote) {
+    const aggregate = yield* invoices.find(row.invoiceId)
+    const token = catalog.get(row.tokenId)
+    const now = yield* nowSeconds
+    const payable = aggregate === null
+      ? null
+      : yield* payableToken(aggregate, row.network, token, now).pipe(Effect.orElseSucceed(() => null))
+    if (aggregate === null || payable === null) {
+      watched.lookAt = Number.POSITIVE_INFINITY
+      return
+    }
+    const { invoice } = aggregate
+    const { quote, row: renewed, write } = yield* quotes.issue({
+      merchantId: invoice.merchantId,
+      invoiceId: invoice.id,
+      environment: invoice.environment,
+      token: payable,
+      amountRemaining: remaining(invoice),
+      shown: true
+    })
+    if (write !== null) {
+      yield* commit.append({
+        merchantId: invoice.merchantId,
+        environment: invoice.environment,
+        cause: noCause,
+        writes: [write],
+        events: []
+      })
+    }
+    watched.unavailable = renewed === null ? quote : undefined
+    watched.last = renewed ?? row
+    watched.lookAt = renewed === null
+      ? now + (quote.retry_after_seconds ?? retrySeconds)
+      : renewed.validUntil - renewSeconds
+    yield* tell(row, before, quote)
+  })
+
+  /** The row shown last is at hand: tells what another request or instance made of it, and renews what is due. */
+  const look = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, now: number) {
+    const known = watched.unavailable ?? quoteObject(watched.last ?? row, now)
+    const isNew = watched.last !== undefined && watched.last.id !== row.id
+    watched.last = row
+    if (isDue(row, watched, now)) {
+      watched.changed = false
+      return yield* renew(row, watched, known)
+    }
+    watched.lookAt = row.validUntil - renewSeconds
+    if (isNew) yield* tell(row, known, quoteObject(row, now))
+  }, (looking, row, watched, now) =>
+    looking.pipe(Effect.catchCause((cause) => {
+      watched.changed = true
+      watched.lookAt = now + retrySeconds
+      return Effect.logWarning("a quote could not be renewed", cause).pipe(
+        Effect.annotateLogs({ invoice_id: row.invoiceId })
+      )
+    })))
+
+  const follow = () => {
+    const listened = new Set(sockets.listened())
+    for (const id of watchedInvoices.keys()) if (!listened.has(id)) watchedInvoices.delete(id)
+    for (const id of listened) {
+      if (!watchedInvoices.has(id)) {
+        watchedInvoices.set(id, { lookAt: 0, last: undefined, unavailable: undefined, changed: false })
+      }
+    }
+  }
+
+  const tick = Effect.gen(function*() {
+    follow()
+    const now = yield* nowSeconds
+    const due = [...watchedInvoices].filter(([, { lookAt }]) => lookAt <= now).slice(0, maximumRead)
+    if (due.length === 0) return
+    const rows = new Map((yield* repo.newestShown(due.map(([id]) => id))).map((row) => [row.invoiceId as string, row]))
+    let renewals = 0
+    const looks = due.flatMap(([id, watched]) => {
+      const row = rows.get(id)
+      if (row === undefined) {
+        watched.lookAt = now + renewSeconds
+        return []
+      }
+      if (isDue(row, watched, now) && ++renewals > maximumRenewals) return []
+      return [look(row, watched, now)]
+    })
+    yield* Effect.forEach(looks, (each) => each, { concurrency: renewalsAtOnce, discard: true })
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("quotes could not be looked at", cause)))
+
+  yield* Effect.forkScoped(Effect.repeat(tick, Schedule.spaced("1 second")))
+})
+
+export const renewal = Layer.effectDiscard(makeRenewal)

@@ -1,7 +1,9 @@
 /**
  * The rules of quotes: what a route costs, how long that holds, and what a transfer is worth. Pure.
  */
-import type { InvoiceId, QuoteId, TokenId } from "../../schemas/Ids.ts"
+import type { ErrorCode } from "../../schemas/Errors.ts"
+import { dataText, payorEventText, type WireObject } from "../../schemas/Event.ts"
+import { type EventPosition, eventIdOf, type InvoiceId, type QuoteId, type TokenId } from "../../schemas/Ids.ts"
 import {
   type BaseUnits,
   formatUnits,
@@ -13,9 +15,10 @@ import {
   usdValueDown,
   usdWire
 } from "../../schemas/Money.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
+import { type Environment, type Network, networks } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import { type Quote, quoteTtlSeconds } from "../../schemas/Quote.ts"
+import type { Token } from "../../schemas/Token.ts"
 
 /** A quote that has no more than this left is replaced rather than shown again (API reference, "Quotes"). */
 export const renewSeconds = 30
@@ -42,6 +45,8 @@ export interface QuoteRequest {
   readonly environment: Environment
   readonly token: { readonly id: TokenId; readonly network: Network; readonly decimals: number }
   readonly amountRemaining: UsdMillis
+  /** See {@link QuoteRow.shown}. */
+  readonly shown: boolean
 }
 
 /** A quote as it is kept. Times are epoch seconds. */
@@ -63,6 +68,8 @@ export interface QuoteRow {
   readonly amountRemaining: UsdMillis
   readonly createdAt: number
   readonly validUntil: number
+  /** Given to the payor together with an address; a merchant's own question is not. */
+  readonly shown: boolean
 }
 
 /** A new quote at `spot`, holding for {@link quoteTtlSeconds} from `nowSeconds`. The token amount is rounded up. */
@@ -81,7 +88,16 @@ export const priced = (id: QuoteId, request: QuoteRequest, spot: SpotPrice, nowS
   tokenAmount: tokenAmountUp(request.amountRemaining, spot.rate, request.token.decimals),
   amountRemaining: request.amountRemaining,
   createdAt: nowSeconds,
-  validUntil: nowSeconds + quoteTtlSeconds
+  validUntil: nowSeconds + quoteTtlSeconds,
+  shown: request.shown
+})
+
+/** The same promise shown to the payor now, so that it is the one shown last: price, amount and end stay. */
+export const shownAgain = (id: QuoteId, row: QuoteRow, nowSeconds: number): QuoteRow => ({
+  ...row,
+  id,
+  createdAt: nowSeconds,
+  shown: true
 })
 
 /** Whether `row` answers `request` still: same route, same amount, more than {@link renewSeconds} left. */
@@ -129,20 +145,101 @@ export const quoteObject = (row: QuoteRow, nowSeconds: number): Quote => {
   }
 }
 
-/** The wire object where there is no price: what is owed stands, what it costs is unknown, and when to ask again. */
-export const unavailableObject = (request: QuoteRequest, message: string, retryAfterSeconds: number): Quote => ({
+/** Why a route has no quote now, and whether asking again helps. */
+export interface Unavailable {
+  readonly code: "quote_unavailable" | "settlement_unavailable" | "network_degraded"
+  readonly message: string
+  /** Null: asking again does not help. */
+  readonly retryAfterSeconds: number | null
+}
+
+/** There is no price to quote by; `message` says why. */
+export const noPrice = (message: string, retryAfterSeconds: number): Unavailable => ({
+  code: "quote_unavailable",
+  message,
+  retryAfterSeconds
+})
+
+/** What was paid is settled as it is until there are settlement preferences (API reference, "Quotes"). */
+export const noSettlement: Unavailable = {
+  code: "settlement_unavailable",
+  message: "A payment is settled in the token it was made in",
+  retryAfterSeconds: null
+}
+
+/** Nobody would see a payment arrive: no price is promised meanwhile. */
+export const degraded: Unavailable = {
+  code: "network_degraded",
+  message: "This network cannot be watched right now",
+  retryAfterSeconds: 15
+}
+
+/** The wire object where there is no quote: what is owed stands, what it costs is unknown, and when to ask again. */
+export const unavailableObject = (
+  request: Omit<QuoteRequest, "shown">,
+  { code, message, retryAfterSeconds }: Unavailable,
+  settlementTokenId: TokenId = request.token.id
+): Quote => ({
   ...owed({ ...request, network: request.token.network, tokenId: request.token.id }),
+  settlement_token_id: settlementTokenId,
   estimated_token_amount_remaining: null,
   exchange_rate: null,
   quote_last_updated_at: null,
   quote_valid_until: null,
   quote_expires_in_seconds: null,
   quote_status: "unavailable",
-  status_code: "quote_unavailable",
+  status_code: code,
   message,
-  retryable: true,
+  retryable: retryAfterSeconds !== null,
   retry_after_seconds: retryAfterSeconds
 })
+
+/**
+ * The text of a `payment_quote.updated` event: numbered like every event, told to payors only and never stored.
+ *
+ * `previous` holds the fields that changed with their old values, `version` is the listener's version of the API.
+ */
+export const quoteEventText = (
+  position: EventPosition,
+  environment: Environment,
+  quote: Quote,
+  previous: Readonly<Record<string, unknown>>,
+  version: string
+): string => {
+  const event = {
+    id: eventIdOf(position),
+    type: "payment_quote.updated",
+    environment,
+    created: Number(position.ms / 1000n),
+    requestId: null,
+    idempotencyKey: null,
+    data: dataText(quote as WireObject, previous)
+  }
+  return payorEventText(event, event.data, version)
+}
+
+/** What decides whether an invoice can be paid by a route at all. */
+export interface RouteFacts {
+  readonly network: string
+  readonly token: Token | undefined
+  readonly environment: Environment
+  /** Networks the invoice takes; null: every one. */
+  readonly acceptedNetworks: ReadonlyArray<Network> | null
+}
+
+/** The code that refuses a route, and the parameter at fault; null when it can be priced. */
+export const routeFault = (
+  { acceptedNetworks, environment, network, token }: RouteFacts
+): { readonly code: ErrorCode; readonly param: string } | null => {
+  const known = networks.find((name) => name === network)
+  if (known === undefined || (acceptedNetworks !== null && !acceptedNetworks.includes(known))) {
+    return { code: "UNSUPPORTED_NETWORK", param: "network" }
+  }
+  if (token === undefined || !token.active || token.environment !== environment) {
+    return { code: "TOKEN_NOT_ACCEPTED", param: "token_id" }
+  }
+  return token.network === known ? null : { code: "TOKEN_NETWORK_MISMATCH", param: "token_id" }
+}
 
 export interface Valuation {
   readonly amount: UsdMillis

@@ -25,5 +25,10 @@ export const migrations: Migrations = {
         valid_until bigint NOT NULL
       )`
     yield* sql`CREATE INDEX quotes_by_invoice ON quotes (invoice_id, created_at DESC)`
+  }),
+  // Until now quotes were made for payors only; an older instance beside this one still makes such.
+  "0002_shown": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE quotes ADD COLUMN shown boolean NOT NULL DEFAULT true`
   })
 }

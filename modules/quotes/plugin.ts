@@ -1,15 +1,26 @@
 /** Payment quotes: what an invoice costs in one token, at a rate that holds for five minutes. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { layer } from "./actor.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { TokenPolicies } from "../tokens/plugin.ts"
+import { layer, renewal } from "./actor.ts"
+import { QuotesApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
 
-export { PaymentQuotes } from "./actor.ts"
-export { type QuoteRow, type Valuation, valuation } from "./machine.ts"
+export { isRefused, payableToken, PaymentQuotes } from "./actor.ts"
+export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./machine.ts"
 
 export const plugin = Plugin.make({
   name: "quotes",
   slot: "modules",
+  needs: { invoices: Invoices, tokens: TokenPolicies },
+  http: QuotesApi,
   migrations,
   tables: ["quotes"],
-  layer: () => layer
+  layer: () =>
+    Layer.mergeAll(HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(handlers)), renewal).pipe(
+      Layer.provideMerge(layer)
+    )
 })

@@ -25,7 +25,8 @@ const Row = Schema.Struct({
   token_amount: Schema.String,
   amount_remaining: Schema.BigInt,
   created_at: Schema.BigInt,
-  valid_until: Schema.BigInt
+  valid_until: Schema.BigInt,
+  shown: Schema.Boolean
 })
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
@@ -47,7 +48,8 @@ const fromRow = (row: typeof Row.Type): Effect.Effect<QuoteRow> => {
     tokenAmount: baseUnits(BigInt(row.token_amount)),
     amountRemaining: usdMillis(row.amount_remaining),
     createdAt: Number(row.created_at),
-    validUntil: Number(row.valid_until)
+    validUntil: Number(row.valid_until),
+    shown: row.shown
   })
 }
 
@@ -69,7 +71,8 @@ export const writeOf = (quote: QuoteRow): Write => ({
     token_amount: quote.tokenAmount.toString(),
     amount_remaining: quote.amountRemaining.toString(),
     created_at: quote.createdAt,
-    valid_until: quote.validUntil
+    valid_until: quote.validUntil,
+    shown: quote.shown
   }
 })
 
@@ -80,20 +83,33 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       Effect.flatMap(Effect.forEach(fromRow)),
       Effect.orDie
     )
+  const first = ([row]: ReadonlyArray<QuoteRow>): QuoteRow | null => row ?? null
 
   return {
-    /** The newest quotes of an invoice, of one route if it is named, newest first. */
-    newest: (
-      invoiceId: string,
-      route: { readonly network: Network; readonly tokenId: number } | null,
-      limit: number
-    ): Effect.Effect<ReadonlyArray<QuoteRow>> =>
+    /** A merchant's quote in one environment: another's is as unknown as none. */
+    get: (merchantId: number, environment: Environment, id: string): Effect.Effect<QuoteRow | null> =>
       read(sql`
         SELECT * FROM quotes
-        WHERE invoice_id = ${invoiceId}
-          ${route === null ? sql.literal("") : sql`AND network = ${route.network} AND token_id = ${route.tokenId}`}
+        WHERE id = ${id} AND merchant_id = ${merchantId} AND environment = ${environment}`).pipe(Effect.map(first)),
+
+    /** The newest quote of a route. */
+    newest: (invoiceId: string, network: Network, tokenId: number): Effect.Effect<QuoteRow | null> =>
+      read(sql`
+        SELECT * FROM quotes
+        WHERE invoice_id = ${invoiceId} AND network = ${network} AND token_id = ${tokenId}
         ORDER BY created_at DESC, id DESC
-        LIMIT ${limit}`),
+        LIMIT 1`).pipe(Effect.map(first)),
+
+    /** The quote shown last to the payor of each invoice that has one. */
+    newestShown: (invoiceIds: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<QuoteRow>> =>
+      read(sql`
+        SELECT newest.* FROM unnest(${[...invoiceIds]}::text[]) AS asked(invoice_id)
+        CROSS JOIN LATERAL (
+          SELECT * FROM quotes
+          WHERE quotes.invoice_id = asked.invoice_id AND shown
+          ORDER BY created_at DESC, id DESC
+          LIMIT 1
+        ) AS newest`),
 
     /** Quotes of a route that hold for a transfer seen at `seenAt` epoch seconds, grace included, newest first. */
     holdingAt: (

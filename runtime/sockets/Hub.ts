@@ -53,11 +53,11 @@ const terminalStatuses: ReadonlySet<string> = new Set(["paid", "expired", "cance
 const isTerminal = (event: CommittedEvent): boolean | undefined =>
   event.type.startsWith("invoice.") ? terminalStatuses.has(JSON.parse(event.data).object.status) : undefined
 
-/** The frame of an event in each version somebody listens in, made once. */
-const frames = (event: CommittedEvent, payorData: string) => {
+/** The frame of a text in each version somebody listens in, made once. */
+const frames = (text: (version: string) => string) => {
   const made = new Map<string, Buffer>()
   return (version: string): Buffer => {
-    const frame = made.get(version) ?? textFrame(payorEventText(event, payorData, version))
+    const frame = made.get(version) ?? textFrame(text(version))
     made.set(version, frame)
     return frame
   }
@@ -105,7 +105,8 @@ const make = Effect.gen(function*() {
       for (const event of events) {
         const listeners = event.invoiceId === null ? undefined : byInvoice.get(event.invoiceId)
         if (listeners === undefined || event.payorData === null) continue
-        const frame = frames(event, event.payorData)
+        const { payorData } = event
+        const frame = frames((version) => payorEventText(event, payorData, version))
         const terminal = isTerminal(event)
         for (const connection of listeners) {
           connection.send(frame(connection.apiVersion), event.position)
@@ -213,20 +214,22 @@ const make = Effect.gen(function*() {
       })
     )
 
-  const tell = (invoiceId: string, text: string) =>
+  const tell = (invoiceId: string, text: (version: string) => string) =>
     Effect.sync(() => {
       const listeners = byInvoice.get(invoiceId)
       if (listeners === undefined) return
-      const frame = textFrame(text)
-      for (const connection of listeners) connection.send(frame, null)
+      const frame = frames(text)
+      for (const connection of listeners) connection.send(frame(connection.apiVersion), null)
     })
+
+  const listened = () => [...byInvoice.keys()]
 
   const close = Effect.sync(() => {
     for (const listeners of byInvoice.values()) for (const connection of listeners) connection.end(endings.restart)
   })
   yield* Effect.addFinalizer(() => close)
 
-  return Sockets.of({ serveInvoice, tell, close })
+  return Sockets.of({ serveInvoice, tell, listened, close })
 })
 
 /** The hub of this instance: tells its own connections what any instance committed. */

@@ -133,7 +133,7 @@ export interface Deployment {
   readonly webhooks?: Readonly<Record<string, unknown>>
 }
 
-const modules = ["auth", "settings", "events", "tokens", "wallets", "quotes", "invoices", "payments", "webhooks"]
+const modules = ["auth", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "webhooks"]
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
 export const configOf = (deployment: Deployment) => ({

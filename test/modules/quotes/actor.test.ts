@@ -4,45 +4,34 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { migrations } from "../../../modules/quotes/migrations.ts"
+import { layer as quotesLayer } from "../../../modules/quotes/actor.ts"
 import { PaymentQuotes, plugin } from "../../../modules/quotes/plugin.ts"
-import { Commit, noCause, type Write } from "../../../runtime/Commit.ts"
-import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
-import { readRate, usdMillis } from "../../../schemas/Money.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { insertQuote, invoiceId, type Market, marketLayer, start } from "../../fixtures/quotes.ts"
 import { ether, usdc } from "../../fixtures/tokens.ts"
 import { kernel } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
 
-const start = 1_766_320_496
-const invoiceId = InvoiceId.make("550e8400-e29b-41d4-a716-446655440000")
-const request = { merchantId: 7, invoiceId, environment: "devnet", token: usdc, amountRemaining: usdMillis(49_990n) } as const
+const request = {
+  merchantId: 7,
+  invoiceId,
+  environment: "devnet",
+  token: usdc,
+  amountRemaining: usdMillis(49_990n),
+  shown: true
+} as const
 
-/** The row as the commit writes it. */
-const commit = (write: Write | null) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql`INSERT INTO quotes SELECT * FROM json_populate_recordset(null::quotes, ${JSON.stringify([write?.row])}::json)`)
-
-/** Quotes whose price a test sets; null: none. */
-const prices = (state: { text: string | null }) =>
-  Layer.mock(Quotes, {
-    latest: () => null,
-    spot: ({ symbol }) =>
-      state.text === null
-        ? Effect.fail(new PriceUnavailable({ symbol, reason: "Rate data is stale", retryAfterSeconds: 15 }))
-        : Effect.succeed({ text: state.text, rate: readRate(state.text)!, source: "fixed", at: start })
-  })
+const commit = insertQuote
 
 const running = <A, E>(
   test: (
     quotes: PaymentQuotes["Service"],
-    price: { text: string | null }
+    price: Market
   ) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) => {
-  const price = { text: "1.000000" as string | null }
-  const layer = (plugin.layer(undefined) as Layer.Layer<PaymentQuotes, unknown, Quotes | SqlClient.SqlClient>).pipe(
-    Layer.provide(prices(price)),
-    Layer.provideMerge(databaseLayer)
-  )
+  const price: Market = { text: "1.000000", down: [] }
+  const layer = quotesLayer.pipe(Layer.provide(marketLayer(price)), Layer.provideMerge(databaseLayer))
   const prepared = Effect.gen(function*() {
     yield* Effect.forEach(Object.values(migrations), (step) => step)
     return yield* test(yield* PaymentQuotes, price)
@@ -60,7 +49,7 @@ describe("PaymentQuotes", () => {
         yield* commit(issued.write)
         assert.deepStrictEqual(yield* quotes.current(invoiceId), issued.quote)
         const [row] = yield* quotes.candidates(invoiceId, "base", usdc.id, start)
-        assert.strictEqual(row?.id, issued.id)
+        assert.strictEqual(row?.id, issued.row?.id)
         assert.deepStrictEqual([row?.tokenAmount, row?.amountRemaining, row?.createdAt, row?.validUntil], [
           49_990_000n, 49_990n, start, start + 300
         ])
@@ -75,11 +64,11 @@ describe("PaymentQuotes", () => {
         price.text = "0.990000"
         yield* TestClock.adjust("269 seconds")
         const again = yield* quotes.issue(request)
-        assert.deepStrictEqual([again.id, again.write], [first.id, null])
+        assert.deepStrictEqual([again.row?.id, again.write], [first.row?.id, null])
         assert.deepStrictEqual(again.quote, { ...first.quote, quote_expires_in_seconds: 31 })
         yield* TestClock.adjust("1 second")
         const next = yield* quotes.issue(request)
-        assert.notStrictEqual(next.id, first.id)
+        assert.notStrictEqual(next.row?.id, first.row?.id)
         assert.deepStrictEqual([next.quote.exchange_rate, next.quote.quote_expires_in_seconds], ["0.990000", 300])
       })
     ))
@@ -93,14 +82,54 @@ describe("PaymentQuotes", () => {
         const coins = yield* quotes.issue({ ...request, token: ether })
         yield* commit(coins.write)
         assert.isNotNull((yield* quotes.issue({ ...request, amountRemaining: usdMillis(1n) })).write)
-        assert.strictEqual((yield* quotes.issue(request)).id, dollars.id)
-        assert.strictEqual((yield* quotes.current(invoiceId))?.supported_token_id, ether.id)
-        const route = { network: usdc.network, tokenId: usdc.id }
-        assert.strictEqual((yield* quotes.current(invoiceId, route))?.supported_token_id, usdc.id)
+        const asked = { ...request, shown: false }
+        assert.strictEqual((yield* quotes.issue(asked)).row?.id, dollars.row?.id)
         assert.deepStrictEqual(
           (yield* quotes.candidates(invoiceId, "base", ether.id, start + 1)).map(({ id }) => id),
-          [coins.id]
+          [coins.row?.id]
         )
+      })
+    ))
+
+  it.effect("shows a payor who goes back to a route the same promise, as the one shown last", () =>
+    running((quotes, price) =>
+      Effect.gen(function*() {
+        const dollars = yield* quotes.issue(request)
+        yield* commit(dollars.write)
+        yield* commit((yield* quotes.issue({ ...request, token: ether })).write)
+        assert.strictEqual((yield* quotes.current(invoiceId))?.supported_token_id, ether.id)
+        price.text = "0.5"
+        yield* TestClock.adjust("100 seconds")
+        const back = yield* quotes.issue(request)
+        yield* commit(back.write)
+        assert.deepStrictEqual(back.quote, { ...dollars.quote, quote_expires_in_seconds: 200 })
+        assert.deepStrictEqual(yield* quotes.current(invoiceId), back.quote)
+        assert.isNull((yield* quotes.issue(request)).write, "it is shown last already")
+      })
+    ))
+
+  it.effect("tells the payor of no quote that only the merchant asked for", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const asked = yield* quotes.issue({ ...request, shown: false })
+        yield* commit(asked.write)
+        assert.isNull(yield* quotes.current(invoiceId))
+        const shown = yield* quotes.issue(request)
+        yield* commit(shown.write)
+        assert.deepStrictEqual(shown.quote, asked.quote)
+        assert.deepStrictEqual(yield* quotes.current(invoiceId), shown.quote)
+      })
+    ))
+
+  it.effect("promises no price on a network that cannot be watched", () =>
+    running((quotes, market) =>
+      Effect.gen(function*() {
+        market.down = ["base"]
+        const { quote, row, write } = yield* quotes.issue(request)
+        assert.deepStrictEqual([row, write], [null, null])
+        assert.deepStrictEqual([quote.quote_status, quote.status_code, quote.retryable, quote.retry_after_seconds], [
+          "unavailable", "network_degraded", true, 15
+        ])
       })
     ))
 
@@ -108,8 +137,8 @@ describe("PaymentQuotes", () => {
     running((quotes, price) =>
       Effect.gen(function*() {
         price.text = null
-        const { id, quote, write } = yield* quotes.issue(request)
-        assert.deepStrictEqual([id, write], [null, null])
+        const { row, quote, write } = yield* quotes.issue(request)
+        assert.deepStrictEqual([row, write], [null, null])
         assert.strictEqual(quote.amount_remaining_decimal, "49.990")
         assert.deepStrictEqual([quote.estimated_token_amount_remaining, quote.quote_status, quote.status_code], [
           null, "unavailable", "quote_unavailable"
@@ -132,12 +161,12 @@ describe("PaymentQuotes", () => {
           Effect.map(quotes.candidates(invoiceId, "base", usdc.id, start + seconds), (rows) =>
             rows.map(({ id }) => id))
         assert.deepStrictEqual(yield* held(-1), [])
-        assert.deepStrictEqual(yield* held(0), [first.id])
-        assert.deepStrictEqual(yield* held(270), [first.id])
-        assert.deepStrictEqual(yield* held(271), [second.id, first.id])
-        assert.deepStrictEqual(yield* held(420), [second.id, first.id])
-        assert.deepStrictEqual(yield* held(421), [second.id])
-        assert.deepStrictEqual(yield* held(691), [second.id])
+        assert.deepStrictEqual(yield* held(0), [first.row?.id])
+        assert.deepStrictEqual(yield* held(270), [first.row?.id])
+        assert.deepStrictEqual(yield* held(271), [second.row?.id, first.row?.id])
+        assert.deepStrictEqual(yield* held(420), [second.row?.id, first.row?.id])
+        assert.deepStrictEqual(yield* held(421), [second.row?.id])
+        assert.deepStrictEqual(yield* held(691), [second.row?.id])
         assert.deepStrictEqual(yield* held(692), [])
       })
     ))
@@ -181,11 +210,11 @@ describe("PaymentQuotes", () => {
       })
       yield* append
       const again = yield* quotes.issue({ ...request, token: ether, amountRemaining: usdMillis(1_000_000_000n) })
-      assert.deepStrictEqual([again.id, again.write], [issued.id, null])
+      assert.deepStrictEqual([again.row?.id, again.write], [issued.row?.id, null])
       assert.strictEqual((yield* Effect.flip(append))._tag, "Conflict", "a quote is written once")
     }).pipe(Effect.provide(
-      (plugin.layer(undefined) as Layer.Layer<PaymentQuotes, unknown, Quotes | SqlClient.SqlClient>).pipe(
-        Layer.provide(prices({ text: "0.00000001" })),
+      quotesLayer.pipe(
+        Layer.provide(marketLayer({ text: "0.00000001", down: [] })),
         Layer.provideMerge(kernel([{ name: "quotes", migrations, tables: plugin.tables ?? [] }]))
       )
     )))

@@ -5,8 +5,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
+  degraded,
   isReusable,
   maximumCredit,
+  noPrice,
+  noSettlement,
   priced,
   quoteObject,
   type QuoteRequest,
@@ -15,7 +18,7 @@ import {
   unavailableObject,
   valuation
 } from "../../../modules/quotes/machine.ts"
-import { InvoiceId, MerchantId, QuoteId } from "../../../schemas/Ids.ts"
+import { InvoiceId, MerchantId, QuoteId, TokenId } from "../../../schemas/Ids.ts"
 import { baseUnits, maximumInvoiceAmount, readRate, usdMillis } from "../../../schemas/Money.ts"
 import { Quote } from "../../../schemas/Quote.ts"
 import { usdc } from "../../fixtures/tokens.ts"
@@ -32,7 +35,8 @@ const request = (amount: bigint, decimals = 6): QuoteRequest => ({
   invoiceId,
   environment: "devnet",
   token: { id: usdc.id, network: usdc.network, decimals },
-  amountRemaining: usdMillis(amount)
+  amountRemaining: usdMillis(amount),
+  shown: true
 })
 
 const quote = (index: number, amount: bigint, rate: string, decimals = 6): QuoteRow =>
@@ -133,7 +137,9 @@ describe("quote objects", () => {
     for (const object of [
       quoteObject(row, now),
       quoteObject(row, now + 300),
-      unavailableObject(request(49_990n), "Rate data is stale", 15)
+      unavailableObject(request(49_990n), noPrice("Rate data is stale", 15)),
+      unavailableObject(request(49_990n), degraded),
+      unavailableObject(request(49_990n), noSettlement, TokenId.make(9))
     ]) {
       assert.deepStrictEqual(Object.keys(object), fields)
       assert.deepStrictEqual(Schema.decodeUnknownSync(Quote)(JSON.parse(JSON.stringify(object))), object)

@@ -146,8 +146,8 @@ describe("the payor's stream", () => {
     const client = yield* listening()
     const sockets = yield* Sockets
     yield* emit({ object: "test_ping", id: "ping_1", invoice_id: invoiceId }, "test.ping")
-    yield* sockets.tell(otherId, "{\"n\":0}")
-    yield* sockets.tell(invoiceId, "{\"n\":1}")
+    yield* sockets.tell(otherId, () => "{\"n\":0}")
+    yield* sockets.tell(invoiceId, () => "{\"n\":1}")
     assert.deepStrictEqual(yield* client.next, { n: 1 })
     assert.isNull(payorDataText({ type: "test.ping", object: { object: "test_ping" }, previousAttributes: {} }))
   }))
@@ -283,7 +283,7 @@ describe("a stream is ended", () => {
     let sent = 0
     // Until the kernel's buffers and ours are full: the slow one is cut, and hears nothing more.
     while ((slow.socket as any)._socket.destroyed === false && sent < 2_000) {
-      yield* sockets.tell(invoiceId, frame)
+      yield* sockets.tell(invoiceId, () => frame)
       sent++
       yield* quick.next
       if (sent === 400) slow.socket.resume()

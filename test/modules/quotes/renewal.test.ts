@@ -1,0 +1,277 @@
+/**
+ * Goal: while a payor watches, the quote shown last is never about to end, and every change of it is told once, with
+ * what it was before; nobody watching costs nothing.
+ * Method: the renewal over a real database, with scripted prices, listeners and invoice, on virtual time.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { type Aggregate, Invoices } from "../../../modules/invoices/plugin.ts"
+import { layer as quotesLayer, renewal } from "../../../modules/quotes/actor.ts"
+import { migrations } from "../../../modules/quotes/migrations.ts"
+import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
+import { Commit } from "../../../runtime/Commit.ts"
+import { EventBus, type EventHandler } from "../../../runtime/EventBus.ts"
+import { Sockets } from "../../../runtime/Sockets.ts"
+import { apiVersion } from "../../../schemas/Event.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { insertQuote, invoiceId, type Market, marketLayer, openInvoice, start } from "../../fixtures/quotes.ts"
+import { catalogOf, ether, usdc } from "../../fixtures/tokens.ts"
+import { databaseLayer } from "../../support/Database.ts"
+
+/** One instance of the service as far as a renewal sees it; several may share a database. */
+interface Instance {
+  /** Invoices that somebody listens to. */
+  listened: Array<string>
+  /** What its listeners were told. */
+  readonly told: Array<{ readonly invoiceId: string; readonly event: any }>
+  /** Quotes it committed. */
+  commits: number
+  /** Makes the next commits fail. */
+  broken: boolean
+}
+
+interface World {
+  aggregate: Aggregate
+  readonly market: Market
+  readonly handlers: Array<EventHandler>
+}
+
+const instanceLayer = (world: World, instance: Instance) => {
+  const kernel = Layer.mergeAll(
+    marketLayer(world.market),
+    catalogOf(usdc, ether),
+    Layer.mock(Sockets, {
+      listened: () => instance.listened,
+      tell: (invoiceId, frame) =>
+        Effect.sync(() => void instance.told.push({ invoiceId, event: JSON.parse(frame(apiVersion)) }))
+    }),
+    Layer.mock(EventBus, {
+      subscribe: (_, handler) => Effect.sync(() => void world.handlers.push(handler)),
+      nextPosition: () => Effect.succeed({ ms: BigInt(start) * 1000n, seq: BigInt(instance.told.length + 1) })
+    }),
+    Layer.mock(Invoices, { find: () => Effect.sync(() => world.aggregate) }),
+    Layer.effect(Commit, Effect.map(Effect.context<SqlClient.SqlClient>(), (context) =>
+      Commit.of({
+        append: ({ writes }) =>
+          Effect.suspend(() => {
+            if (instance.broken) return Effect.die(new Error("no database"))
+            instance.commits++
+            return insertQuote(writes[0]!).pipe(Effect.provideContext(context), Effect.orDie, Effect.as({ events: [] }))
+          })
+      })))
+  )
+  return renewal.pipe(Layer.provideMerge(quotesLayer), Layer.provide(kernel))
+}
+
+const newInstance = (): Instance => ({ listened: [], told: [], commits: 0, broken: false })
+
+const request = {
+  merchantId: 7,
+  invoiceId,
+  environment: "devnet",
+  token: ether,
+  amountRemaining: usdMillis(49_990n),
+  shown: true
+} as const
+
+/** Shows the payor a quote for ether at $2,000. */
+const show = Effect.gen(function*() {
+  const issued = yield* (yield* PaymentQuotes).issue(request)
+  yield* insertQuote(issued.write)
+  return issued
+})
+
+/** Seconds pass one by one, and what they start has its turn with the real database in between. */
+const pass = (seconds: number) =>
+  Effect.gen(function*() {
+    for (let second = 0; second < seconds; second++) {
+      yield* TestClock.adjust("1 second")
+      yield* settle
+    }
+  })
+
+/** Real time for statements under way: virtual time moves no socket. */
+const settle = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 4)))
+
+/** Waits, in real time, for what the seconds passed have started. */
+const until = (condition: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => (condition() ? Effect.void : Effect.andThen(settle, until(condition))))
+
+const running = <A, E>(
+  test: (world: World, one: Instance, two: Instance) => Effect.Effect<A, E, PaymentQuotes | SqlClient.SqlClient>
+) => {
+  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [] }
+  const one = newInstance()
+  const two = newInstance()
+  const migrated = Layer.effectDiscard(Effect.forEach(Object.values(migrations), (step) => step)).pipe(
+    Layer.provideMerge(databaseLayer)
+  )
+  const layers = Layer.mergeAll(
+    instanceLayer(world, one),
+    Layer.fresh(instanceLayer(world, two))
+  ).pipe(Layer.provideMerge(migrated))
+  return Effect.andThen(TestClock.setTime(start * 1000), Effect.provide(test(world, one, two), layers))
+}
+
+/** An event of the invoice, as the bus tells it to every instance. */
+const changed = (world: World) =>
+  Effect.forEach(world.handlers, (handler) => handler([{ invoiceId, type: "invoice.updated" } as never]))
+
+const objectsOf = ({ told }: Instance) => told.map(({ event }) => event.data.object)
+
+describe("renewal of quotes", () => {
+  it.effect("tells a new quote 30 s before the end of the old one, by one commit, with what changed", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        world.market.text = "2500"
+        yield* pass(269)
+        assert.deepStrictEqual([one.told, one.commits], [[], 0])
+        yield* pass(2)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+        const { event } = one.told[0]!
+        assert.deepStrictEqual([event.type, event.object, event.livemode, event.pending_webhooks, event.request], [
+          "payment_quote.updated", "event", false, 0, { id: null, idempotency_key: null }
+        ])
+        assert.match(event.id, /^evt_\d+-1$/)
+        const { object, previous_attributes: previous } = event.data
+        assert.deepStrictEqual([object.exchange_rate, object.estimated_token_amount_remaining, object.quote_status], [
+          "2500", "0.019996000000000000", "available"
+        ])
+        assert.strictEqual(previous.exchange_rate, "2000")
+        assert.strictEqual(previous.estimated_token_amount_remaining, "0.024995000000000000")
+        assert.notProperty(previous, "amount_remaining")
+        assert.notProperty(previous, "quote_status")
+        const current = yield* (yield* PaymentQuotes).current(invoiceId)
+        assert.strictEqual(current?.exchange_rate, "2500", "it is the quote shown last")
+        yield* pass(268)
+        assert.strictEqual(one.commits, 1)
+        yield* pass(4)
+        yield* until(() => one.told.length > 1)
+        assert.strictEqual(one.commits, 2)
+      })
+    ), 60_000)
+
+  it.effect("costs nothing while nobody listens, and stops when the last one leaves", () =>
+    running((_, one) =>
+      Effect.gen(function*() {
+        yield* show
+        yield* pass(280)
+        assert.deepStrictEqual([one.told.length, one.commits], [0, 0])
+        one.listened = [invoiceId]
+        yield* pass(2)
+        yield* until(() => one.told.length > 0)
+        assert.strictEqual(one.commits, 1, "a payor who comes late gets a fresh one")
+        one.listened = []
+        yield* pass(300)
+        assert.strictEqual(one.commits, 1)
+      })
+    ), 60_000)
+
+  it.effect("says once that a price was lost, and once that it is back", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        yield* pass(5)
+        world.market.text = null
+        yield* pass(267)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual(objectsOf(one).map((quote) => [quote.quote_status, quote.retry_after_seconds]), [
+          ["unavailable", 15]
+        ])
+        yield* pass(40)
+        assert.strictEqual(one.told.length, 1)
+        world.market.text = "2100"
+        yield* pass(17)
+        yield* until(() => one.told.length > 1)
+        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
+        const { object, previous_attributes: previous } = one.told[1]!.event.data
+        assert.deepStrictEqual({ ...object, ...previous }, objectsOf(one)[0], "what was told before, exactly")
+        assert.strictEqual(one.commits, 1)
+      })
+    ), 60_000)
+
+  it.effect("tells what is left after a part was paid at once, and nothing after the rest was", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        yield* pass(10)
+        const { invoice } = openInvoice
+        world.aggregate = {
+          ...openInvoice,
+          invoice: { ...invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+        }
+        yield* changed(world)
+        yield* pass(2)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
+        assert.strictEqual(one.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
+        world.aggregate = { ...openInvoice, invoice: { ...invoice, status: "paid", amountPaid: usdMillis(49_990n) } }
+        yield* changed(world)
+        yield* pass(300)
+        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+      })
+    ), 60_000)
+
+  it.effect("retries a price that was lost when a part was paid, although the old quote has not ended", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        yield* pass(3)
+        world.market.text = null
+        world.aggregate = {
+          ...openInvoice,
+          invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+        }
+        yield* changed(world)
+        yield* pass(2)
+        yield* until(() => one.told.length > 0)
+        world.market.text = "2000"
+        yield* pass(17)
+        yield* until(() => one.told.length > 1)
+        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.quote_status), ["unavailable", "available"])
+      })
+    ), 60_000)
+
+  it.effect("makes one quote for two payors on two instances, and tells both", () =>
+    running((world, one, two) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        two.listened = [invoiceId]
+        world.market.text = "2500"
+        // The second instance's turn comes a little later than the first's.
+        two.broken = true
+        yield* pass(271)
+        yield* until(() => one.commits > 0)
+        two.broken = false
+        yield* pass(8)
+        yield* until(() => two.told.length > 0)
+        assert.deepStrictEqual([one.commits, two.commits], [1, 0])
+        assert.deepStrictEqual(objectsOf(one).map(({ exchange_rate }) => exchange_rate), ["2500"])
+        assert.deepStrictEqual(objectsOf(two).map(({ exchange_rate }) => exchange_rate), ["2500"])
+      })
+    ), 60_000)
+
+  it.effect("tries again after a commit that failed", () =>
+    running((_, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        one.broken = true
+        yield* pass(272)
+        assert.strictEqual(one.told.length, 0)
+        one.broken = false
+        yield* pass(6)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+      })
+    ), 60_000)
+})
