@@ -79,6 +79,10 @@ export type QuoteId = typeof QuoteId.Type
 export const KeyId = prefixed("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
+/** A wallet that signs in for a merchant. */
+export const SignInWalletId = prefixed("siw").pipe(Schema.brand("SignInWalletId"))
+export type SignInWalletId = typeof SignInWalletId.Type
+
 export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 

@@ -9,7 +9,16 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
 import { InvoiceId, type MerchantId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { formKey, isUsable, isWellFormedKey, type KeyState, type MerchantState, randomCharacters, revoke } from "./machine.ts"
+import {
+  formKey,
+  isUsable,
+  isWellFormedKey,
+  type KeyState,
+  type MerchantState,
+  newMerchant,
+  randomCharacters,
+  revoke
+} from "./machine.ts"
 import * as Repo from "./repo.ts"
 
 const hashUnder = ({ key: pepper }: DerivedKey, key: string): string => createHmac("sha256", pepper).update(key).digest("hex")
@@ -54,11 +63,19 @@ export class Merchants extends Context.Service<Merchants, {
   readonly read: (id: number) => Effect.Effect<MerchantState | undefined>
   /** The merchant's row with another default environment, for the commit of the caller. */
   readonly defaultEnvironmentWrite: (merchant: MerchantState, environment: Environment) => Write
+  /** A merchant that is not there yet, and the row that makes it: for the commit of the caller. */
+  readonly draft: (name: string) => Effect.Effect<{ readonly merchant: MerchantState; readonly write: Write }>
+  /**
+   * The merchant's row, changed in nothing but its version: of two commits that carry it only one lands, so what was
+   * counted of the merchant's things before still holds.
+   */
+  readonly touch: (merchant: MerchantState) => Write
 }>()("tillwire/modules/auth/Merchants") {
   static readonly layer = Layer.effect(
     Merchants,
     Effect.gen(function*() {
       const repo = yield* Repo.make
+      const { environments } = yield* Settings
       const known = new Map<number, { readonly merchant: MerchantState; readonly until: number }>()
       const remember = (merchant: MerchantState, now: number): void => {
         known.delete(merchant.id)
@@ -73,11 +90,16 @@ export class Merchants extends Context.Service<Merchants, {
         if (merchant !== undefined) remember(merchant, now)
         return merchant
       })
+      const touch = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
       return Merchants.of({
         get,
         read: repo.merchant,
-        defaultEnvironmentWrite: (merchant, defaultEnvironment) =>
-          Repo.merchantWrite({ ...merchant, defaultEnvironment, version: merchant.version + 1 })
+        touch,
+        defaultEnvironmentWrite: (merchant, defaultEnvironment) => touch({ ...merchant, defaultEnvironment }),
+        draft: Effect.fnUntraced(function*(name) {
+          const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], yield* nowSeconds)
+          return { merchant, write: Repo.merchantWrite(merchant) }
+        })
       })
     })
   )
@@ -107,15 +129,6 @@ export class Keys extends Context.Service<Keys, {
       const { environments } = yield* Settings
       const repo = yield* Repo.make
 
-      const newMerchant = (id: number, name: string, email: string | null, createdAt: number): MerchantState => ({
-        id,
-        name,
-        email,
-        defaultEnvironment: environments[0],
-        createdAt,
-        version: 1
-      })
-
       const append = (merchantId: number, environment: Environment, writes: ReadonlyArray<Write>) =>
         commit.append({ merchantId, environment, cause: noCause, writes, events: [] })
 
@@ -143,7 +156,7 @@ export class Keys extends Context.Service<Keys, {
         beforeCommit: (made: ReadonlyArray<MadeKey>) => Effect.Effect<void, unknown>
       ) {
         const createdAt = yield* nowSeconds
-        const merchant = newMerchant(yield* repo.nextMerchantId, name, null, createdAt)
+        const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], createdAt)
         const made = keys.map((key) => make({ ...key, merchantId: merchant.id }, createdAt))
         yield* beforeCommit(made)
         const writes = [Repo.merchantWrite(merchant), ...made.map(({ state }) => Repo.keyWrite(state))]
@@ -171,7 +184,7 @@ export class Keys extends Context.Service<Keys, {
         anyMerchant: repo.anyMerchant,
         createMerchant: Effect.fnUntraced(function*(name, email) {
           const createdAt = yield* nowSeconds
-          const merchant = newMerchant(yield* repo.nextMerchantId, name, email, createdAt)
+          const merchant = newMerchant(yield* repo.nextMerchantId, name, email, environments[0], createdAt)
           yield* settled(append(merchant.id, environments[0], [Repo.merchantWrite(merchant)]))
           return merchant
         }),

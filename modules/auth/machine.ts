@@ -91,3 +91,12 @@ export interface MerchantState {
   readonly createdAt: number
   readonly version: number
 }
+
+/** A merchant as it begins. */
+export const newMerchant = (
+  id: number,
+  name: string,
+  email: string | null,
+  defaultEnvironment: Environment,
+  createdAt: number
+): MerchantState => ({ id, name, email, defaultEnvironment, createdAt, version: 1 })

@@ -9,6 +9,7 @@ import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
 
 export { Merchants, type PayorSession, PayorSessions } from "./actor.ts"
+export type { MerchantState } from "./machine.ts"
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys

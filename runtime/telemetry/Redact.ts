@@ -10,7 +10,7 @@ export const secretHeaders: ReadonlyArray<string> = [
 ]
 
 /** Query fields whose values are secrets. */
-export const secretQueryFields: ReadonlyArray<string> = ["session_token", "signature", "token"]
+export const secretQueryFields: ReadonlyArray<string> = ["session_token", "signature", "token", "access_token", "refresh_token"]
 
 /** What stands where a secret stood. */
 export const redacted = "<redacted>"
@@ -28,7 +28,7 @@ const shapes: ReadonlyArray<readonly [RegExp, string]> = [
     new RegExp(`((?:^|[^a-z0-9_-])(?:${names})\\\\*["']?\\s*[:=]\\s*\\\\*["']?)(?!<redacted>)(?:(?:bearer|basic)\\s+)?[^\\s"'&,;}\\\\<>]+`, "gi"),
     `$1${redacted}`
   ],
-  [/\b(mk|ck|whsec|pst)_[A-Za-z0-9_+/=.-]{8,}/g, `$1_${redacted}`],
+  [/\b(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g, `$1_${redacted}`],
   [/\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*/g, redacted]
 ]
 

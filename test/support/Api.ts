@@ -90,7 +90,8 @@ export interface TestTables {
 export const kernel = <E>(
   plugins: ReadonlyArray<TestTables>,
   settings: Layer.Layer<Settings> = settingsLayer(),
-  database: Layer.Layer<Layer.Success<typeof databaseLayer>, E> = databaseLayer as never
+  database: Layer.Layer<Layer.Success<typeof databaseLayer>, E> = databaseLayer as never,
+  secrets: Layer.Layer<Secrets> = secretsLayer
 ) => {
   const migrated = Layer.effectDiscard(
     Effect.forEach(plugins, ({ name, migrations }) => migrate(name, migrations), { discard: true })
@@ -100,7 +101,7 @@ export const kernel = <E>(
   return Tail.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
     Layer.provideMerge(migrated),
-    Layer.provideMerge(Layer.mergeAll(settings, secretsLayer, noRpc))
+    Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc))
   )
 }
 

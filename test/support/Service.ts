@@ -133,7 +133,9 @@ export interface Deployment {
   readonly webhooks?: Readonly<Record<string, unknown>>
 }
 
-const modules = ["auth", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "webhooks"]
+const modules = [
+  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "webhooks"
+]
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
 export const configOf = (deployment: Deployment) => ({
@@ -189,7 +191,9 @@ export interface Service {
 }
 
 /** Fields of answers whose values are secrets. */
-const secretFields: ReadonlySet<string> = new Set(["session_token", "signature", "secret", "token", "key"])
+const secretFields: ReadonlySet<string> = new Set([
+  "session_token", "signature", "secret", "token", "key", "access_token", "refresh_token"
+])
 
 /** Shorter strings are no secrets, and would be found anywhere. */
 const shortestSecret = 16

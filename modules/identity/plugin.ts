@@ -1,0 +1,59 @@
+/** Wallets that sign in: sessions for merchants' people, and the keys that check their tokens. */
+import { Effect, Layer, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Credentials } from "../../runtime/Http.ts"
+import * as Plugin from "../../runtime/Plugin.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { Network } from "../../schemas/Network.ts"
+import { Merchants } from "../auth/plugin.ts"
+import { pruning, Sessions, Wallets } from "./actor.ts"
+import { IdentityApi } from "./api.ts"
+import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
+import { IdentityRpc } from "./rpc.ts"
+
+const Options = Schema.Struct({
+  /** Whether a wallet of no merchant signs up as a new one. Default: open, but closed where mainnet is served. */
+  signup: Schema.optionalKey(Schema.Literals(["open", "closed"])),
+  /** Wallets linked at every start: by address, or (`contract`) as a contract on that network. */
+  wallets: Schema.optionalKey(Schema.Array(Schema.Struct({
+    merchant: Schema.Int.check(Schema.isGreaterThan(0)),
+    network: Network,
+    address: Schema.NonEmptyString,
+    contract: Schema.optionalKey(Schema.Boolean)
+  })))
+})
+
+const start = ({ wallets = [] }: typeof Options.Type) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const { linkNamed } = yield* Wallets
+    yield* Effect.forEach(wallets, ({ address, contract = false, merchant, network }) =>
+      Effect.mapError(
+        linkNamed({ merchantId: merchant, network, address, isContract: contract }),
+        ({ message }) => new Error(`options.wallets: ${address} of merchant ${merchant}: ${message}`)
+      ), { discard: true })
+    yield* (yield* Credentials).registerBearer((yield* Sessions).verify)
+    yield* pruning
+  }))
+
+const services = ({ signup }: typeof Options.Type) =>
+  Layer.unwrap(Effect.map(Settings, ({ environments }) =>
+    Layer.merge(Wallets.layer, Sessions.layer(signup ?? (environments.includes("mainnet") ? "closed" : "open")))))
+
+export const plugin = Plugin.make({
+  name: "identity",
+  slot: "modules",
+  needs: { auth: Merchants },
+  options: Options,
+  http: IdentityApi,
+  rpc: IdentityRpc,
+  migrations,
+  tables,
+  layer: (options) =>
+    Layer.mergeAll(
+      start(options),
+      HttpApiBuilder.layer(IdentityApi).pipe(Layer.provide([signInHandlers, walletHandlers, keySetHandlers])),
+      Rpc.handlers(IdentityRpc, rpcHandlers)
+    ).pipe(Layer.provide(services(options)))
+})
