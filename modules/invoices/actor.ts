@@ -85,6 +85,7 @@ export class Invoices extends Context.Service<Invoices, {
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
   readonly get: Repo["get"]
   readonly list: Repo["list"]
+  readonly totals: Repo["totals"]
   readonly count: Repo["count"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   /**
@@ -168,6 +169,7 @@ export class Invoices extends Context.Service<Invoices, {
       find: repo.find,
       get: repo.get,
       list: repo.list,
+      totals: repo.totals,
       count: repo.count,
       invoiceOfPayment: repo.invoiceOfPayment
     })

@@ -11,8 +11,9 @@ import {
   ParameterCodes
 } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
-import { Invoice, InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
+import { Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
+import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network, networks } from "../../schemas/Network.ts"
 import { EmailAddress, HttpsUrl, Locale } from "../../schemas/Web.ts"
 
@@ -61,6 +62,48 @@ export const InvoiceList = Schema.Struct({
   total: Schema.Int
 })
 
+/** Invoices counted, and their amounts added up. */
+const InvoiceTotal = Schema.Struct({
+  count: Schema.Int,
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  amount_paid: WireAmount,
+  amount_paid_decimal: UsdDecimal
+}).annotate({ identifier: "InvoiceTotal", description: "A number of invoices, what they ask for and what was paid of them." })
+
+/** Every status, and all of them together; a status without invoices is all zeros. */
+export const InvoiceTotals = Schema.Struct({
+  object: Schema.tag("invoice_totals"),
+  currency: Schema.Literal("usd"),
+  amount_unit: Schema.Literal("usd_millis"),
+  totals: Schema.Struct({
+    all: InvoiceTotal,
+    paid: InvoiceTotal,
+    unpaid: InvoiceTotal,
+    underpaid: InvoiceTotal,
+    expired: InvoiceTotal,
+    canceled: InvoiceTotal
+  })
+}).annotate({ identifier: "InvoiceTotals", description: "Invoices by status, all figures as of one moment." })
+
+const noInvoices = { count: 0, amount: 0, amount_decimal: "0.000", amount_paid: 0, amount_paid_decimal: "0.000" }
+const totalsExample: typeof InvoiceTotals.Type = {
+  object: "invoice_totals",
+  currency: "usd",
+  amount_unit: "usd_millis",
+  totals: {
+    all: { count: 3, amount: 129_900, amount_decimal: "129.900", amount_paid: 99_900, amount_paid_decimal: "99.900" },
+    paid: { count: 2, amount: 99_900, amount_decimal: "99.900", amount_paid: 99_900, amount_paid_decimal: "99.900" },
+    unpaid: { ...noInvoices, count: 1, amount: 30_000, amount_decimal: "30.000" },
+    underpaid: noInvoices,
+    expired: noInvoices,
+    canceled: noInvoices
+  }
+}
+
+/** Invoices that a page number may skip; further on, a cursor takes over. */
+export const maximumSkipped = 10_000
+
 /** Invoices on a page: 10 if not said, at most 100. */
 const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
 
@@ -104,6 +147,21 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     success: InvoiceList,
     error: errors("flat", "INVALID_LIMIT", "INVALID_PAGE", "INVALID_CURSOR", "VALIDATION_ERROR", ...scopeErrors)
   }),
+  HttpApiEndpoint.get("totals", "/api/v1/invoices/totals", {
+    query: {
+      invoice_type: Schema.optionalKey(InvoiceType),
+      customer_id: Schema.optionalKey(shortText),
+      environment: Schema.optionalKey(Environment),
+      created_gte: Schema.optionalKey(EpochSeconds),
+      created_lte: Schema.optionalKey(EpochSeconds)
+    },
+    success: InvoiceTotals.annotate({ examples: [totalsExample] }),
+    error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", ...scopeErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Count invoices and add up their amounts",
+    description: "Counts and amounts by status of the invoices that pass every filter given, all as of one moment. "
+      + "`created_gte` and `created_lte` are inclusive."
+  })),
   HttpApiEndpoint.get("get", "/api/v1/invoices/:customer_id", {
     params: { customer_id: Schema.String },
     query: { environment: Schema.optionalKey(Environment) },

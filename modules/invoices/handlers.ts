@@ -15,14 +15,14 @@ import { Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError, validationError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
-import { metadataLimits } from "../../schemas/Invoice.ts"
-import { readInvoiceAmount } from "../../schemas/Money.ts"
+import { type InvoiceStatus, type InvoiceType, metadataLimits } from "../../schemas/Invoice.ts"
+import { readInvoiceAmount, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices, type NewInvoice } from "./actor.ts"
-import { InvoiceFields, InvoicesApi, readStatusFilter } from "./api.ts"
+import { InvoiceFields, InvoicesApi, type InvoiceTotals, maximumSkipped, readStatusFilter } from "./api.ts"
 import { invoiceObject, type InvoiceState, paymentObject } from "./machine.ts"
-import type { InvoiceFilter, InvoicePage } from "./repo.ts"
+import type { InvoiceFilter, InvoicePage, Total } from "./repo.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
 const decodeFields = Schema.decodeUnknownEffect(InvoiceFields)
@@ -162,14 +162,8 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
         return yield* publicError("VALIDATION_ERROR", { message: "status: Unknown invoice status", param: "status" })
       }
       const filter: InvoiceFilter = {
-        merchantId: principal.merchantId,
-        environment,
-        commerceOnly: principal.scope === "commerce",
+        ...sharedFilter(principal, environment, query),
         ...(statuses === "all" ? {} : { statuses }),
-        ...(query.invoice_type === undefined ? {} : { type: query.invoice_type }),
-        ...(query.customer_id === undefined ? {} : { customerId: query.customer_id }),
-        ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
-        ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte }),
         ...(query.payer_wallet_address === undefined ? {} : { payerWalletAddress: query.payer_wallet_address }),
         ...(query.payer_wallet_network === undefined ? {} : { payerWalletNetwork: query.payer_wallet_network })
       }
@@ -186,6 +180,12 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
         limit: page.limit,
         total
       }))
+    }))
+    .handle("totals", Effect.fnUntraced(function*({ query }) {
+      const principal = yield* CurrentPrincipal
+      const environment = yield* readEnvironment(principal, query.environment)
+      const byStatus = yield* invoices.totals(sharedFilter(principal, environment, query))
+      return jsonText(JSON.stringify(totalsBody(byStatus)))
     }))
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
       const invoice = yield* visible(params.customer_id, query.environment)
@@ -212,6 +212,54 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     }))
 }))
 
+/** The filters that the list and the totals share. */
+const sharedFilter = (principal: Principal, environment: Environment, query: {
+  readonly invoice_type?: InvoiceType
+  readonly customer_id?: string
+  readonly created_gte?: number
+  readonly created_lte?: number
+}): InvoiceFilter => ({
+  merchantId: principal.merchantId,
+  environment,
+  commerceOnly: principal.scope === "commerce",
+  ...(query.invoice_type === undefined ? {} : { type: query.invoice_type }),
+  ...(query.customer_id === undefined ? {} : { customerId: query.customer_id }),
+  ...(query.created_gte === undefined ? {} : { createdFrom: query.created_gte }),
+  ...(query.created_lte === undefined ? {} : { createdTo: query.created_lte })
+})
+
+const noInvoices: Total = { count: 0, amount: usdMillis(0n), amountPaid: usdMillis(0n) }
+
+/** Totals on the wire: every status is there, whether it has invoices or not. */
+const totalsBody = (byStatus: ReadonlyMap<InvoiceStatus, Total>): typeof InvoiceTotals.Type => {
+  const wire = ({ amount, amountPaid, count }: Total) => ({
+    count,
+    amount: usdWire(amount),
+    amount_decimal: usdDecimal(amount),
+    amount_paid: usdWire(amountPaid),
+    amount_paid_decimal: usdDecimal(amountPaid)
+  })
+  const of = (status: InvoiceStatus) => wire(byStatus.get(status) ?? noInvoices)
+  const all = [...byStatus.values()].reduce((sum, total) => ({
+    count: sum.count + total.count,
+    amount: usdMillis(sum.amount + total.amount),
+    amountPaid: usdMillis(sum.amountPaid + total.amountPaid)
+  }), noInvoices)
+  return {
+    object: "invoice_totals",
+    currency: "usd",
+    amount_unit: "usd_millis",
+    totals: {
+      all: wire(all),
+      paid: of("paid"),
+      unpaid: of("unpaid"),
+      underpaid: of("underpaid"),
+      expired: of("expired"),
+      canceled: of("canceled")
+    }
+  }
+}
+
 /** Pages by number, or by a cursor; both at once, or two cursors, are refused. */
 const readPage = (query: {
   readonly page?: number
@@ -224,7 +272,13 @@ const readPage = (query: {
   if (given.length > 1) return Effect.fail(publicError("INVALID_CURSOR"))
   if (query.starting_after !== undefined) return Effect.succeed({ _tag: "Older", id: query.starting_after, limit })
   if (query.ending_before !== undefined) return Effect.succeed({ _tag: "Newer", id: query.ending_before, limit })
-  return Effect.succeed({ _tag: "Offset", offset: ((query.page ?? 1) - 1) * limit, limit })
+  const offset = ((query.page ?? 1) - 1) * limit
+  return offset <= maximumSkipped
+    ? Effect.succeed({ _tag: "Offset", offset, limit })
+    : Effect.fail(publicError("INVALID_PAGE", {
+      message: `Pages reach ${maximumSkipped} invoices deep: go on with starting_after, the id of the last invoice you have`,
+      param: "page"
+    }))
 }
 
 export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {

@@ -11,6 +11,7 @@
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
  * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
  */
+import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
@@ -632,3 +633,21 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   settlement: null,
   metadata: payment.metadata
 })
+
+/**
+ * Invoices by how they stand and when they were created: counts, amounts and what was paid of them. Keys are
+ * `<invoice_type>:<status>:<payer_wallet_network or nothing>`. For all time, by day and by quarter of an hour.
+ */
+export const invoiceStates: Rollup = {
+  sum: "invoices.states",
+  version: 1,
+  object: "invoice",
+  widths: [0, 86_400, 900],
+  contributions: (invoice) => [{
+    at: invoice.created_at as number,
+    key: `${invoice.invoice_type}:${invoice.status}:${invoice.payer_wallet_network ?? ""}`,
+    count: 1,
+    amount: BigInt(invoice.amount as number),
+    amountPaid: BigInt(invoice.amount_paid as number)
+  }]
+}

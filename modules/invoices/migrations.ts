@@ -77,5 +77,15 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, id)
     )`
     yield* sql`CREATE INDEX exceptions_by_invoice ON exceptions (merchant_id, invoice_id) WHERE status = 'open'`
+  }),
+  // Every filter of the list finds its rows in the order of their ids; few invoices have a payer.
+  "0002_list": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE INDEX invoices_newest ON invoices (merchant_id, environment, id)`
+    yield* sql`CREATE INDEX invoices_by_state ON invoices (merchant_id, environment, type, status, id)`
+    yield* sql`CREATE INDEX invoices_by_payer ON invoices (merchant_id, payer_wallet_address, id)
+      WHERE payer_wallet_address IS NOT NULL`
+    yield* sql`CREATE INDEX invoices_by_network ON invoices
+      (merchant_id, environment, payer_wallet_network, type, status, id) WHERE payer_wallet_network IS NOT NULL`
   })
 }

@@ -7,6 +7,7 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import { Invoices } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
+import { invoiceStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
@@ -17,6 +18,7 @@ export {
   type Command,
   invoiceObject,
   type InvoiceState,
+  invoiceStates,
   isPayable,
   lockedRoute,
   paymentObject,
@@ -32,6 +34,7 @@ export const plugin = Plugin.make({
   rpc: InvoicesRpc,
   migrations,
   tables,
+  rollups: [invoiceStates],
   layer: () =>
     Layer.mergeAll(HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
       Layer.provideMerge(Invoices.layer)

@@ -1,9 +1,12 @@
 /** The only SQL of invoices, their payments and exceptions: rows in, aggregates out; writes as rows for the commit. */
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { cover, type Piece, width } from "../../runtime/Rollups.ts"
+import { InvoiceStatus, InvoiceType } from "../../schemas/Invoice.ts"
+import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { Aggregate, Decision, InvoiceState, Opening, PaymentState } from "./machine.ts"
+import { type Aggregate, type Decision, type InvoiceState, invoiceStates, type Opening, type PaymentState } from "./machine.ts"
 
 /** Filters of the invoice list; absent ones do not filter. */
 export interface InvoiceFilter {
@@ -160,6 +163,164 @@ const readAggregate = (row: Row): Aggregate => ({
   openExceptions: new Set<string>(row.open_exceptions)
 })
 
+/** What a filter selects of one status, in usd_millis. */
+export interface Total {
+  readonly count: number
+  readonly amount: UsdMillis
+  readonly amountPaid: UsdMillis
+}
+
+/**
+ * Seconds by which an id may lie off `created_at`: both are read off one clock, the id an instant later, so this is
+ * ample. It makes a range of times one of ids, which every index is in the order of.
+ */
+const idSlackSeconds = 60
+
+/** The least id that can be made at `seconds`: 48 bits of milliseconds come first (RFC 9562, version 7). */
+const firstIdAt = (seconds: number): string => {
+  const millis = Math.min(Math.max(seconds * 1000, 0), 2 ** 48 - 1)
+  const time = millis.toString(16).padStart(12, "0")
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
+}
+
+/** The end of time, where a range has none: a bound of whole days that every index and arithmetic holds. */
+const endOfTime = 253_402_300_800
+
+/** States as an index has them side by side: each is in the order of the ids, two of them together are not. */
+const statesOf = ({ commerceOnly, statuses, type }: InvoiceFilter) => {
+  const types = InvoiceType.literals.filter((each) =>
+    (type === undefined || type === each) && (!commerceOnly || each === "commerce"))
+  return types.flatMap((each) => [...new Set(statuses ?? InvoiceStatus.literals)].map((status) => ({ type: each, status })))
+}
+
+/** Filters that few invoices pass, each with an index of its own: their rows are read and looked through. */
+const isSelective = ({ customerId, payerWalletAddress }: InvoiceFilter): boolean =>
+  customerId !== undefined || payerWalletAddress !== undefined
+
+/**
+ * The statements behind the list and its totals, so that a test can ask for their plans. A page reads a few rows more
+ * than it shows whatever the filter; totals read sums, and rows only where a range of times cuts a quarter of an hour.
+ */
+export const makeStatements = (sql: SqlClient.SqlClient) => {
+  const createdWithin = (from: number | undefined, to: number | undefined) => [
+    ...(from === undefined ? [] : [
+      sql`created_at >= ${from}`, sql`id >= ${firstIdAt(from - idSlackSeconds)}::uuid`
+    ]),
+    ...(to === undefined ? [] : [
+      sql`created_at <= ${to}`, sql`id < ${firstIdAt(to + 1 + idSlackSeconds)}::uuid`
+    ])
+  ]
+
+  const owned = ({ environment, merchantId }: InvoiceFilter) => [
+    sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
+  ]
+
+  const statusIn = (statuses: ReadonlyArray<string>) => sql`status = ANY (${[...statuses]}::text[])`
+
+  /** Everything that selects, but for times. */
+  const selects = (filter: InvoiceFilter) => [
+    ...(filter.commerceOnly ? [sql`type = 'commerce'`] : []),
+    ...(filter.statuses === undefined ? [] : [statusIn(filter.statuses)]),
+    ...(filter.type === undefined ? [] : [sql`type = ${filter.type}`]),
+    ...(filter.customerId === undefined ? [] : [sql`customer_id = ${filter.customerId}`]),
+    ...(filter.payerWalletAddress === undefined ? [] : [sql`payer_wallet_address = ${filter.payerWalletAddress}`]),
+    ...(filter.payerWalletNetwork === undefined ? [] : [sql`payer_wallet_network = ${filter.payerWalletNetwork}`])
+  ]
+
+  /** Conditions whose rows one index each holds in the order of their ids. */
+  const runs = (filter: InvoiceFilter) => {
+    const within = createdWithin(filter.createdFrom, filter.createdTo)
+    const byState = filter.commerceOnly || filter.type !== undefined || filter.statuses !== undefined ||
+      filter.payerWalletNetwork !== undefined
+    if (isSelective(filter) || !byState) return [sql.and([...owned(filter), ...selects(filter), ...within])]
+    const network = filter.payerWalletNetwork
+    return statesOf(filter).map(({ status, type }) =>
+      sql.and([
+        ...owned(filter),
+        sql`type = ${type}`,
+        sql`status = ${status}`,
+        ...(network === undefined ? [] : [sql`payer_wallet_network = ${network}`]),
+        ...within
+      ])
+    )
+  }
+
+  /** Rows of a page in the order they are read, and one more where there is more: runs are merged, not sorted. */
+  const page = (filter: InvoiceFilter, wanted: InvoicePage) => {
+    const order = wanted._tag === "Newer" ? sql`id ASC` : sql`id DESC`
+    const after = wanted._tag === "Offset"
+      ? sql``
+      : wanted._tag === "Older"
+      ? sql`AND id < ${wanted.id}::uuid`
+      : sql`AND id > ${wanted.id}::uuid`
+    const skip = wanted._tag === "Offset" ? wanted.offset : 0
+    const reach = skip + wanted.limit + 1
+    const parts = runs(filter).map((where) =>
+      sql`(SELECT * FROM invoices WHERE ${where} ${after} ORDER BY ${order} LIMIT ${reach})`)
+    const [first = sql`(SELECT * FROM invoices WHERE false)`, ...others] = parts
+    const merged = others.reduce((left, right) => sql`${left} UNION ALL ${right}`, first)
+    return sql<Row>`SELECT * FROM (${merged}) i ORDER BY ${order} LIMIT ${wanted.limit + 1} OFFSET ${skip}`
+  }
+
+  const rowTotals = (where: ReadonlyArray<Fragment>) =>
+    sql`SELECT status, count(*) AS count, sum(amount) AS amount, sum(amount_paid) AS amount_paid
+      FROM invoices WHERE ${sql.and(where)} GROUP BY status`
+
+  const summedTotals = (filter: InvoiceFilter, pieces: ReadonlyArray<Piece>) => {
+    const part = (place: number) => sql`split_part(r.key, ':', ${place}::integer)`
+    const { commerceOnly, payerWalletNetwork, statuses, type } = filter
+    const keys = [
+      ...(commerceOnly ? [sql`${part(1)} = 'commerce'`] : []),
+      ...(type === undefined ? [] : [sql`${part(1)} = ${type}`]),
+      ...(statuses === undefined ? [] : [sql`${part(2)} = ANY (${[...statuses]}::text[])`]),
+      ...(payerWalletNetwork === undefined ? [] : [sql`${part(3)} = ${payerWalletNetwork}`])
+    ]
+    return sql`SELECT ${part(2)} AS status, r.count, r.amount, r.amount_paid
+      FROM unnest(${pieces.map((piece) => piece.width)}::integer[], ${pieces.map(({ from }) => from)}::bigint[],
+        ${pieces.map(({ to }) => to)}::bigint[]) AS p(width, first, past)
+      CROSS JOIN LATERAL (SELECT key, count, amount, amount_paid FROM rollups
+        WHERE ${sql.and(owned(filter))} AND sum = ${invoiceStates.sum}
+          AND width = p.width AND bucket >= p.first AND bucket < p.past) r
+      WHERE ${keys.length === 0 ? sql`true` : sql.and(keys)}`
+  }
+
+  /** One statement, so one moment: what it adds up can never be told apart by a commit in between. */
+  const totals = (filter: InvoiceFilter) => {
+    const { createdFrom, createdTo } = filter
+    const parts = (): ReadonlyArray<Fragment> => {
+      if (isSelective(filter)) {
+        return [rowTotals([...owned(filter), ...selects(filter), ...createdWithin(createdFrom, createdTo)])]
+      }
+      if (createdFrom === undefined && createdTo === undefined) {
+        return [summedTotals(filter, [{ width: width.ever, from: 0, to: 1 }])]
+      }
+      const { edges, pieces } = cover({
+        from: Math.min(createdFrom ?? 0, endOfTime),
+        to: Math.min(createdTo === undefined ? endOfTime : createdTo + 1, endOfTime)
+      })
+      return [
+        summedTotals(filter, pieces),
+        ...edges.map(({ from, to }) => rowTotals([...owned(filter), ...selects(filter), ...createdWithin(from, to - 1)]))
+      ]
+    }
+    const [first, ...others] = parts()
+    const all = others.reduce((left, right) => sql`${left} UNION ALL ${right}`, first!)
+    return sql<TotalRow>`SELECT status, sum(count)::bigint AS count, sum(amount)::bigint AS amount,
+      sum(amount_paid)::bigint AS amount_paid FROM (${all}) t GROUP BY status`
+  }
+
+  return { page, totals }
+}
+
+type Fragment = Statement.Fragment
+
+interface TotalRow {
+  readonly status: InvoiceStatus
+  readonly count: bigint
+  readonly amount: bigint
+  readonly amount_paid: bigint
+}
+
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -186,32 +347,11 @@ export const makeRepo = Effect.gen(function*() {
     sql<Row>`SELECT ${aggregate} FROM invoices i WHERE i.merchant_id = ${merchantId} AND i.id = ${id}::uuid`
       .pipe(Effect.orDie, Effect.map(first))
 
-  const conditions = (filter: InvoiceFilter) => {
-    const { statuses } = filter
-    return sql.and([
-      sql`merchant_id = ${filter.merchantId}`,
-      sql`environment = ${filter.environment}`,
-      ...(filter.commerceOnly ? [sql`type = 'commerce'`] : []),
-      ...(statuses === undefined ? [] : [sql`status IN ${sql.in(statuses)}`]),
-      ...(filter.type === undefined ? [] : [sql`type = ${filter.type}`]),
-      ...(filter.customerId === undefined ? [] : [sql`customer_id = ${filter.customerId}`]),
-      ...(filter.createdFrom === undefined ? [] : [sql`created_at >= ${filter.createdFrom}`]),
-      ...(filter.createdTo === undefined ? [] : [sql`created_at <= ${filter.createdTo}`]),
-      ...(filter.payerWalletAddress === undefined ? [] : [sql`payer_wallet_address = ${filter.payerWalletAddress}`]),
-      ...(filter.payerWalletNetwork === undefined ? [] : [sql`payer_wallet_network = ${filter.payerWalletNetwork}`])
-    ])
-  }
+  const statements = makeStatements(sql)
 
-  /** Newest first. One more row than the page is read to know whether there is more in the paging direction. */
-  const list = (filter: InvoiceFilter, page: InvoicePage) => {
-    const where = conditions(filter)
-    const more = page.limit + 1
-    const query = page._tag === "Offset"
-      ? sql<Row>`SELECT * FROM invoices WHERE ${where} ORDER BY merchant_id, id DESC LIMIT ${more} OFFSET ${page.offset}`
-      : page._tag === "Older"
-      ? sql<Row>`SELECT * FROM invoices WHERE ${where} AND id < ${page.id}::uuid ORDER BY id DESC LIMIT ${more}`
-      : sql<Row>`SELECT * FROM invoices WHERE ${where} AND id > ${page.id}::uuid ORDER BY id ASC LIMIT ${more}`
-    return query.pipe(
+  /** Newest first; `hasMore` is in the direction of paging. */
+  const list = (filter: InvoiceFilter, page: InvoicePage) =>
+    statements.page(filter, page).pipe(
       Effect.orDie,
       Effect.map((rows) => {
         const invoices = rows.slice(0, page.limit).map(readInvoice)
@@ -221,13 +361,18 @@ export const makeRepo = Effect.gen(function*() {
         }
       })
     )
-  }
+
+  /** Count and amounts of what a filter selects, by status, as of one moment; a status without any is not there. */
+  const totals = (filter: InvoiceFilter) =>
+    statements.totals(filter).pipe(
+      Effect.orDie,
+      Effect.map((rows) => new Map(rows.map(({ amount, amount_paid, count, status }): [InvoiceStatus, Total] =>
+        [status, { count: Number(count), amount: usdMillis(amount), amountPaid: usdMillis(amount_paid) }]
+      )))
+    )
 
   const count = (filter: InvoiceFilter) =>
-    sql<Row>`SELECT count(*) AS total FROM invoices WHERE ${conditions(filter)}`.pipe(
-      Effect.orDie,
-      Effect.map((rows) => Number(rows[0]!.total))
-    )
+    Effect.map(totals(filter), (byStatus) => [...byStatus.values()].reduce((sum, total) => sum + total.count, 0))
 
   /** Epoch seconds of the earliest invoice the clock may change. */
   const nextDue = sql<Row>`SELECT min(due_at) AS due_at FROM invoices WHERE due_at IS NOT NULL`.pipe(
@@ -249,7 +394,7 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  return { find, get, list, count, nextDue, due, invoiceOfPayment }
+  return { find, get, list, totals, count, nextDue, due, invoiceOfPayment }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>
