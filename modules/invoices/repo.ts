@@ -193,10 +193,6 @@ const statesOf = ({ commerceOnly, statuses, type }: InvoiceFilter) => {
   return types.flatMap((each) => [...new Set(statuses ?? InvoiceStatus.literals)].map((status) => ({ type: each, status })))
 }
 
-/** Filters that few invoices pass, each with an index of its own: their rows are read and looked through. */
-const isSelective = ({ customerId, payerWalletAddress }: InvoiceFilter): boolean =>
-  customerId !== undefined || payerWalletAddress !== undefined
-
 /**
  * The statements behind the list and its totals, so that a test can ask for their plans. A page reads a few rows more
  * than it shows whatever the filter; totals read sums, and rows only where a range of times cuts a quarter of an hour.
@@ -215,98 +211,118 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
   ]
 
-  const statusIn = (statuses: ReadonlyArray<string>) => sql`status = ANY (${[...statuses]}::text[])`
-
-  /** Everything that selects, but for times. */
+  /** Everything that selects, but for owner, customer, payer and times. */
   const selects = (filter: InvoiceFilter) => [
     ...(filter.commerceOnly ? [sql`type = 'commerce'`] : []),
-    ...(filter.statuses === undefined ? [] : [statusIn(filter.statuses)]),
+    ...(filter.statuses === undefined ? [] : [sql`status = ANY (${[...filter.statuses]}::text[])`]),
     ...(filter.type === undefined ? [] : [sql`type = ${filter.type}`]),
-    ...(filter.customerId === undefined ? [] : [sql`customer_id = ${filter.customerId}`]),
-    ...(filter.payerWalletAddress === undefined ? [] : [sql`payer_wallet_address = ${filter.payerWalletAddress}`]),
     ...(filter.payerWalletNetwork === undefined ? [] : [sql`payer_wallet_network = ${filter.payerWalletNetwork}`])
   ]
 
-  /** Conditions whose rows one index each holds in the order of their ids. */
-  const runs = (filter: InvoiceFilter) => {
-    const within = createdWithin(filter.createdFrom, filter.createdTo)
-    const byState = filter.commerceOnly || filter.type !== undefined || filter.statuses !== undefined ||
-      filter.payerWalletNetwork !== undefined
-    if (isSelective(filter) || !byState) return [sql.and([...owned(filter), ...selects(filter), ...within])]
-    const network = filter.payerWalletNetwork
-    return statesOf(filter).map(({ status, type }) =>
-      sql.and([
-        ...owned(filter),
-        sql`type = ${type}`,
-        sql`status = ${status}`,
-        ...(network === undefined ? [] : [sql`payer_wallet_network = ${network}`]),
-        ...within
-      ])
-    )
+  const ofCustomer = ({ customerId }: InvoiceFilter) =>
+    customerId === undefined ? [] : [sql`customer_id = ${customerId}`]
+
+  const ofPayer = ({ payerWalletAddress }: InvoiceFilter) =>
+    payerWalletAddress === undefined ? [] : [sql`payer_wallet_address = ${payerWalletAddress}`]
+
+  /** Rows that one index holds side by side, in the order of their ids: those whose `column` is `value`. */
+  interface Run {
+    readonly column: string
+    readonly value: string
+    readonly where: ReadonlyArray<Fragment>
   }
 
-  /** Rows of a page in the order they are read, and one more where there is more: runs are merged, not sorted. */
-  const page = (filter: InvoiceFilter, wanted: InvoicePage) => {
-    const order = wanted._tag === "Newer" ? sql`id ASC` : sql`id DESC`
-    const after = wanted._tag === "Offset"
-      ? sql``
-      : wanted._tag === "Older"
-      ? sql`AND id < ${wanted.id}::uuid`
-      : sql`AND id > ${wanted.id}::uuid`
-    const skip = wanted._tag === "Offset" ? wanted.offset : 0
-    const reach = skip + wanted.limit + 1
-    const parts = runs(filter).map((where) =>
-      sql`(SELECT * FROM invoices WHERE ${where} ${after} ORDER BY ${order} LIMIT ${reach})`)
-    const [first = sql`(SELECT * FROM invoices WHERE false)`, ...others] = parts
-    const merged = others.reduce((left, right) => sql`${left} UNION ALL ${right}`, first)
-    return sql<Row>`SELECT * FROM (${merged}) i ORDER BY ${order} LIMIT ${wanted.limit + 1} OFFSET ${skip}`
+  const runs = (filter: InvoiceFilter): ReadonlyArray<Run> => {
+    const { commerceOnly, customerId, environment, payerWalletAddress, payerWalletNetwork, statuses, type } = filter
+    if (customerId !== undefined) {
+      return [{ column: "customer_id", value: customerId, where: [...owned(filter), ...selects(filter), ...ofPayer(filter)] }]
+    }
+    if (payerWalletAddress !== undefined) {
+      return [{ column: "payer_wallet_address", value: payerWalletAddress, where: [...owned(filter), ...selects(filter)] }]
+    }
+    const isWhole = !commerceOnly && type === undefined && statuses === undefined && payerWalletNetwork === undefined
+    if (isWhole) return [{ column: "environment", value: environment, where: [sql`merchant_id = ${filter.merchantId}`] }]
+    const network = payerWalletNetwork === undefined ? [] : [sql`payer_wallet_network = ${payerWalletNetwork}`]
+    return statesOf(filter).map((state) => ({
+      column: "status",
+      value: state.status,
+      where: [...owned(filter), sql`type = ${state.type}`, ...network]
+    }))
   }
+
+  /**
+   * Rows of a page in the order they are read, and one more where there is more. Ids come from the index of each run; a
+   * run gives no more of them than the page reaches.
+   *
+   * The column of a run is bounded on both sides and ordered by, which no other index can serve: the planner knows how
+   * common a value is among all merchants only, and would else walk one merchant's ids in search of what it has none of.
+   */
+  const page = (filter: InvoiceFilter, wanted: InvoicePage) => {
+    const way = wanted._tag === "Newer" ? sql`ASC` : sql`DESC`
+    const after = wanted._tag === "Offset"
+      ? []
+      : [wanted._tag === "Older" ? sql`id < ${wanted.id}::uuid` : sql`id > ${wanted.id}::uuid`]
+    const skipped = wanted._tag === "Offset" ? wanted.offset : 0
+    const within = createdWithin(filter.createdFrom, filter.createdTo)
+    const parts = runs(filter).map(({ column, value, where }) => {
+      const name = sql(column)
+      return sql`(SELECT id FROM invoices
+        WHERE ${sql.and([...where, sql`${name} >= ${value}`, sql`${name} <= ${value}`, ...within, ...after])}
+        ORDER BY ${name} ${way}, id ${way} LIMIT ${skipped + wanted.limit + 1})`
+    })
+    const ids = together(parts.length === 0 ? [sql`SELECT null::uuid AS id WHERE false`] : parts)
+    return sql<Row>`SELECT i.* FROM (
+        SELECT id FROM (${ids}) run ORDER BY id ${way} LIMIT ${wanted.limit + 1} OFFSET ${skipped}
+      ) p JOIN invoices i ON i.merchant_id = ${filter.merchantId} AND i.id = p.id ORDER BY i.id ${way}`
+  }
+
+  const together = (parts: ReadonlyArray<Fragment>): Fragment =>
+    parts.reduce((left, right) => sql`${left} UNION ALL ${right}`)
 
   const rowTotals = (where: ReadonlyArray<Fragment>) =>
     sql`SELECT status, count(*) AS count, sum(amount) AS amount, sum(amount_paid) AS amount_paid
       FROM invoices WHERE ${sql.and(where)} GROUP BY status`
 
-  const summedTotals = (filter: InvoiceFilter, pieces: ReadonlyArray<Piece>) => {
-    const part = (place: number) => sql`split_part(r.key, ':', ${place}::integer)`
+  const summedTotals = (filter: InvoiceFilter, { from, to, width }: Piece) => {
+    const part = (place: number) => sql`split_part(key, ':', ${place}::integer)`
     const { commerceOnly, payerWalletNetwork, statuses, type } = filter
-    const keys = [
-      ...(commerceOnly ? [sql`${part(1)} = 'commerce'`] : []),
-      ...(type === undefined ? [] : [sql`${part(1)} = ${type}`]),
-      ...(statuses === undefined ? [] : [sql`${part(2)} = ANY (${[...statuses]}::text[])`]),
-      ...(payerWalletNetwork === undefined ? [] : [sql`${part(3)} = ${payerWalletNetwork}`])
-    ]
-    return sql`SELECT ${part(2)} AS status, r.count, r.amount, r.amount_paid
-      FROM unnest(${pieces.map((piece) => piece.width)}::integer[], ${pieces.map(({ from }) => from)}::bigint[],
-        ${pieces.map(({ to }) => to)}::bigint[]) AS p(width, first, past)
-      CROSS JOIN LATERAL (SELECT key, count, amount, amount_paid FROM rollups
-        WHERE ${sql.and(owned(filter))} AND sum = ${invoiceStates.sum}
-          AND width = p.width AND bucket >= p.first AND bucket < p.past) r
-      WHERE ${keys.length === 0 ? sql`true` : sql.and(keys)}`
+    return sql`SELECT ${part(2)} AS status, count, amount, amount_paid FROM rollups
+      WHERE ${sql.and([
+        ...owned(filter),
+        sql`sum = ${invoiceStates.sum}`,
+        sql`width = ${width}`,
+        sql`bucket >= ${from}`,
+        sql`bucket < ${to}`,
+        ...(commerceOnly ? [sql`${part(1)} = 'commerce'`] : []),
+        ...(type === undefined ? [] : [sql`${part(1)} = ${type}`]),
+        ...(statuses === undefined ? [] : [sql`${part(2)} = ANY (${[...statuses]}::text[])`]),
+        ...(payerWalletNetwork === undefined ? [] : [sql`${part(3)} = ${payerWalletNetwork}`])
+      ])}`
   }
 
   /** One statement, so one moment: what it adds up can never be told apart by a commit in between. */
   const totals = (filter: InvoiceFilter) => {
-    const { createdFrom, createdTo } = filter
+    const { createdFrom, createdTo, customerId, payerWalletAddress } = filter
+    const rows = (from: number | undefined, to: number | undefined) =>
+      rowTotals([
+        ...owned(filter), ...selects(filter), ...ofCustomer(filter), ...ofPayer(filter), ...createdWithin(from, to)
+      ])
     const parts = (): ReadonlyArray<Fragment> => {
-      if (isSelective(filter)) {
-        return [rowTotals([...owned(filter), ...selects(filter), ...createdWithin(createdFrom, createdTo)])]
-      }
+      // Of one customer or payer there are few: an index finds them, and sums are not kept for each.
+      if (customerId !== undefined || payerWalletAddress !== undefined) return [rows(createdFrom, createdTo)]
       if (createdFrom === undefined && createdTo === undefined) {
-        return [summedTotals(filter, [{ width: width.ever, from: 0, to: 1 }])]
+        return [summedTotals(filter, { width: width.ever, from: 0, to: 1 })]
       }
       const { edges, pieces } = cover({
         from: Math.min(createdFrom ?? 0, endOfTime),
         to: Math.min(createdTo === undefined ? endOfTime : createdTo + 1, endOfTime)
       })
-      return [
-        summedTotals(filter, pieces),
-        ...edges.map(({ from, to }) => rowTotals([...owned(filter), ...selects(filter), ...createdWithin(from, to - 1)]))
-      ]
+      const sums = pieces.map((piece) => summedTotals(filter, piece))
+      const all = [...sums, ...edges.map(({ from, to }) => rows(from, to - 1))]
+      return all.length > 0 ? all : [rows(createdFrom, createdTo)]
     }
-    const [first, ...others] = parts()
-    const all = others.reduce((left, right) => sql`${left} UNION ALL ${right}`, first!)
     return sql<TotalRow>`SELECT status, sum(count)::bigint AS count, sum(amount)::bigint AS amount,
-      sum(amount_paid)::bigint AS amount_paid FROM (${all}) t GROUP BY status`
+      sum(amount_paid)::bigint AS amount_paid FROM (${together(parts())}) t GROUP BY status`
   }
 
   return { page, totals }
