@@ -5,7 +5,7 @@
  * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
  */
 import { Context, Effect, Schema, SchemaGetter } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Replayed, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
@@ -97,10 +97,49 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
   }
 ) {}
 
+/** Limits of calls per address (API reference, "Rate limits and 429"), as the settings name them. */
+export type AddressLimit = "anonymous" | "nonce" | "page" | "payor"
+
+/** The limit {@link Anonymous} holds a group or an endpoint to. */
+export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/Http/AddressLimitOf", {
+  defaultValue: () => "anonymous"
+})
+
+/**
+ * For groups that ask for no credential: limits their calls per address. `health`, metrics, assets and documents go
+ * without it.
+ */
+export class Anonymous extends HttpApiMiddleware.Service<Anonymous>()("tillwire/runtime/Http/Anonymous") {}
+
+/**
+ * Holds callers to their limits. What was counted is told in the answer's `RateLimit-*` headers, the last count if there
+ * were several; a caller over a limit is refused with `RATE_LIMIT_EXCEEDED`. A route that `HttpApi` does not know calls
+ * it by itself.
+ */
+export class Throttle extends Context.Service<Throttle, {
+  /** Runs `app` as a call of a credential that was found good. */
+  readonly credential: <A, E, R>(
+    credential: string,
+    app: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | PublicError, R>
+  /** Counts a call of a payment session. */
+  readonly session: (session: string) => Effect.Effect<void, PublicError>
+  /** Counts a call from the request's address. */
+  readonly address: (
+    request: HttpServerRequest.HttpServerRequest,
+    limit: AddressLimit
+  ) => Effect.Effect<void, PublicError>
+  /** Counts a call whose credential was no good, and fails with `why`, or over the limit with that. */
+  readonly refused: (
+    request: HttpServerRequest.HttpServerRequest,
+    why: PublicError
+  ) => Effect.Effect<never, PublicError>
+}>()("tillwire/runtime/Http/Throttle") {}
+
 /** What {@link MerchantAuth} may answer, for the errors of every endpoint behind it. */
 export const authenticationErrors = [
   "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "IP_NOT_ALLOWED",
-  "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
+  "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED", "RATE_LIMIT_EXCEEDED"
 ] as const satisfies ReadonlyArray<ErrorCode>
 
 /** The idempotency of the request being served. */

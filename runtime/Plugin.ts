@@ -9,7 +9,16 @@ import type { Actors } from "./Actors.ts"
 import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
-import type { Credentials, Flat, Idempotent, IdempotencyRequired, MerchantAuth, Wrapped } from "./Http.ts"
+import type {
+  Anonymous,
+  Credentials,
+  Flat,
+  Idempotent,
+  IdempotencyRequired,
+  MerchantAuth,
+  Throttle,
+  Wrapped
+} from "./Http.ts"
 import type { Leases } from "./Leases.ts"
 import type { Quotes } from "./Quotes.ts"
 import type { Rollup } from "./Rollups.ts"
@@ -39,6 +48,7 @@ export type Kernel =
   | Settings
   | SignIns
   | Sockets
+  | Throttle
   | Timers
   | TokenCatalog
   | Webhooks
@@ -51,6 +61,7 @@ export type Http =
   | Etag.Generator
   | FileSystem.FileSystem
   | Path.Path
+  | Anonymous
   | Flat
   | Wrapped
   | MerchantAuth

@@ -7,6 +7,8 @@ import { Environment } from "../schemas/Network.ts"
 import { isAddressRange } from "./http/Addresses.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
+/** The largest is as good as none: an instance serves fewer. */
+const CallLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
 const Seconds = Schema.Finite.check(Schema.isGreaterThan(0))
 
 /** The key may be left out of the file; the decoded value always has it. */
@@ -94,6 +96,31 @@ export const SettingsSchema = Schema.Struct({
       retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
       /** `host:port` of receivers that may be local and plain http. Devnet only. */
       devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+    }),
+    {}
+  ),
+  /** How many calls are served, each in any 60 s wherever they begin (API reference, "Rate limits and 429"). */
+  limits: byDefault(
+    Schema.Struct({
+      /**
+       * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that share
+       * a database and should share the limits; costs one round trip a call.
+       */
+      store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
+      /** Of one API key, or one wallet of one merchant. Default 100. */
+      keyPerMinute: byDefault(CallLimit, 100),
+      /** Calls of one key under way at once, on one instance. Default 20. */
+      keyInFlight: byDefault(CallLimit, 20),
+      /** Of one payment session. Default 120. */
+      sessionPerMinute: byDefault(CallLimit, 120),
+      /** On the payor's routes from one address. Default 300. */
+      payorPerMinute: byDefault(CallLimit, 300),
+      /** Without a good credential from one address, failed ones included. Default 30. */
+      anonymousPerMinute: byDefault(CallLimit, 30),
+      /** For sign-in nonces from one address. Default 10. */
+      noncePerMinute: byDefault(CallLimit, 10),
+      /** For payment pages from one address. Default 300. */
+      pagePerMinute: byDefault(CallLimit, 300)
     }),
     {}
   ),

@@ -1,7 +1,7 @@
 /**
  * The runtime's own tables. Plugins bring theirs in `migrations`; both are forward only and safe when two instances
  * start at once. Every table carries `merchant_id` and every unique key contains it, except transfers
- * (network, tx, index), receive targets (family, match key), wallet counters, leases and the token catalogue.
+ * (network, tx, index), receive targets (family, match key), wallet counters, leases, rate windows and the token catalogue.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -240,5 +240,14 @@ export const runtimeMigrations: Migrations = {
       version integer NOT NULL
     )`),
   "0008_refused_tokens": statements(`
-    ALTER TABLE receive_targets ADD COLUMN refused_tokens integer[] NOT NULL DEFAULT '{}'`)
+    ALTER TABLE receive_targets ADD COLUMN refused_tokens integer[] NOT NULL DEFAULT '{}'`),
+  // Unlogged: a crash of the database forgets who called in the last minute, and nothing else.
+  "0009_rate_windows": statements(`
+    CREATE UNLOGGED TABLE rate_windows (
+      name text NOT NULL,
+      who text NOT NULL,
+      stamps float8[] NOT NULL,
+      used_at timestamptz NOT NULL,
+      PRIMARY KEY (name, who)
+    ) WITH (fillfactor = 50)`)
 }

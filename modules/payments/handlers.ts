@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../../runtime/Chains.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
-import { jsonText } from "../../runtime/Http.ts"
+import { jsonText, Throttle } from "../../runtime/Http.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -44,16 +44,29 @@ const merchantCredentials = ["x-api-key", "x-commerce-api-key", "authorization"]
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
   const sessions = yield* PayorSessions
+  const throttle = yield* Throttle
+  const refused = new WeakMap<object, PublicError>()
 
-  const opened = Effect.gen(function*() {
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const openFor = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+    const { headers } = request
+    yield* throttle.address(request, "payor")
     if (merchantCredentials.some((name) => headers[name] !== undefined)) {
       return yield* publicError("CREDENTIAL_NOT_ALLOWED")
     }
-    const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "")
+    const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "").pipe(
+      Effect.catch((error) => throttle.refused(request, error))
+    )
+    yield* throttle.session(invoiceId)
     return { invoiceId }
   })
-  // Both headers are one credential: either scheme of the reference runs the same check.
+
+  const opened = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const before = refused.get(request)
+    return before !== undefined
+      ? Effect.fail(before)
+      : Effect.tapError(openFor(request), (error) => Effect.sync(() => refused.set(request, error)))
+  })
+  // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
   const open: PayorSession["Service"]["sessionToken"] = (handler) =>
     Effect.provideServiceEffect(handler, CurrentSession, opened as Effect.Effect<CurrentSession["Service"]>)
   return PayorSession.of({ sessionToken: open, signature: open })
@@ -283,10 +296,15 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const secrets = yield* Secrets
   const sockets = yield* Sockets
+  const throttle = yield* Throttle
   yield* router.add(
     "GET",
     paymentSocketPath,
-    paymentSocketRoute(greeting).pipe(Effect.provideService(Sockets, sockets), Effect.provideService(Secrets, secrets))
+    paymentSocketRoute(greeting).pipe(
+      Effect.provideService(Sockets, sockets),
+      Effect.provideService(Secrets, secrets),
+      Effect.provideService(Throttle, throttle)
+    )
   )
 }))
 

@@ -2,9 +2,9 @@
 import { Clock, Deferred, Effect, Layer, Scope } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo } from "../Http.ts"
+import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, Throttle } from "../Http.ts"
 import { Settings } from "../Settings.ts"
 import { callerBehind } from "./Addresses.ts"
 import { versionOf } from "./Versions.ts"
@@ -142,14 +142,15 @@ export const objectionTo = (
 }
 
 /**
- * What stands behind `MerchantAuth`. It is declared with three security schemes, for the reference; all run the same
+ * What stands behind `MerchantAuth`: credentials first, then the limits of whoever they are. It is declared with three security schemes, for the reference; all run the same
  * check, and a further run of a refused request answers what the first one found.
  */
-export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings> = Layer.effect(
+export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | Throttle> = Layer.effect(
   MerchantAuth,
   Effect.gen(function*() {
     const { verify, verifyBearer } = yield* Credentials
     const settings = yield* Settings
+    const throttle = yield* Throttle
     const served = new Set(settings.environments)
     const callerOf = callerBehind(settings.http.trustProxy)
     const refused = new WeakMap<object, PublicError>()
@@ -183,7 +184,7 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
         : presented._tag === "Bearer"
         ? byToken(request, presented.token)
         : Effect.fail(presented.error)
-      return Effect.tapError(found, (error) => Effect.sync(() => refused.set(request, error)))
+      return Effect.catch(found, (error) => throttle.refused(request, error))
     }
 
     const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>) =>
@@ -191,8 +192,13 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
         Effect.flatMap(authenticate(request), (principal) =>
           Effect.flatMap(RequestInfo, (facts) => {
             facts.apiVersion = versionOf(request.headers, principal.apiVersion)
-            return Effect.provideService(app, CurrentPrincipal, principal)
-          })))
+            return throttle.credential(principal.credential, Effect.provideService(app, CurrentPrincipal, principal))
+          })).pipe(
+            // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
+            Effect.tapError((error) =>
+              Effect.sync(() => error instanceof PublicError ? refused.set(request, error) : undefined)
+            )
+          ))
 
     return MerchantAuth.of({ apiKey: check as never, commerceKey: check as never, bearer: check as never })
   })

@@ -3,7 +3,7 @@ import { Context, Effect } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type RequestFacts, RequestInfo } from "../Http.ts"
+import { type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
@@ -39,6 +39,10 @@ const refusalOf = (
 
 const allowedHeaders = "content-type, idempotency-key, x-request-id, x-service-version, x-session-token, x-signature"
 
+/** What a page of another origin may read of an answer, beside its body. */
+const exposedHeaders = "x-request-id, x-service-version, etag, retry-after, deprecation, sunset, ratelimit-limit, "
+  + "ratelimit-remaining, ratelimit-reset, ratelimit-policy"
+
 /** The answer to a browser that asks whether it may call: any origin, never with credentials. Kept for a day. */
 const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({
@@ -64,7 +68,12 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
  * response carries.
  * A defect nobody rendered becomes a wrapped 500.
  */
-export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): App =>
+export const door = (
+  routes: Routes,
+  throttle: typeof Throttle.Service,
+  limited = TimeLimit.make()
+) =>
+(app: App): App =>
   Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const requestId = requestIdOf(request)
@@ -79,7 +88,7 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
       if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
       if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
         headers["access-control-allow-origin"] = "*"
-        headers["access-control-expose-headers"] = "x-request-id, x-service-version, retry-after"
+        headers["access-control-expose-headers"] = exposedHeaders
       }
       return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
     }
@@ -88,10 +97,17 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
       return Effect.succeed(finish(errorResponse(refusal, knownPath()?.family ?? "wrapped", requestId)))
     }
     if (hasBody(request)) guardBody(request)
-    const unrouted = (): HttpServerResponse.HttpServerResponse => {
+    /** Nobody is known to ask here, so it counts for the address. */
+    const unrouted = (): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       const path = knownPath()
-      if (path === undefined) return errorResponse(publicError("NOT_FOUND"), "wrapped", requestId)
-      return path.anyOrigin && request.method === "OPTIONS" ? preflight(path) : methodNotAllowed(path, requestId)
+      if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(preflight(path))
+      return Effect.match(throttle.address(request, "anonymous"), {
+        onSuccess: () =>
+          path === undefined
+            ? errorResponse(publicError("NOT_FOUND"), "wrapped", requestId)
+            : methodNotAllowed(path, requestId),
+        onFailure: (error) => errorResponse(error, path?.family ?? "wrapped", requestId)
+      })
     }
     const tooLate = () =>
       errorResponse(
@@ -105,7 +121,7 @@ export const door = (routes: Routes, limited = TimeLimit.make()) => (app: App): 
       onSuccess: (response) => Effect.succeed(finish(response)),
       onFailure: (cause) =>
         isRouteNotFound(cause)
-          ? Effect.succeed(finish(unrouted()))
+          ? Effect.map(unrouted(), finish)
           : Effect.map(failureResponse(cause, "wrapped"), finish)
     }).pipe(Effect.provideService(RequestInfo, facts))
   })

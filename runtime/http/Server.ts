@@ -1,10 +1,19 @@
 /** Everything behind `Http.ts`, and the door in front of every route. */
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import type { Commit } from "../Commit.ts"
-import type { Credentials, Flat, Idempotent, IdempotencyRequired, MerchantAuth, Wrapped } from "../Http.ts"
+import {
+  type Anonymous,
+  type Credentials,
+  type Flat,
+  type Idempotent,
+  type IdempotencyRequired,
+  type MerchantAuth,
+  Throttle,
+  type Wrapped
+} from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import type { Secrets } from "../Secrets.ts"
 import type { Settings } from "../Settings.ts"
@@ -13,23 +22,26 @@ import { door } from "./Door.ts"
 import * as Families from "./Families.ts"
 import * as Idempotency from "./Idempotency.ts"
 import { fromApis } from "./Routes.ts"
+import * as Throttling from "./Throttle.ts"
 
 /**
  * The HTTP half of the kernel for the plugins whose `http` are `apis`: the middlewares their groups name, the registry
- * of credentials, and the global middleware on the router (request ids, versions, 404, 405, 413, 415, 500).
+ * of credentials, the limits of callers, and the global middleware on the router (request ids, versions, 404, 405, 413, 415, 500).
  *
  * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  Credentials | Flat | Wrapped | MerchantAuth | Idempotent | IdempotencyRequired,
+  Anonymous | Credentials | Flat | Wrapped | MerchantAuth | Idempotent | IdempotencyRequired | Throttle,
   never,
   HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
-  const global = HttpRouter.use((router) => router.addGlobalMiddleware(door(fromApis(apis)) as never))
+  const global = HttpRouter.use((router) =>
+    Effect.flatMap(Throttle, (throttle) => router.addGlobalMiddleware(door(fromApis(apis), throttle) as never))
+  )
   return Layer.mergeAll(
     Families.layer,
     Idempotency.layer,
     Layer.provideMerge(merchantAuth, credentials),
-    global as Layer.Layer<never, never, HttpRouter.HttpRouter>
-  )
+    global as Layer.Layer<never, never, HttpRouter.HttpRouter | Throttle>
+  ).pipe(Layer.provideMerge(Throttling.layer))
 }

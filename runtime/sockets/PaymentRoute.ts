@@ -1,7 +1,7 @@
 /** The route `/ws/payment`: who may listen, and to which invoice (API reference, "Websocket"). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { RequestInfo } from "../Http.ts"
+import { RequestInfo, Throttle } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import { Sockets } from "../Sockets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -28,8 +28,9 @@ const objectionTo = (query: URLSearchParams, headers: Readonly<Record<string, st
 
 /**
  * What to mount at {@link paymentSocketPath}. Refuses before the upgrade with 400 `INVALID_FORMAT`, 401
- * `TOKEN_INVALID` or `TOKEN_EXPIRED`, 403 `CREDENTIAL_NOT_ALLOWED`, as wrapped errors; any `Origin` is served, because
- * the token is the credential. `greeting` gives the event texts sent once after `ready` and the replay.
+ * `TOKEN_INVALID` or `TOKEN_EXPIRED`, 403 `CREDENTIAL_NOT_ALLOWED`, 429 `RATE_LIMIT_EXCEEDED`, as wrapped errors; any
+ * `Origin` is served, because the token is the credential. `greeting` gives the event texts sent once after `ready` and
+ * the replay.
  *
  * @example
  * HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute((invoiceId, merchantId) => quoteTexts(invoiceId)))
@@ -39,16 +40,20 @@ export const paymentSocketRoute = <R = never>(
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   never,
-  HttpServerRequest.HttpServerRequest | Sockets | Secrets | R
+  HttpServerRequest.HttpServerRequest | Sockets | Secrets | Throttle | R
 > =>
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
+    const throttle = yield* Throttle
+    yield* throttle.address(request, "payor")
     const query = new URL(request.url, "http://localhost").searchParams
     const objection = objectionTo(query, request.headers)
     if (objection !== undefined) return yield* objection
     const token = tokenOf(query, request.headers["sec-websocket-protocol"])
-    if (token === undefined) return yield* publicError("TOKEN_INVALID", { message: "This stream needs `token`" })
-    const { expiresAt, invoiceId, merchantId } = yield* PayorTickets.check(token)
+    const check = token === undefined
+      ? Effect.fail(publicError("TOKEN_INVALID", { message: "This stream needs `token`" }))
+      : PayorTickets.check(token)
+    const { expiresAt, invoiceId, merchantId } = yield* Effect.catch(check, (error) => throttle.refused(request, error))
     const { apiVersion } = yield* RequestInfo
     const context = yield* Effect.context<R>()
     return yield* (yield* Sockets).serveInvoice({

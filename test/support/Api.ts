@@ -1,6 +1,6 @@
 /** The API without a socket: the real router, middlewares and commit log over a database of the test's own. */
-import { Context, Effect, Layer } from "effect"
-import { HttpEffect, HttpRouter, HttpServer } from "effect/http"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { HttpEffect, HttpRouter, HttpServer, type HttpServerRequest } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
@@ -14,10 +14,11 @@ import type { Rollup } from "../../runtime/Rollups.ts"
 import { Rpc } from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { fromMasters } from "../../runtime/secrets/Master.ts"
-import { Settings } from "../../runtime/Settings.ts"
+import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
 import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { databaseLayer } from "./Database.ts"
+import { generousLimits } from "./Limits.ts"
 
 /** A request as a test writes it; a body that is not text is sent as JSON. */
 export interface Call {
@@ -62,7 +63,11 @@ export class Api extends Context.Service<Api, {
 
 /** Settings of a test deployment; what a test does not name is not there. */
 export const settingsLayer = (
-  more: { readonly environments?: readonly [Environment, ...Array<Environment>]; readonly dataDirectory?: string } = {}
+  more: {
+    readonly environments?: readonly [Environment, ...Array<Environment>]
+    readonly dataDirectory?: string
+    readonly limits?: Partial<SettingsValue["limits"]>
+  } = {}
 ): Layer.Layer<Settings> =>
   Layer.succeed(Settings, {
     environments: ["devnet"],
@@ -70,7 +75,8 @@ export const settingsLayer = (
     publicUrl: "http://till.test",
     dataDirectory: "/nonexistent",
     instanceId: "00000000-0000-4000-8000-000000000000",
-    ...more
+    ...more,
+    limits: { ...generousLimits, ...more.limits }
   } as never)
 
 export const secretsLayer: Layer.Layer<Secrets> = Layer.effect(Secrets, Effect.orDie(fromMasters([randomBytes(32)])))
@@ -115,7 +121,11 @@ export const apiLayer = <A, E, R, E2, K>(
     Api,
     Effect.gen(function*() {
       const router = yield* HttpRouter.HttpRouter
-      const handler = HttpEffect.toWebHandler(router.asHttpEffect())
+      // The door's own fiber runs on the test's clock, as the routes do.
+      const clock = Context.make(Clock.Clock, yield* Clock.Clock)
+      const handler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(clock)(
+        router.asHttpEffect()
+      )
       return Api.of({
         call: (path, call = {}) => Effect.promise(async () => read(await handler(requestOf(path, call))))
       })

@@ -10,6 +10,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { generousLimits } from "./Limits.ts"
 
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
 
@@ -131,6 +132,8 @@ export interface Deployment {
   readonly receivers?: ReadonlyArray<string>
   readonly prices?: Readonly<Record<string, string>>
   readonly webhooks?: Readonly<Record<string, unknown>>
+  /** Default: limits that no journey meets. */
+  readonly limits?: Readonly<Record<string, unknown>>
 }
 
 const modules = [
@@ -148,6 +151,7 @@ export const configOf = (deployment: Deployment) => ({
   tokenSources: [{ use: "bundled" }],
   transports: [{ use: "https" }],
   webhooks: { devnetReceivers: deployment.receivers ?? [], ...deployment.webhooks },
+  limits: deployment.limits ?? generousLimits,
   telemetry: { logs: "json", level: "debug" },
   modules: [...modules, ...(deployment.chains.some(({ use }) => use === "simulated") ? ["devnet"] : [])].map(
     (use) => ({ use })

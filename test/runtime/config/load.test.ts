@@ -50,6 +50,16 @@ describe("a config", () => {
         modules: [],
         pricing: {},
         webhooks: {},
+        limits: {
+          store: "memory",
+          keyPerMinute: 100,
+          keyInFlight: 20,
+          sessionPerMinute: 120,
+          payorPerMinute: 300,
+          anonymousPerMinute: 30,
+          noncePerMinute: 10,
+          pagePerMinute: 300
+        },
         telemetry: { logs: "auto", level: "info" }
       })
       assert.deepStrictEqual(picked, [])

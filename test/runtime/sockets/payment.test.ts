@@ -11,11 +11,14 @@ import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { WebSocket } from "ws"
 import { Commit } from "../../../runtime/Commit.ts"
+import * as Throttling from "../../../runtime/http/Throttle.ts"
+import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import * as Hub from "../../../runtime/sockets/Hub.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../../runtime/sockets/PaymentRoute.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
 import { Sockets } from "../../../runtime/Sockets.ts"
 import { type EventType, payorDataText, payorEventText, type WireObject } from "../../../schemas/Event.ts"
+import { settingsLayer } from "../../support/Api.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { log } from "../webhooks/Delivery.ts"
 
@@ -27,7 +30,8 @@ const served = HttpRouter.serve(
   HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute(() => Effect.succeed([greeting])))
 ).pipe(
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 })),
-  Layer.provideMerge(Hub.layer)
+  Layer.provideMerge(Hub.layer),
+  Layer.provideMerge(Throttling.layerOver(Memory.layer).pipe(Layer.provide(settingsLayer())))
 )
 
 type Env = Layer.Success<typeof served> | Layer.Success<ReturnType<typeof log>> | Scope.Scope

@@ -14,6 +14,7 @@ import type { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft, WireObject } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
+import { generousLimits } from "../../support/Limits.ts"
 import { receiverCertificate } from "../../support/Receiver.ts"
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -35,6 +36,7 @@ export const settingsOf = (
   pricing: {},
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
+  limits: generousLimits,
   telemetry: { logs: "json", level: "error" },
   publicUrl: "http://127.0.0.1:3000",
   dataDirectory: "/nowhere",

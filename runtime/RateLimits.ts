@@ -1,0 +1,26 @@
+/**
+ * How many calls somebody makes in a minute (API reference, "Rate limits and 429"): an exact log of the accepted ones,
+ * never a bucket, so no 60 seconds hold more than the limit wherever they begin.
+ */
+import { Context, type Effect } from "effect"
+
+/** What one call came to. */
+export interface Verdict {
+  readonly accepted: boolean
+  /** Calls that would be accepted now. */
+  readonly remaining: number
+  /** Milliseconds until the next place is free. */
+  readonly resetMillis: number
+}
+
+/** The sliding window, unless a test asks for a shorter one. */
+export const windowMillis = 60_000
+
+export class RateLimits extends Context.Service<RateLimits, {
+  /**
+   * Asks for a place in the window of `who` under the limit called `name`, which holds `limit` calls (at least 1). A
+   * call that is not accepted leaves no trace: it does not lengthen anybody's wait. Where the store cannot be asked, the
+   * call is accepted and counted in `rate_limit_store_failures_total`.
+   */
+  readonly take: (name: string, who: string, limit: number) => Effect.Effect<Verdict>
+}>()("tillwire/runtime/RateLimits") {}

@@ -1,0 +1,141 @@
+/** Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it. */
+import { Context, Effect, Layer, Metric } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import type { SqlClient } from "effect/sql"
+import { isIPv6 } from "node:net"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type AddressLimit, AddressLimitOf, Anonymous, RequestInfo, Throttle } from "../Http.ts"
+import type { Leases } from "../Leases.ts"
+import { RateLimits, type Verdict } from "../RateLimits.ts"
+import * as Database from "../ratelimits/Database.ts"
+import * as Memory from "../ratelimits/Memory.ts"
+import { Settings, type SettingsValue } from "../Settings.ts"
+import { callerBehind } from "./Addresses.ts"
+
+/** Names of windows: those of addresses, and of who proved who it is. */
+type LimitName = AddressLimit | "key" | "session"
+
+const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<LimitName, number>> => ({
+  key: limits.keyPerMinute,
+  session: limits.sessionPerMinute,
+  payor: limits.payorPerMinute,
+  anonymous: limits.anonymousPerMinute,
+  nonce: limits.noncePerMinute,
+  page: limits.pagePerMinute
+})
+
+const limited = Metric.counter("rate_limited_total", { description: "Calls refused by a limit", incremental: true })
+
+/** Whole seconds; for a refused caller so many that the wait is over for certain, because the edge itself is not past it. */
+const secondsOf = ({ accepted, resetMillis }: Verdict): number =>
+  accepted ? Math.ceil(resetMillis / 1000) : Math.floor(resetMillis / 1000) + 1
+
+/** Waiting that long helps where too many calls are under way (API reference, "Rate limits and 429"). */
+const inFlightSeconds = 1
+
+const refusal = (seconds: number): PublicError =>
+  publicError("RATE_LIMIT_EXCEEDED", { details: { retry_after_seconds: seconds }, retryAfterSeconds: seconds })
+
+/** The first 64 bits of an IPv6 address name a subscriber, who may pick any address below them. */
+const subscriberOf = (address: string): string => {
+  if (!isIPv6(address)) return address
+  const [head = "", tail] = address.toLowerCase().split("::")
+  const left = head === "" ? [] : head.split(":")
+  const right = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
+  return [...left, ...Array.from({ length: zeros }, () => "0"), ...right].slice(0, 4).join(":") + "::/64"
+}
+
+const make = Effect.gen(function*() {
+  const windows = yield* RateLimits
+  const settings = yield* Settings
+  const limits = limitsOf(settings)
+  const callerOf = callerBehind(settings.http.trustProxy)
+  const inFlight = new Map<string, number>()
+
+  /** The answer's headers (draft-ietf-httpapi-ratelimit-headers, its form with one header for each fact). */
+  const tell = (name: LimitName, remaining: number, seconds: number) =>
+    Effect.map(RequestInfo, ({ answerHeaders }) => {
+      answerHeaders["ratelimit-limit"] = String(limits[name])
+      answerHeaders["ratelimit-remaining"] = String(remaining)
+      answerHeaders["ratelimit-reset"] = String(seconds)
+      answerHeaders["ratelimit-policy"] = `${limits[name]};w=60`
+    })
+
+  const refuse = (name: string, seconds: number) =>
+    Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(seconds)))
+
+  const judge = (name: LimitName, verdict: Verdict): Effect.Effect<void, PublicError> => {
+    const seconds = secondsOf(verdict)
+    const told = tell(name, verdict.remaining, seconds)
+    return verdict.accepted ? told : Effect.andThen(told, refuse(name, seconds))
+  }
+
+  const count = (name: LimitName, who: string): Effect.Effect<void, PublicError> =>
+    Effect.flatMap(windows.take(name, who, limits[name]), (verdict) => judge(name, verdict))
+
+  const leave = (credential: string) => {
+    const left = inFlight.get(credential)! - 1
+    if (left === 0) inFlight.delete(credential)
+    else inFlight.set(credential, left)
+  }
+
+  /** An interruption between counting and leaving cannot happen: both stand inside of `ensuring`. */
+  const underWay = <A, E, R>(credential: string, app: Effect.Effect<A, E, R>): Effect.Effect<A, E | PublicError, R> => {
+    let entered = false
+    const enter = Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
+      const running = inFlight.get(credential) ?? 0
+      if (running >= settings.limits.keyInFlight) {
+        return Effect.andThen(tell("key", 0, inFlightSeconds), refuse("in_flight", inFlightSeconds))
+      }
+      inFlight.set(credential, running + 1)
+      entered = true
+      return app
+    })
+    return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
+  }
+
+  const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit) =>
+    count(limit, subscriberOf(callerOf(request) ?? "unknown"))
+
+  return Throttle.of({
+    credential: (credential, app) =>
+      Effect.suspend(() => underWay(credential, Effect.andThen(count("key", credential), app))),
+    session: (session) => count("session", session),
+    address,
+    refused: (request, why) => Effect.andThen(address(request, "anonymous"), Effect.fail(why))
+  })
+})
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
+
+const anonymous = Effect.map(
+  Throttle,
+  (throttle) =>
+  (
+    app: App,
+    { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
+  ) => {
+    const named = Context.getOption(endpoint.annotations, AddressLimitOf)
+    const limit = named._tag === "Some" ? named.value : Context.get(group.annotations, AddressLimitOf)
+    return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.andThen(throttle.address(request, limit), app))
+  }
+)
+
+/** The windows of the settings' choice. */
+const windows: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases | Settings> = Layer.unwrap(
+  Effect.map(Settings, ({ limits }): Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> =>
+    limits.store === "postgres" ? Database.layer : Memory.layer)
+)
+
+/** {@link Throttle} over windows of a test's own. */
+export const layerOver = <E, R>(store: Layer.Layer<RateLimits, E, R>) =>
+  Layer.effect(Anonymous, anonymous as never).pipe(
+    Layer.provideMerge(Layer.effect(Throttle, make)),
+    Layer.provide(store)
+  ) as Layer.Layer<Anonymous | Throttle, E, R | Settings>
+
+/** What stands behind `Throttle` and `Anonymous`. */
+export const layer: Layer.Layer<Anonymous | Throttle, never, SqlClient.SqlClient | Leases | Settings> = layerOver(windows)

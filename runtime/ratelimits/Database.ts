@@ -1,0 +1,114 @@
+/**
+ * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. Fails open: who
+ * may call at all is decided by authentication, which fails closed.
+ */
+import { Clock, Effect, Layer, Metric } from "effect"
+import { SqlClient } from "effect/sql"
+import { Leases } from "../Leases.ts"
+import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
+
+/** A call does not wait longer for its limit; then nobody is limited for {@link pauseMillis}. */
+const patience = "500 millis"
+const pauseMillis = 1_000
+
+/** Callers over their limit that this instance remembers, so that their flood does not reach the database. */
+const maximumRefused = 10_000
+
+const failures = Metric.counter("rate_limit_store_failures_total", {
+  description: "Calls accepted without a limit, because the database did not answer",
+  incremental: true
+})
+
+/**
+ * The stamps of the accepted calls, newest last, no more than the limit of them. The time is read after the row was
+ * locked, so a row's stamps never go back; a stamp is later than the look that allowed it, so no window holds one call
+ * too many. No row comes back where nothing was accepted.
+ */
+const takeSql = `
+  INSERT INTO rate_windows AS w (name, who, stamps, used_at)
+  VALUES ($1, $2, ARRAY[extract(epoch FROM clock_timestamp()) * 1000]::float8[], now())
+  ON CONFLICT (name, who) DO UPDATE SET used_at = now(), stamps =
+    w.stamps[greatest(1, cardinality(w.stamps) + 2 - $3::integer):]
+      || (extract(epoch FROM clock_timestamp()) * 1000)::float8
+  WHERE cardinality(w.stamps) < $3::integer
+    OR w.stamps[cardinality(w.stamps) + 1 - $3::integer] < extract(epoch FROM clock_timestamp()) * 1000 - $4::float8
+  RETURNING (SELECT count(*)::integer FROM unnest(w.stamps) AS s
+      WHERE s >= w.stamps[cardinality(w.stamps)] - $4::float8) AS used,
+    (SELECT min(s) FROM unnest(w.stamps) AS s WHERE s >= w.stamps[cardinality(w.stamps)] - $4::float8)
+      + $4::float8 - w.stamps[cardinality(w.stamps)] AS reset`
+
+/** How long a refused caller waits: until the oldest of the last `limit` calls leaves the window. */
+const waitSql = `
+  SELECT stamps[cardinality(stamps) + 1 - $3::integer] + $4::float8 - extract(epoch FROM clock_timestamp()) * 1000 AS reset
+  FROM rate_windows WHERE name = $1 AND who = $2`
+
+const pruneSql = `DELETE FROM rate_windows WHERE used_at < now() - $1::float8 * interval '1 millisecond'`
+const pruneLeaseMillis = 30_000
+
+interface Options {
+  readonly span?: number
+}
+
+const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const refusedUntil = new Map<string, number>()
+  let pausedUntil = -Infinity
+
+  const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+  const refuse = (key: string, now: number, resetMillis: number): Verdict => {
+    refusedUntil.delete(key)
+    if (refusedUntil.size >= maximumRefused) refusedUntil.delete(refusedUntil.keys().next().value!)
+    refusedUntil.set(key, now + resetMillis)
+    return { accepted: false, remaining: 0, resetMillis }
+  }
+
+  const ask = Effect.fnUntraced(function*(name: string, who: string, limit: number, now: number) {
+    const values = [name, who, limit, span]
+    const [taken] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
+    if (taken !== undefined) {
+      return { accepted: true, remaining: Math.max(0, limit - taken.used), resetMillis: Number(taken.reset) }
+    }
+    const [waiting] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
+    return refuse(`${name} ${who}`, now, Math.max(0, Number(waiting?.reset ?? 0)))
+  })
+
+  const unlimited = (limit: number, now: number, cause: unknown) =>
+    Effect.suspend(() => {
+      pausedUntil = now + pauseMillis
+      return Effect.logWarning("rate limits are not kept: the database does not answer", cause)
+    }).pipe(Effect.as<Verdict>({ accepted: true, remaining: limit, resetMillis: span }))
+
+  const take = (name: string, who: string, limit: number): Effect.Effect<Verdict> =>
+    Effect.flatMap(monotonicMillis, (now) => {
+      const until = refusedUntil.get(`${name} ${who}`)
+      if (until !== undefined && now < until) {
+        return Effect.succeed({ accepted: false, remaining: 0, resetMillis: until - now })
+      }
+      if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
+      const open = Effect.as(Metric.update(failures, 1), { accepted: true, remaining: limit, resetMillis: span })
+      if (now < pausedUntil) return open
+      return ask(name, who, limit, now).pipe(
+        Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail("no answer in time" as const) }),
+        Effect.catch((cause) => Effect.andThen(Metric.update(failures, 1), unlimited(limit, now, cause)))
+      )
+    })
+
+  const pruning = sql.unsafe(pruneSql, [2 * span]).pipe(
+    Effect.catch((error) => Effect.logWarning("idle rate windows were not deleted", error)),
+    Effect.andThen(Effect.sleep(span)),
+    Effect.forever
+  )
+  const leases = yield* Leases
+  yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
+
+  return RateLimits.of({ take })
+})
+
+/** As {@link layer}, with a window of a test's own. */
+export const layerWith = (
+  options: Options
+): Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> => Layer.effect(RateLimits, make(options))
+
+/** For instances that share a database. */
+export const layer: Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> = layerWith({})

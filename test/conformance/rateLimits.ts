@@ -1,0 +1,95 @@
+/**
+ * Goal: no window holds more calls than the limit, whichever store counts them, and none is refused without need.
+ * Method: each store is called over real time with a window of a test's own, by several callers at once.
+ */
+import { assert, it } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import { RateLimits, type Verdict } from "../../runtime/RateLimits.ts"
+
+/** Milliseconds of the windows: short, and far longer than a call takes. */
+export const span = 400
+
+/** Slack of one clock against another, and of timers that fire early. */
+const slackMillis = 2
+
+let callers = 0
+const newcomer = () => `caller-${++callers}`
+
+const take = (who: string, limit: number) => Effect.flatMap(RateLimits, (limits) => limits.take("key", who, limit))
+
+interface Call {
+  readonly verdict: Verdict
+  /** Around it, on this process's clock: what was accepted was so in between. */
+  readonly before: number
+  readonly after: number
+}
+
+const timed = (who: string, limit: number) =>
+  Effect.gen(function*() {
+    const before = performance.now()
+    const verdict = yield* take(who, limit)
+    return { verdict, before, after: performance.now() } satisfies Call
+  })
+
+/** Accepted calls that certainly lie in one window: the last began less than `span` after the first ended. */
+export const mostInOneWindow = (calls: ReadonlyArray<Call>): number => {
+  const accepted = calls.filter(({ verdict }) => verdict.accepted)
+  return Math.max(0, ...accepted.map((first) =>
+    accepted.filter((call) => call.before >= first.before && call.after - first.before < span - slackMillis).length
+  ))
+}
+
+/** The promises of {@link RateLimits} over `store`, whose window is {@link span}. */
+export const rateLimitsSuite = <E>(name: string, store: Layer.Layer<RateLimits, E>) => {
+  const promise = (what: string, body: Effect.Effect<unknown, unknown, RateLimits>) =>
+    it.live(`${name}: ${what}`, () => Effect.provide(body, store))
+
+  promise("accepts up to the limit and says what is left", Effect.gen(function*() {
+    const who = newcomer()
+    const verdicts = yield* Effect.forEach([1, 2, 3, 4], () => take(who, 3))
+    assert.deepStrictEqual(verdicts.map(({ accepted }) => accepted), [true, true, true, false])
+    assert.deepStrictEqual(verdicts.map(({ remaining }) => remaining), [2, 1, 0, 0])
+    for (const { resetMillis } of verdicts) assert.isTrue(resetMillis > 0 && resetMillis <= span, String(resetMillis))
+  }))
+
+  promise("counts everybody, and every limit, apart", Effect.gen(function*() {
+    const [a, b] = [newcomer(), newcomer()]
+    assert.isTrue((yield* take(a, 1)).accepted)
+    assert.isTrue((yield* take(b, 1)).accepted)
+    assert.isTrue((yield* (yield* RateLimits).take("payor", a, 1)).accepted)
+    assert.isFalse((yield* take(a, 1)).accepted)
+  }))
+
+  promise("a refused call does not lengthen the wait, and the wait it is told is enough", Effect.gen(function*() {
+    const who = newcomer()
+    const start = performance.now()
+    yield* take(who, 1)
+    let last: Verdict = yield* take(who, 1)
+    while (performance.now() - start < span / 2) last = yield* take(who, 1)
+    assert.isFalse(last.accepted)
+    yield* Effect.sleep(Math.ceil(last.resetMillis) + slackMillis)
+    assert.isTrue((yield* take(who, 1)).accepted)
+    assert.isBelow(performance.now() - start, 2 * span)
+  }))
+
+  promise("200 at once on a limit of 20 are 20", Effect.gen(function*() {
+    const who = newcomer()
+    const verdicts = yield* Effect.forEach(Array.from({ length: 200 }), () => take(who, 20), { concurrency: 50 })
+    assert.strictEqual(verdicts.filter(({ accepted }) => accepted).length, 20)
+  }))
+
+  promise("no window holds more than the limit, and full use is possible, under a flood", Effect.gen(function*() {
+    const who = newcomer()
+    const end = performance.now() + 4 * span
+    const calls: Array<Call> = []
+    const flood = Effect.gen(function*() {
+      while (performance.now() < end) {
+        calls.push(yield* timed(who, 10))
+        yield* Effect.sleep(Math.floor(performance.now() * 1_000) % 25)
+      }
+    })
+    yield* Effect.all([flood, flood, flood, flood], { concurrency: 4 })
+    assert.isAtMost(mostInOneWindow(calls), 10)
+    assert.isAtLeast(calls.filter(({ verdict }) => verdict.accepted).length, 30)
+  }))
+}

@@ -1,0 +1,196 @@
+/**
+ * Goal: whoever calls too often is told so, in time to do better, and nobody else notices.
+ * Method: the real door and middlewares with small limits on a clock that the test moves.
+ */
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { type RequestFacts, RequestInfo, Throttle } from "../../../runtime/Http.ts"
+import * as Throttling from "../../../runtime/http/Throttle.ts"
+import * as Memory from "../../../runtime/ratelimits/Memory.ts"
+import { publicError, PublicError } from "../../../schemas/Errors.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
+import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { runs, things, ThingsApi, thingsLayer } from "./things.ts"
+
+const limits = { keyPerMinute: 3, keyInFlight: 2, anonymousPerMinute: 4 }
+
+const served = apiLayer([ThingsApi], thingsLayer, kernel([things], settingsLayer({ limits })))
+
+const told = ({ headers }: Answer) =>
+  ["limit", "remaining", "reset", "policy"].map((name) => headers.get(`ratelimit-${name}`))
+
+const as = (key: string, path = "/api/v1/things") =>
+  Effect.flatMap(Api, ({ call }) => call(path, { headers: { "x-api-key": key } }))
+
+/** Nobody has called for long. */
+const later = TestClock.adjust("10 minutes")
+
+layer(served as Layer.Layer<Api>)("a caller", (it) => {
+  it.effect("is told its limit with every answer, and refused in the route's family beyond it", () =>
+    Effect.gen(function*() {
+      yield* later
+      const { call } = yield* Api
+      assert.deepStrictEqual(told(yield* as("merchant-a")), ["3", "2", "60", "3;w=60"])
+      yield* TestClock.adjust(20_500)
+      assert.deepStrictEqual(told(yield* as("merchant-a")), ["3", "1", "40", "3;w=60"])
+      // Errors of the request count as well, and are told the same.
+      const bad = yield* as("merchant-a", "/api/v1/things?limit=0")
+      assert.deepStrictEqual([bad.status, ...told(bad)], [400, "3", "0", "40", "3;w=60"])
+      const wrapped = yield* as("merchant-a")
+      assert.strictEqual(wrapped.status, 429)
+      assert.deepStrictEqual([wrapped.headers.get("retry-after"), ...told(wrapped)], ["40", "3", "0", "40", "3;w=60"])
+      assert.deepStrictEqual(wrapped.json, {
+        success: false,
+        error: {
+          code: "RATE_LIMIT_EXCEEDED",
+          message: "Too many requests",
+          param: null,
+          details: { retry_after_seconds: 40 },
+          request_id: wrapped.headers.get("x-request-id")
+        }
+      })
+      const flat = yield* call("/api/v1/flat-things", { headers: { "x-api-key": "merchant-a" }, body: "{" })
+      assert.strictEqual(flat.text, "{\"error\":\"Too many requests\",\"code\":\"RATE_LIMIT_EXCEEDED\"}")
+      assert.strictEqual(flat.headers.get("retry-after"), "40")
+      assert.strictEqual((yield* as("merchant-b")).status, 200)
+      yield* TestClock.adjust(39_000)
+      assert.strictEqual((yield* as("merchant-a")).status, 429)
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual((yield* as("merchant-a")).status, 200)
+    }))
+
+  it.effect("is limited after its credential was checked and before its idempotency key and body are", () =>
+    Effect.gen(function*() {
+      yield* later
+      const { call } = yield* Api
+      const statuses = yield* Effect.forEach([1, 2, 3, 4], () =>
+        Effect.map(call("/api/v1/things", { headers: { "x-api-key": "merchant-a" }, body: "{" }), ({ status }) => status))
+      assert.deepStrictEqual(statuses, [400, 400, 400, 429])
+      assert.strictEqual((yield* as("nobody")).status, 401)
+    }))
+
+  it.effect("without a good credential counts for its address, once a call; good keys of the address go on", () =>
+    Effect.gen(function*() {
+      yield* later
+      const { call } = yield* Api
+      assert.deepStrictEqual(told(yield* as("nobody")), ["4", "3", "60", "4;w=60"])
+      assert.deepStrictEqual(told(yield* call("/api/v1/things")), ["4", "2", "60", "4;w=60"])
+      const lost = yield* call("/nowhere")
+      assert.deepStrictEqual([lost.status, ...told(lost)], [404, "4", "1", "60", "4;w=60"])
+      const wrong = yield* call("/api/v1/things", { method: "DELETE" })
+      assert.deepStrictEqual([wrong.status, ...told(wrong)], [405, "4", "0", "60", "4;w=60"])
+      for (const path of ["/api/v1/things", "/api/v1/flat-things/fail/NOT_FOUND", "/nowhere"]) {
+        const refused = yield* call(path)
+        assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [429, "61"])
+      }
+      assert.strictEqual((yield* as("nobody")).status, 429)
+      assert.strictEqual((yield* as("merchant-a")).status, 200)
+    }))
+
+  it.effect("has a few calls under way at once; one more waits a second, and others do not", () =>
+    Effect.gen(function*() {
+      yield* later
+      const gate = yield* Deferred.make<void>()
+      runs.gate = Deferred.await(gate)
+      const before = runs.count
+      const { call } = yield* Api
+      const act = call("/api/v1/things/a/b", { method: "POST", headers: { "x-api-key": "merchant-a" } })
+      const running = yield* Effect.forkChild(Effect.all([act, act], { concurrency: 2 }))
+      while (runs.count < before + 2) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      const third = yield* as("merchant-a")
+      assert.deepStrictEqual([third.status, third.headers.get("retry-after"), ...told(third)], [
+        429, "1", "3", "0", "1", "3;w=60"
+      ])
+      assert.deepStrictEqual(third.json.error.details, { retry_after_seconds: 1 })
+      assert.strictEqual((yield* as("merchant-b")).status, 200)
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual((yield* Fiber.join(running)).map(({ status }) => status), [200, 200])
+      runs.gate = Effect.void
+      // It was not counted: the third of three is free.
+      assert.strictEqual((yield* as("merchant-a")).status, 200)
+      assert.strictEqual((yield* as("merchant-a")).status, 429)
+    }))
+})
+
+/** A request from `address`, as a server hands it on. */
+const from = (address: string, headers: Record<string, string> = {}) =>
+  HttpServerRequest.fromWeb(new Request("http://till.test/", { headers })).modify({ remoteAddress: Option.some(address) })
+
+const throttle = (more: Partial<typeof limits> = {}, trustProxy: ReadonlyArray<string> = []) =>
+  Throttling.layerOver(Memory.layer).pipe(
+    Layer.provide(settingsLayer({
+      limits: { ...limits, ...more },
+      ...{ http: { host: "127.0.0.1", port: 0, trustProxy } }
+    } as never))
+  )
+
+const facts = (): RequestFacts => ({ requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
+
+describe("addresses", () => {
+  const accepted = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.flatMap(Throttle, (limits) => limits.address(request, "anonymous")).pipe(
+      Effect.match({ onSuccess: () => true, onFailure: () => false }),
+      Effect.provideService(RequestInfo, facts())
+    )
+  const exhausted = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.gen(function*() {
+      for (let index = 0; index < limits.anonymousPerMinute; index++) assert.isTrue(yield* accepted(request))
+      assert.isFalse(yield* accepted(request))
+    })
+
+  it.effect("are counted apart; what a caller forwards about itself is ignored", () =>
+    Effect.gen(function*() {
+      yield* exhausted(from("192.0.2.1"))
+      assert.isFalse(yield* accepted(from("192.0.2.1", { "x-forwarded-for": "198.51.100.7" })))
+      assert.isFalse(yield* accepted(from("::ffff:192.0.2.1")))
+      assert.isTrue(yield* accepted(from("192.0.2.2")))
+    }).pipe(Effect.provide(throttle())))
+
+  it.effect("behind a trusted proxy are those it names", () =>
+    Effect.gen(function*() {
+      const behind = (address: string) => from("10.0.0.1", { "x-forwarded-for": address })
+      yield* exhausted(behind("192.0.2.1"))
+      assert.isFalse(yield* accepted(behind("203.0.113.9, 192.0.2.1")))
+      assert.isTrue(yield* accepted(behind("192.0.2.2")))
+    }).pipe(Effect.provide(throttle({}, ["10.0.0.0/8"]))))
+
+  it.effect("of IPv6 are counted by the 64 bits that a subscriber has, however they are written", () =>
+    Effect.gen(function*() {
+      yield* exhausted(from("2001:db8:1:2::1"))
+      for (const same of ["2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"]) assert.isFalse(yield* accepted(from(same)), same)
+      for (const other of ["2001:db8:1:3::1", "2001:db8::1", "::1"]) assert.isTrue(yield* accepted(from(other)), other)
+    }).pipe(Effect.provide(throttle())))
+
+  it.effect("of bad credentials do not lock anybody out elsewhere: 1,000 from one address are refused by it alone", () =>
+    Effect.gen(function*() {
+      const limits = yield* Throttle
+      const refused = (address: string) =>
+        Effect.flip(limits.refused(from(address), publicError("API_KEY_INVALID"))).pipe(
+          Effect.provideService(RequestInfo, facts()),
+          Effect.map(({ code }) => code)
+        )
+      const codes = yield* Effect.forEach(Array.from({ length: 1_000 }), () => refused("192.0.2.1"))
+      assert.deepStrictEqual(codes.filter((code) => code === "API_KEY_INVALID").length, 4)
+      assert.strictEqual(codes.at(-1), "RATE_LIMIT_EXCEEDED")
+      assert.strictEqual(yield* refused("192.0.2.2"), "API_KEY_INVALID")
+      yield* limits.credential("key_1", Effect.void)
+    }).pipe(Effect.provide(throttle())))
+})
+
+describe("calls under way", () => {
+  it.effect("leave their place however they end", () =>
+    Effect.gen(function*() {
+      const { credential } = yield* Throttle
+      const hanging = yield* Effect.forkChild(credential("k", Effect.never), { startImmediately: true })
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential("k", Effect.fail("fault")))))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential("k", Effect.die("bug")))))
+      const full = yield* Effect.forkChild(credential("k", Effect.never), { startImmediately: true })
+      assert.instanceOf(yield* Effect.flip(credential("k", Effect.void)), PublicError)
+      yield* credential("other", Effect.void)
+      yield* Fiber.interrupt(full)
+      yield* credential("k", Effect.void)
+      yield* Fiber.interrupt(hanging)
+    }).pipe(Effect.provide(throttle({ keyPerMinute: 100 }))))
+})

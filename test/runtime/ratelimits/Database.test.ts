@@ -1,0 +1,98 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
+import { Leases } from "../../../runtime/Leases.ts"
+import { RateLimits, type Verdict } from "../../../runtime/RateLimits.ts"
+import * as Database from "../../../runtime/ratelimits/Database.ts"
+import { mostInOneWindow, rateLimitsSuite, span } from "../../conformance/rateLimits.ts"
+import { connect, databaseLayer, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+
+/** An instance: a pool, leases and memory of its own over a database. */
+const instance = (database: TestDatabase) =>
+  Effect.map(
+    Layer.build(Layer.fresh(
+      Database.layerWith({ span }).pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(connect(database)))
+    )),
+    Context.get(RateLimits)
+  )
+
+describe("windows in the database", () => {
+  rateLimitsSuite(
+    "postgres",
+    Database.layerWith({ span }).pipe(
+      Layer.provide(LeasesOfDatabase.layer),
+      Layer.provide(databaseLayer)
+    )
+  )
+
+  it.live("are one for two instances: no window holds more than the limit, and full use is possible", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const instances = [yield* instance(database), yield* instance(database)]
+      const end = performance.now() + 4 * span
+      const calls: Array<{ verdict: Verdict; before: number; after: number }> = []
+      const flood = (limits: RateLimits["Service"]) =>
+        Effect.gen(function*() {
+          while (performance.now() < end) {
+            const before = performance.now()
+            const verdict = yield* limits.take("key", "shared", 10)
+            calls.push({ verdict, before, after: performance.now() })
+            yield* Effect.sleep(5)
+          }
+        })
+      yield* Effect.forEach([...instances, ...instances, ...instances], flood, { concurrency: 6 })
+      assert.isAtMost(mostInOneWindow(calls), 10)
+      assert.isAtLeast(calls.filter(({ verdict }) => verdict.accepted).length, 30)
+    }).pipe(Effect.scoped))
+
+  it.live("of those over their limit are not asked for again until their wait is over", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const sql = yield* SqlClient.SqlClient
+      const counting = new Proxy(sql, {
+        get: (target, name) =>
+          name === "unsafe"
+            ? (...values: Parameters<typeof sql.unsafe>) => {
+              if (String(values[0]).includes("INSERT INTO rate_windows")) asked++
+              return sql.unsafe(...values)
+            }
+            : Reflect.get(target, name)
+      })
+      yield* Effect.gen(function*() {
+        const limits = yield* RateLimits
+        const end = performance.now() + span / 2
+        while (performance.now() < end) yield* limits.take("key", "flood", 3)
+        assert.strictEqual(asked, 4)
+      }).pipe(
+        Effect.provide(Database.layerWith({ span }).pipe(
+          Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
+          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never }))
+        ))
+      )
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("that nobody uses are deleted", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const rows = Effect.map(sql<{ n: number }>`SELECT count(*)::integer AS n FROM rate_windows`, ([row]) => row!.n)
+      yield* Effect.gen(function*() {
+        yield* (yield* RateLimits).take("key", "gone", 3)
+        assert.strictEqual(yield* rows, 1)
+        const end = performance.now() + 10_000
+        while ((yield* rows) > 0 && performance.now() < end) yield* Effect.sleep(50)
+        assert.strictEqual(yield* rows, 0)
+      }).pipe(Effect.provide(Database.layerWith({ span }).pipe(Layer.provide(LeasesOfDatabase.layer))))
+    }).pipe(Effect.provide(databaseLayer)))
+
+  it.live("let everybody in while the database is away", () =>
+    Effect.gen(function*() {
+      const limits = yield* RateLimits
+      for (let index = 0; index < 5; index++) {
+        assert.deepInclude(yield* limits.take("key", "k", 1), { accepted: true, remaining: 1 })
+      }
+    }).pipe(Effect.provide(Database.layerWith({ span }).pipe(
+      Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
+      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never }))
+    ))))
+})
