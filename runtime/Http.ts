@@ -76,6 +76,9 @@ export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http
   defaultValue: () => false
 })
 
+/** Headers of merchants' credentials, which must not come near a payment page: it is read by strangers (contract §5). */
+export const merchantCredentials: ReadonlyArray<string> = ["x-api-key", "x-commerce-api-key", "authorization"]
+
 /** Renders errors, schema errors included, as `{error, code}`. */
 export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Http/Flat") {}
 

@@ -1,13 +1,15 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Clock, Context, Effect, Layer } from "effect"
+import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
-import { Commit, noCause } from "../../runtime/Commit.ts"
+import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
+import { readAddress } from "../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, parseUnits, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
-import { familyOf, requiredDepth } from "../../schemas/Network.ts"
+import { familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
@@ -21,7 +23,8 @@ import {
 } from "../invoices/plugin.ts"
 import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
 import { type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
-import { seenAtOf, verdict } from "./machine.ts"
+import { isMemo, isNetwork, seenAtOf, verdict } from "./machine.ts"
+import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
 export interface Route {
@@ -131,6 +134,91 @@ export class Payments extends Context.Service<Payments, {
     yield* chains.onTransfer(yield* makeCredit)
 
     return Payments.of({ route, retry })
+  }))
+}
+
+/** How often a payor's word that lost its row to another call is written anew before the payor is told to try again. */
+const conflictRetries = 3
+
+/** What payors tell about themselves: kept with the invoice, shown to nobody, read by receipts and refunds. */
+export class PayorDetails extends Context.Service<PayorDetails, {
+  /** Keeps the payor's address; the last one holds. */
+  readonly tellEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
+  /**
+   * Keeps where refunds on a network may go; the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
+   * (also for a token's own contract), `VALIDATION_ERROR` for a memo where the network has none.
+   */
+  readonly tellRefundAddress: (
+    invoice: InvoiceState,
+    told: { readonly network: string; readonly address: string; readonly memo: string | null }
+  ) => Effect.Effect<void, PublicError>
+  /** The payor's e-mail address, if one was told. */
+  readonly email: (owner: InvoiceOwner) => Effect.Effect<string | null>
+  /** Where the payor wants refunds on a network, if that was told. */
+  readonly refundDestination: (owner: InvoiceOwner, network: Network) => Effect.Effect<RefundDestination | null>
+}>()("tillwire/modules/payments/PayorDetails") {
+  static readonly layer = Layer.effect(PayorDetails, Effect.gen(function*() {
+    const actors = yield* Actors
+    const catalog = yield* TokenCatalog
+    const commit = yield* Commit
+    const repo = yield* makeRepo
+
+    /** Writes the row that `next` makes of the time, or nothing where it makes none. */
+    const tell = (
+      { environment, id, merchantId }: InvoiceState,
+      next: Effect.Effect<((updatedAt: number) => Write) | null>
+    ) => {
+      const once = Effect.gen(function*() {
+        const write = yield* next
+        if (write === null) return
+        const updatedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
+      })
+      return actors.send("payor-details", id, once).pipe(
+        Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
+        Effect.catchTags({
+          Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
+          Replayed: (bug) => Effect.die(bug)
+        })
+      )
+    }
+
+    const tellEmail = (invoice: InvoiceState, email: string) => {
+      const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
+      return tell(invoice, Effect.map(repo.contact(owner), (known) =>
+        known?.email === email
+          ? null
+          : (updatedAt) => contactWrite({ ...owner, email, version: (known?.version ?? 0) + 1 }, updatedAt)))
+    }
+
+    const tellRefundAddress = Effect.fnUntraced(function*(
+      invoice: InvoiceState,
+      { address: text, memo, network }: { readonly network: string; readonly address: string; readonly memo: string | null }
+    ) {
+      if (!isNetwork(network)) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+      const address = readAddress(network, invoice.environment, text)
+      if (address === null || catalog.find(network, invoice.environment, address) !== undefined) {
+        return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+      }
+      if (memo !== null && !isMemo(network, memo)) {
+        return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
+      }
+      const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
+      yield* tell(invoice, Effect.map(repo.destinations(owner), (all) => {
+        const known = all.find((one) => one.network === network)
+        if (known?.address === address && known.memo === memo) return null
+        const next = { ...owner, network, address, memo, version: (known?.version ?? 0) + 1 }
+        return (updatedAt) => destinationWrite(next, updatedAt)
+      }))
+    })
+
+    return PayorDetails.of({
+      tellEmail,
+      tellRefundAddress,
+      email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
+      refundDestination: (owner, network) =>
+        Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null)
+    })
   }))
 }
 

@@ -9,6 +9,7 @@ import { Environment, Network } from "../../schemas/Network.ts"
 import { PayorPayment } from "../../schemas/Payment.ts"
 import { Quote, QuoteStatus, QuoteStatusCode } from "../../schemas/Quote.ts"
 import { TokenType } from "../../schemas/Token.ts"
+import { EmailAddress } from "../../schemas/Web.ts"
 
 /** The invoice a payor's session opens. */
 export class CurrentSession extends Context.Service<CurrentSession, {
@@ -134,21 +135,68 @@ export const PaymentAddress = Schema.Struct({
   })
 })
 
+/** An example of the reference: an invoice of 49.99 dollars that nobody has paid yet. */
+const exampleAmounts = {
+  amount_paid: 0,
+  amount_paid_decimal: "0.000",
+  amount_remaining: 49_990,
+  amount_remaining_decimal: "49.990",
+  amount_unit: "usd_millis"
+} as const
+
 export const PaymentStatusReport = Schema.Struct({
   status: InvoiceStatus,
   paid_at: nullable(EpochSeconds),
   ...remainingAmounts,
   latest_payment: nullable(ShownPayment),
-  next_poll_seconds: Schema.Int
+  next_poll_seconds: Schema.Int.annotate({ description: "Seconds to wait before asking again" })
+}).annotate({
+  identifier: "PaymentStatusReport",
+  examples: [{ status: "unpaid", paid_at: null, ...exampleAmounts, latest_payment: null, next_poll_seconds: 3 }]
 })
 
-const sessionErrors = ["CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED"] as const
+/** What a payor asks an address for. */
+export const AddressRequest = Schema.Struct({
+  network: Schema.String.annotate({ description: "One of the networks of `available-tokens`" }),
+  token_id: Schema.optionalKey(Schema.Int.annotate({ description: "`id` of `available-tokens`; `tokenId` is read too" })),
+  tokenId: Schema.optionalKey(Schema.Int)
+}).annotate({ identifier: "AddressRequest", examples: [{ network: "base", token_id: 123 }] })
+
+export const CustomerEmail = Schema.Struct({ email: EmailAddress }).annotate({
+  identifier: "CustomerEmail",
+  examples: [{ email: "payor@example.com" }]
+})
+
+export const RefundAddress = Schema.Struct({
+  network: Schema.String,
+  address: Schema.String.annotate({ description: "A wallet of that network, with a right checksum" }),
+  memo: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
+    description: "What the receiver needs beside the address, on ton and solana: 1 to 120 visible ASCII characters"
+  })
+}).annotate({
+  identifier: "RefundAddress",
+  examples: [{ network: "base", address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" }]
+})
+
+const Done = Schema.Struct({ success: Schema.tag(true) }).annotate({
+  identifier: "PayorDone",
+  examples: [{ success: true }]
+})
+
+const sessionErrors = [
+  "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+] as const
+
+const bodyErrors = ["VALIDATION_ERROR", "INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const
 
 export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.get("sessionDetails", "/api/v1/payments/session-details", {
     success: SessionDetails,
     error: errors("flat", ...sessionErrors)
-  }),
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Read the invoice of a session",
+    description: "What a payment page shows. `locked_*` are set while a part is paid and the rest must come the same way."
+  })),
   HttpApiEndpoint.get("availableTokens", "/api/v1/payments/available-tokens", {
     query: {
       mode: Schema.optionalKey(Schema.Literals(["monitored", "all", "network"])),
@@ -157,30 +205,54 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     },
     success: Schema.Array(AvailableToken),
     error: errors("flat", "NETWORK_REQUIRED", "VALIDATION_ERROR", ...sessionErrors)
-  }),
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List the tokens an invoice can be paid in",
+    description: "`monitored` (default): tokens of networks that are watched; `all`: also of the others; `network`: of the " +
+      "one that `network` names. `available_only=true` leaves out what cannot be paid now. Tokens that are inactive or " +
+      "that the merchant blocks never appear; of a part-paid invoice whose route is locked, only the locked token does."
+  })),
   HttpApiEndpoint.post("paymentAddress", "/api/v1/payments/payment-addresses", {
-    payload: Schema.Struct({
-      network: Schema.String,
-      token_id: Schema.optionalKey(Schema.Int),
-      tokenId: Schema.optionalKey(Schema.Int)
-    }),
+    payload: AddressRequest,
     success: PaymentAddress,
     error: errors(
       "flat",
+      ...bodyErrors,
+      "UNSUPPORTED_NETWORK",
       "TOKEN_NOT_ACCEPTED",
       "TOKEN_NETWORK_MISMATCH",
-      "UNSUPPORTED_NETWORK",
-      "VALIDATION_ERROR",
       ...sessionErrors,
       "INVOICE_NOT_PAYABLE",
       "ROUTE_LOCKED",
       "NETWORK_DEGRADED"
     )
-  }),
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Allocate a payment address",
+    description: "The invoice's address for a token, what to send there, and a socket to follow. The same address comes " +
+      "back for the life of the invoice; without a price the address is right all the same and `quote_status` says so."
+  })),
   HttpApiEndpoint.get("paymentStatus", "/api/v1/payments/payment-status", {
     success: PaymentStatusReport,
     error: errors("flat", ...sessionErrors)
-  })
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Poll the progress of a payment",
+    description: "Carries an `ETag`: sent back as `If-None-Match`, it is answered with 304 while nothing has changed."
+  })),
+  HttpApiEndpoint.post("customerEmail", "/api/v1/payments/customer-email", {
+    payload: CustomerEmail,
+    success: Done,
+    error: errors("flat", ...bodyErrors, ...sessionErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Leave an e-mail address",
+    description: "Where the payor wants to hear of the payment. The last one holds; it is shown to nobody."
+  })),
+  HttpApiEndpoint.post("refundAddress", "/api/v1/payments/refund-address", {
+    payload: RefundAddress,
+    success: Done,
+    error: errors("flat", "UNSUPPORTED_NETWORK", "WALLET_ADDRESS_INVALID", ...bodyErrors, ...sessionErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Leave a refund address",
+    description: "Where refunds on a network may go, before or after paying; one for each network, the last one holds."
+  }))
 )
   .middleware(PayorSession)
   .middleware(Flat)

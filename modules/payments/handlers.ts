@@ -1,10 +1,11 @@
 /** The payor's view between the wire and the actors: what a payment page reads, and the address it shows. */
 import { Clock, Effect, Layer } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { createHash } from "node:crypto"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../../runtime/Chains.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
-import { jsonText, Throttle } from "../../runtime/Http.ts"
+import { jsonText, merchantCredentials, Throttle } from "../../runtime/Http.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -29,17 +30,12 @@ import {
   remaining
 } from "../invoices/plugin.ts"
 import { PaymentQuotes, quoteEventText } from "../quotes/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import { isBlocked, TokenPolicies } from "../tokens/plugin.ts"
-import { Payments, type Route } from "./actor.ts"
+import { Payments, PayorDetails, type Route } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
-import { amounts, availabilityOf, explorerUrl, nextPollSeconds, sessionEnd, usdNumber } from "./machine.ts"
+import { amounts, availabilityOf, explorerUrl, matchesEtag, nextPollSeconds, sessionEnd, usdNumber } from "./machine.ts"
 import { PaymentsRpc } from "./rpc.ts"
-
-/** Accent of a page whose merchant has not chosen one. */
-const defaultAccent = "#2a4fd8"
-
-/** Headers that must not come near a payment page: it is read by strangers. */
-const merchantCredentials = ["x-api-key", "x-commerce-api-key", "authorization"] as const
 
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
@@ -96,6 +92,8 @@ const shownPayment = (invoice: InvoiceState, payment: PaymentState) => ({
   explorer_url: explorerUrl(payment.network, invoice.environment, payment.txHash)
 })
 
+const done = JSON.stringify({ success: true })
+
 const newestPayment = ({ invoice, payments }: Aggregate) => {
   const newest = payments.at(-1)
   return newest === undefined ? null : shownPayment(invoice, newest)
@@ -105,7 +103,9 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
   const chains = yield* Chains
   const invoices = yield* Invoices
   const merchants = yield* Merchants
+  const merchantSettings = yield* MerchantSettings
   const payments = yield* Payments
+  const details = yield* PayorDetails
   const catalog = yield* TokenCatalog
   const quotes = yield* Quotes
   const policies = yield* TokenPolicies
@@ -117,10 +117,10 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     const { aggregate, nowMillis } = yield* session
     const { invoice } = aggregate
     const merchant = yield* merchants.get(invoice.merchantId)
+    const { branding } = yield* merchantSettings.get(invoice.merchantId, invoice.environment)
     const left = remaining(invoice)
     const locked = lockedRoute(aggregate)
     const target = locked === null ? null : yield* chains.target(invoice.id, familyOf(locked.network))
-    const name = merchant?.name ?? ""
     return {
       invoice_id: invoice.id,
       invoice_status: invoice.status,
@@ -135,14 +135,19 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
       invoice_footer: invoice.details.footer,
       expires_at: invoice.expiresAt,
       remaining_time: Math.max(0, invoice.expiresAt * 1000 - nowMillis),
-      merchant_name: name,
+      merchant_name: merchant?.name ?? "",
       merchant_email: merchant?.email ?? null,
       network_environment: invoice.environment,
       payment_return_url: invoice.details.returnUrl,
       locked_network: locked?.network ?? null,
       locked_token_id: locked?.tokenId ?? null,
       locked_payment_address: target?.address ?? null,
-      branding: { name, logo_uri: null, accent: defaultAccent, support_email: merchant?.email ?? null },
+      branding: {
+        name: branding.name,
+        logo_uri: branding.logo_uri,
+        accent: branding.accent,
+        support_email: branding.support_email
+      },
       payments: aggregate.payments.map((payment) => shownPayment(invoice, payment))
     }
   })
@@ -270,13 +275,29 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     .handle("paymentStatus", Effect.fnUntraced(function*() {
       const { aggregate } = yield* session
       const { invoice } = aggregate
-      return jsonText(JSON.stringify({
+      const text = JSON.stringify({
         status: invoice.status,
         paid_at: invoice.paidAt,
         ...amounts(invoice, remaining(invoice)),
         latest_payment: newestPayment(aggregate),
         next_poll_seconds: nextPollSeconds
-      }))
+      })
+      const etag = `"${createHash("sha256").update(text).digest("base64url")}"`
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      const response = matchesEtag(headers["if-none-match"], etag)
+        ? HttpServerResponse.empty({ status: 304 })
+        : jsonText(text)
+      return HttpServerResponse.setHeader(response, "etag", etag)
+    }))
+    .handle("customerEmail", Effect.fnUntraced(function*({ payload }) {
+      const { aggregate } = yield* session
+      yield* details.tellEmail(aggregate.invoice, payload.email)
+      return jsonText(done)
+    }))
+    .handle("refundAddress", Effect.fnUntraced(function*({ payload }) {
+      const { aggregate } = yield* session
+      yield* details.tellRefundAddress(aggregate.invoice, { ...payload, memo: payload.memo ?? null })
+      return jsonText(done)
     }))
 }))
 

@@ -1,6 +1,6 @@
 /** What a payor is shown and how a transfer is judged: pure rules over invoice, token and time. */
 import { usdDecimal, type UsdMillis, usdWire } from "../../schemas/Money.ts"
-import { type Environment, type Network, networks } from "../../schemas/Network.ts"
+import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
 import type { ExceptionType } from "../../schemas/Payment.ts"
 import type { Token } from "../../schemas/Token.ts"
 
@@ -120,6 +120,21 @@ export const explorerUrl = (network: Network, environment: Environment, txHash: 
   const base = explorers[environment][network]
   return base === undefined || txHash === null ? null : `${base}${txHash}`
 }
+
+/** Families whose transfers carry a text for the receiver, in which exchanges expect an account's number. */
+const memoFamilies: ReadonlySet<Family> = new Set(["ton", "solana"])
+
+/** Visible ASCII: what is copied by hand must not look like something else. 120 fit into one TON comment. */
+const memoPattern = /^[\x20-\x7e]{1,120}$/
+
+/** Whether `memo` can go with a transfer on `network`. */
+export const isMemo = (network: Network, memo: string): boolean =>
+  memoFamilies.has(familyOf(network)) && memoPattern.test(memo)
+
+/** Whether an `If-None-Match` header names `etag`; compared weakly, as RFC 9110 says for it. */
+export const matchesEtag = (header: string | undefined, etag: string): boolean =>
+  header !== undefined &&
+  (header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag))
 
 /** Amounts as every payor body carries them. */
 export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, left: UsdMillis) => ({

@@ -5,24 +5,29 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { Payments } from "./actor.ts"
+import { Payments, PayorDetails } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
-export { Payments, type Route } from "./actor.ts"
+export { Payments, PayorDetails, type Route } from "./actor.ts"
+export type { RefundDestination } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
-  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes, tokens: TokenPolicies },
+  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes, settings: MerchantSettings, tokens: TokenPolicies },
   http: PaymentsApi,
   rpc: PaymentsRpc,
+  migrations,
+  tables,
   layer: () =>
     Layer.mergeAll(
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
       rpcHandlers
-    ).pipe(Layer.provideMerge(Payments.layer))
+    ).pipe(Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)))
 })

@@ -3,7 +3,7 @@ import { Context, Effect } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
+import { merchantCredentials, type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
@@ -27,17 +27,23 @@ const refusalOf = (
 ): PublicError | undefined => {
   const announced = hasBody(request)
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
-  if (Number(request.headers["content-length"]) > maximumBodyBytes) return publicError("PAYLOAD_TOO_LARGE")
+  const oversized = Number(request.headers["content-length"]) > maximumBodyBytes
   const badVersion = namesNoVersion(request.headers)
-  const suspect = fault !== undefined || badVersion || request.url.includes("%00")
+  const suspect = oversized || fault !== undefined || badVersion || request.url.includes("%00")
   if (!suspect) return undefined
   const path = known()
+  if (path?.anyOrigin === true && merchantCredentials.some((name) => request.headers[name] !== undefined)) {
+    return publicError("CREDENTIAL_NOT_ALLOWED")
+  }
+  if (oversized) return publicError("PAYLOAD_TOO_LARGE")
   if (path === undefined || !path.methods.includes(request.method)) return undefined
   if (badVersion) return publicError("INVALID_VERSION")
   return fault ?? publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
 }
 
-const allowedHeaders = "content-type, idempotency-key, x-request-id, x-service-version, x-session-token, x-signature"
+/** Headers that a page of another origin may send, beside the ones every page may. */
+const allowedHeaders =
+  "content-type, idempotency-key, if-none-match, x-request-id, x-service-version, x-session-token, x-signature"
 
 /** What a page of another origin may read of an answer, beside its body. */
 const exposedHeaders = "x-request-id, x-service-version, etag, retry-after, deprecation, sunset, ratelimit-limit, "

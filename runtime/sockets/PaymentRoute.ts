@@ -1,7 +1,7 @@
 /** The route `/ws/payment`: who may listen, and to which invoice (API reference, "Websocket"). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { RequestInfo, Throttle } from "../Http.ts"
+import { merchantCredentials, RequestInfo, Throttle } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import { Sockets } from "../Sockets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -9,9 +9,6 @@ import { refuseUpgrade } from "./Hub.ts"
 import { PayorTickets } from "./PayorTicket.ts"
 
 export const paymentSocketPath = "/ws/payment"
-
-/** Credentials of merchants, which payor-facing routes refuse (contract §5, rule 1). */
-const merchantCredentials = ["x-api-key", "x-commerce-api-key", "authorization"]
 
 /** The token of the query, or of the subprotocol `bearer.<jwt>` for clients that keep URLs out of logs. */
 const tokenOf = (query: URLSearchParams, protocols: string | undefined): string | undefined =>

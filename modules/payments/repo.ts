@@ -1,0 +1,78 @@
+/** Rows of what payors told. A database fault is a defect. */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Write } from "../../runtime/Commit.ts"
+import { Network } from "../../schemas/Network.ts"
+
+/** An invoice, and whose it is. */
+export interface InvoiceOwner {
+  readonly merchantId: number
+  readonly invoiceId: string
+}
+
+/** Where the payor can be written to. */
+export interface Contact extends InvoiceOwner {
+  readonly version: number
+  readonly email: string
+}
+
+/** Where a refund on one network may go. */
+export interface RefundDestination extends InvoiceOwner {
+  readonly version: number
+  readonly network: Network
+  /** In the form `readAddress` gives. */
+  readonly address: string
+  readonly memo: string | null
+}
+
+export const contactWrite = (contact: Contact, updatedAt: number): Write => ({
+  table: "payor_contacts",
+  row: {
+    merchant_id: contact.merchantId,
+    invoice_id: contact.invoiceId,
+    version: contact.version,
+    email: contact.email,
+    updated_at: updatedAt
+  }
+})
+
+export const destinationWrite = (destination: RefundDestination, updatedAt: number): Write => ({
+  table: "refund_destinations",
+  row: {
+    merchant_id: destination.merchantId,
+    invoice_id: destination.invoiceId,
+    network: destination.network,
+    version: destination.version,
+    address: destination.address,
+    memo: destination.memo,
+    updated_at: updatedAt
+  }
+})
+
+const ContactRow = Schema.Struct({ version: Schema.BigInt, email: Schema.String })
+
+const DestinationRow = Schema.Struct({
+  version: Schema.BigInt,
+  network: Network,
+  address: Schema.String,
+  memo: Schema.NullOr(Schema.String)
+})
+
+export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
+  contact: (owner: InvoiceOwner): Effect.Effect<Contact | null> =>
+    sql`SELECT version, email FROM payor_contacts
+      WHERE merchant_id = ${owner.merchantId} AND invoice_id = ${owner.invoiceId}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(ContactRow))),
+      Effect.map(([row]) => row === undefined ? null : { ...owner, ...row, version: Number(row.version) }),
+      Effect.orDie
+    ),
+
+  /** At most one for each network, in no order. */
+  destinations: (owner: InvoiceOwner): Effect.Effect<ReadonlyArray<RefundDestination>> =>
+    sql`SELECT version, network, address, memo FROM refund_destinations
+      WHERE merchant_id = ${owner.merchantId} AND invoice_id = ${owner.invoiceId}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(DestinationRow))),
+      Effect.map((rows) => rows.map((row) => ({ ...owner, ...row, version: Number(row.version) }))),
+      Effect.orDie
+    )
+}))
