@@ -3,6 +3,7 @@ import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { readTime } from "../../schemas/Time.ts"
 
 /** Events on a page (API reference, "Events"). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
@@ -62,15 +63,6 @@ export const readTypes = (type: string | undefined): TypeFilter | undefined | nu
     exact: items.filter((item) => !item.endsWith("*")),
     prefixes: items.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1))
   }
-}
-
-const isoPattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
-
-/** Epoch seconds, or ISO 8601 with a zone, as seconds with a fraction; undefined when neither. */
-const readTime = (text: string): number | undefined => {
-  if (/^\d{1,12}$/.test(text)) return Number.parseInt(text, 10)
-  const millis = isoPattern.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isFinite(millis) && millis >= 0 ? millis / 1000 : undefined
 }
 
 const badTime = (param: string): PublicError =>

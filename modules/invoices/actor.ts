@@ -87,6 +87,8 @@ export class Invoices extends Context.Service<Invoices, {
   readonly list: Repo["list"]
   readonly totals: Repo["totals"]
   readonly count: Repo["count"]
+  /** The newest payments of each of these invoices of a merchant, newest first. */
+  readonly newestPayments: Repo["newestPayments"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   /**
    * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, commits. A lost race loads and plans again,
@@ -171,6 +173,7 @@ export class Invoices extends Context.Service<Invoices, {
       list: repo.list,
       totals: repo.totals,
       count: repo.count,
+      newestPayments: repo.newestPayments,
       invoiceOfPayment: repo.invoiceOfPayment
     })
   }))
@@ -194,7 +197,8 @@ const currentSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floo
 /** A decision that would write the same rows again, but for the version. */
 const isIdle = (current: Aggregate, { next, changed, events, opens }: Decision): boolean =>
   changed.length === 0 && events.length === 0 && opens.length === 0 &&
-  next.invoice.graceEnded === current.invoice.graceEnded && next.invoice.dueAt === current.invoice.dueAt
+  next.invoice.graceEnded === current.invoice.graceEnded && next.invoice.dueAt === current.invoice.dueAt &&
+  next.invoice.details === current.invoice.details
 
 const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
   const opened: Array<Opened> = []

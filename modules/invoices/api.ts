@@ -10,14 +10,17 @@ import {
   MerchantAuth,
   ParameterCodes
 } from "../../runtime/Http.ts"
-import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
+import { EpochSeconds, InvoiceId, PaymentId } from "../../schemas/Ids.ts"
 import { Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network, networks } from "../../schemas/Network.ts"
+import { Payment } from "../../schemas/Payment.ts"
+import { TimeFrom, TimeTo } from "../../schemas/Time.ts"
 import { EmailAddress, HttpsUrl, Locale } from "../../schemas/Web.ts"
 
 const shortText = Schema.String.check(Schema.isMaxLength(255))
+const customerId = shortText.check(Schema.isNonEmpty())
 const longText = Schema.String.check(Schema.isMaxLength(2_000))
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
@@ -25,7 +28,7 @@ const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.Nu
 export const InvoiceFields = Schema.Struct({
   currency: absent(Schema.Literal("usd")),
   description: absent(shortText),
-  customer_id: absent(shortText.check(Schema.isNonEmpty())),
+  customer_id: absent(customerId),
   metadata: absent(Metadata),
   expires_in: absent(ExpiresIn),
   customer_email: absent(EmailAddress),
@@ -40,6 +43,18 @@ export const InvoiceFields = Schema.Struct({
 })
 export type InvoiceFields = typeof InvoiceFields.Type
 
+/** What may change of an invoice; what is absent stays. */
+export const InvoiceChange = Schema.Struct({
+  metadata: absent(Metadata).annotate({
+    description: "Keys to set; a key that is null is removed, the others stay. `null` removes all."
+  }),
+  description: absent(shortText)
+}).annotate({
+  identifier: "InvoiceChange",
+  description: "What is absent stays; other fields are ignored.",
+  examples: [{ metadata: { order_id: "ORD-2", draft: null }, description: "Starter plan, yearly" }]
+})
+
 /** The answer to a new invoice: the invoice, and the session that a payor opens it with. */
 export const CreatedInvoice = Schema.Struct({
   invoice_id: InvoiceId,
@@ -49,18 +64,79 @@ export const CreatedInvoice = Schema.Struct({
   expires_at: EpochSeconds,
   payment_session_headers: Schema.Struct({ "x-session-token": Schema.String, "x-signature": Schema.String }),
   invoice: Invoice
-})
+}).annotate({ identifier: "CreatedInvoice" })
 export type CreatedInvoice = typeof CreatedInvoice.Type
+
+/** Payments of an invoice, newest first. */
+export const PaymentList = Schema.Struct({
+  object: Schema.tag("list"),
+  data: Schema.Array(Payment),
+  has_more: Schema.Boolean
+}).annotate({ identifier: "InvoicePaymentList" })
+
+/** An invoice, and beside its own fields what `expand` asked for. */
+export const ExpandedInvoice = Schema.Struct({
+  ...Invoice.fields,
+  latest_payment: Schema.optionalKey(Schema.NullOr(Payment)),
+  payments: Schema.optionalKey(PaymentList),
+  payment_url: Schema.optionalKey(Schema.String)
+}).annotate({
+  identifier: "ExpandedInvoice",
+  description: "An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them."
+})
+
+/** An invoice as it stands, with its newest payment. */
+export const InvoiceStatusView = Schema.Struct({
+  object: Schema.tag("invoice_status"),
+  invoice: Invoice,
+  latest_payment: Schema.NullOr(Payment)
+}).annotate({ identifier: "InvoiceStatus" })
 
 /** A page of invoices, newest first. */
 export const InvoiceList = Schema.Struct({
   object: Schema.tag("list"),
-  data: Schema.Array(Invoice),
+  data: Schema.Array(ExpandedInvoice),
   has_more: Schema.Boolean,
   page: Schema.Int,
   limit: Schema.Int,
   total: Schema.Int
+}).annotate({ identifier: "InvoiceList" })
+
+/** What `expand` may name. */
+export const expansions = ["latest_payment", "payments", "payment_url"] as const
+export type Expansion = typeof expansions[number]
+
+/** Entries of a list: 10 if not said. */
+const upTo = (maximum: number) =>
+  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
+    description: `Entries at most, 1 to ${maximum}; 10 if not said.`
+  }))
+
+const environment = Schema.optionalKey(Environment.annotate({ description: "Default: the caller's own." }))
+
+const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
+  description: `Comma list of ${expansions.join(", ")}: each is added to the invoice.`
+}))
+
+/** Filters and pages of a list of invoices. Payments of each are fewer there, so that a page stays below a megabyte. */
+const ListQuery = Schema.Struct({
+  page: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
+    description: "Counted from 1; not together with a cursor."
+  })),
+  limit: upTo(100),
+  status: Schema.optionalKey(Schema.String.annotate({ description: "Comma list of states, or `all`." })),
+  invoice_type: Schema.optionalKey(InvoiceType),
+  environment,
+  created_gte: Schema.optionalKey(TimeFrom),
+  created_lte: Schema.optionalKey(TimeTo),
+  payer_wallet_address: Schema.optionalKey(shortText),
+  payer_wallet_network: Schema.optionalKey(Network),
+  starting_after: Schema.optionalKey(InvoiceId.annotate({ description: "Invoices older than this one." })),
+  ending_before: Schema.optionalKey(InvoiceId.annotate({ description: "Invoices newer than this one." })),
+  expand,
+  payments_limit: upTo(10)
 })
+export type ListQuery = typeof ListQuery.Type
 
 /** Invoices counted, and their amounts added up. */
 const InvoiceTotal = Schema.Struct({
@@ -104,56 +180,63 @@ const totalsExample: typeof InvoiceTotals.Type = {
 /** Invoices that a page number may skip; further on, a cursor takes over. */
 export const maximumSkipped = 10_000
 
-/** Invoices on a page: 10 if not said, at most 100. */
-const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
+const scopeErrors = [
+  "UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "SERVICE_UNAVAILABLE"
+] as const
 
-const scopeErrors = ["UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN"] as const
+const readErrors = ["INVOICE_NOT_FOUND", "INVALID_ENVIRONMENT", ...scopeErrors] as const
+
+const listErrors = errors(
+  "flat",
+  "INVALID_LIMIT", "INVALID_PAGE", "INVALID_CURSOR", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", ...scopeErrors
+)
+
+const writeErrors = [
+  "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...scopeErrors
+] as const
 
 export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   HttpApiEndpoint.post("create", "/api/v1/invoices", {
-    payload: Schema.Record(Schema.String, Schema.Json),
+    payload: Schema.Record(Schema.String, Schema.Json).annotate({
+      examples: [{ amount_usd: 49.99, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1" } }]
+    }),
     success: CreatedInvoice,
     error: errors(
       "flat",
+      "IDEMPOTENCY_KEY_MISSING",
+      "INVALID_JSON",
       "INVALID_AMOUNT_FORMAT",
       "INVALID_AMOUNT_RANGE",
       "VALIDATION_ERROR",
-      "IDEMPOTENCY_KEY_MISSING",
-      ...scopeErrors,
-      "IDEMPOTENCY_REQUEST_IN_PROGRESS",
-      "IDEMPOTENCY_KEY_REUSED",
       "INVOICE_CREATE_FAILED",
-      "SERVICE_UNAVAILABLE"
+      ...writeErrors
     )
   })
     // A number beyond every float, like 1e400, is no JSON value any more when the fields are read.
     .annotate(ParameterCodes, { amount: "INVALID_AMOUNT_FORMAT", amount_usd: "INVALID_AMOUNT_FORMAT" })
-    .middleware(IdempotencyRequired),
+    .middleware(IdempotencyRequired)
+    .annotateMerge(OpenApi.annotations({
+      summary: "Create an invoice",
+      description: "Asks for `amount` (integer usd_millis) or `amount_usd` (dollars, at most 3 decimals), $0.01 to " +
+        "$1,000,000, and answers with the page where a payor pays it. The merchant's settings are copied into the " +
+        "invoice, so that later changes of them leave it as it is. A key of commerce scope makes a commerce invoice."
+    })),
   HttpApiEndpoint.get("list", "/api/v1/invoices", {
-    query: {
-      page: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
-      limit: Schema.optionalKey(limit),
-      status: Schema.optionalKey(Schema.String),
-      customer_id: Schema.optionalKey(shortText),
-      invoice_type: Schema.optionalKey(InvoiceType),
-      environment: Schema.optionalKey(Environment),
-      created_gte: Schema.optionalKey(EpochSeconds),
-      created_lte: Schema.optionalKey(EpochSeconds),
-      payer_wallet_address: Schema.optionalKey(shortText),
-      payer_wallet_network: Schema.optionalKey(Network),
-      starting_after: Schema.optionalKey(InvoiceId),
-      ending_before: Schema.optionalKey(InvoiceId)
-    },
+    query: { ...ListQuery.fields, customer_id: Schema.optionalKey(shortText) },
     success: InvoiceList,
-    error: errors("flat", "INVALID_LIMIT", "INVALID_PAGE", "INVALID_CURSOR", "VALIDATION_ERROR", ...scopeErrors)
-  }),
+    error: listErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List invoices",
+    description: "Newest first, by `page` or by cursor. A walk by cursor shows every invoice that was there when it " +
+      "began exactly once, whoever creates others meanwhile; so does a walk by page within a `created_lte` in the past."
+  })),
   HttpApiEndpoint.get("totals", "/api/v1/invoices/totals", {
     query: {
       invoice_type: Schema.optionalKey(InvoiceType),
       customer_id: Schema.optionalKey(shortText),
-      environment: Schema.optionalKey(Environment),
-      created_gte: Schema.optionalKey(EpochSeconds),
-      created_lte: Schema.optionalKey(EpochSeconds)
+      environment,
+      created_gte: Schema.optionalKey(TimeFrom),
+      created_lte: Schema.optionalKey(TimeTo)
     },
     success: InvoiceTotals.annotate({ examples: [totalsExample] }),
     error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", ...scopeErrors)
@@ -162,21 +245,82 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     description: "Counts and amounts by status of the invoices that pass every filter given, all as of one moment. "
       + "`created_gte` and `created_lte` are inclusive."
   })),
+  HttpApiEndpoint.get("listByCustomer", "/api/v1/invoices/customer/:customer_id", {
+    params: { customer_id: shortText },
+    query: ListQuery.fields,
+    success: InvoiceList,
+    error: listErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List a customer's invoices",
+    description: "The list of invoices with this `customer_id`; empty for a customer nobody has heard of."
+  })),
   HttpApiEndpoint.get("get", "/api/v1/invoices/:customer_id", {
-    params: { customer_id: Schema.String },
-    query: { environment: Schema.optionalKey(Environment) },
+    params: {
+      customer_id: Schema.String.annotate({ description: "Id of an invoice, or a `customer_id` of the merchant's own." })
+    },
+    query: { environment, expand, payments_limit: upTo(100) },
+    success: ExpandedInvoice,
+    error: errors("flat", "INVALID_LIMIT", "VALIDATION_ERROR", ...readErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get an invoice",
+    description: "By its id, or by a customer id: then the newest invoice of that customer. An id of an invoice wins."
+  })),
+  HttpApiEndpoint.get("status", "/api/v1/invoices/:id/status", {
+    params: { id: Schema.String },
+    query: { environment },
+    success: InvoiceStatusView,
+    error: errors("flat", ...readErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get an invoice's status",
+    description: "The invoice with its newest payment, whatever that payment's status; null without one."
+  })),
+  HttpApiEndpoint.get("payments", "/api/v1/invoices/:id/payments", {
+    params: { id: Schema.String },
+    query: {
+      environment,
+      limit: upTo(100),
+      starting_after: Schema.optionalKey(PaymentId.annotate({ description: "Payments older than this one." })),
+      ending_before: Schema.optionalKey(PaymentId.annotate({ description: "Payments newer than this one." }))
+    },
+    success: PaymentList,
+    error: errors("flat", "INVALID_LIMIT", "INVALID_CURSOR", ...readErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List an invoice's payments",
+    description: "Every transfer that reached the invoice, rejected and reverted ones included, newest first."
+  })),
+  HttpApiEndpoint.get("payment", "/api/v1/invoice-payments/:payment_id", {
+    params: { payment_id: Schema.String },
+    query: { environment },
+    success: Payment,
+    error: errors("flat", "NOT_FOUND", "INVALID_ENVIRONMENT", ...scopeErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get an invoice payment",
+    description: "The merchant's view of one payment, by its id."
+  })),
+  HttpApiEndpoint.patch("amend", "/api/v1/invoices/:id", {
+    params: { id: Schema.String },
+    payload: InvoiceChange,
     success: Invoice,
-    error: errors("flat", "INVOICE_NOT_FOUND", ...scopeErrors)
-  }),
+    error: errors("flat", "VALIDATION_ERROR", "INVOICE_NOT_FOUND", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Change an invoice",
+    description: "Changes the merchant's own notes, in any state: `metadata` by key, and `description`. A change of " +
+      "metadata is told as `invoice.updated`; `description` is no field of the invoice object, so a change of it alone " +
+      "is told by no event."
+  })),
   HttpApiEndpoint.post("cancel", "/api/v1/invoices/:id/cancel", {
     params: { id: Schema.String },
     success: Invoice,
-    error: errors("flat", "INVOICE_NOT_FOUND", "INVOICE_NOT_CANCELABLE", ...scopeErrors, "SERVICE_UNAVAILABLE")
-  }).middleware(Idempotent)
+    error: errors("flat", "INVOICE_NOT_FOUND", "INVOICE_NOT_CANCELABLE", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Cancel an invoice",
+    description: "Ends an unpaid or expired invoice that no payment is under way for. Funds that still come open an " +
+      "exception and change nothing."
+  }))
 )
   .middleware(MerchantAuth)
   .middleware(Flat)
-  .annotate(ParameterCodes, listParameterCodes)
+  .annotate(ParameterCodes, { ...listParameterCodes, payments_limit: "INVALID_LIMIT" })
   .annotateMerge(OpenApi.annotations({ title: "Invoices" }))
 {}
 

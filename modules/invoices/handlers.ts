@@ -5,6 +5,7 @@ import { type CommitCause, noCause } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
   Idempotency,
+  inVersion,
   jsonText,
   readEnvironment,
   replayed,
@@ -20,8 +21,25 @@ import { readInvoiceAmount, usdDecimal, usdMillis, usdWire } from "../../schemas
 import type { Environment } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices, type NewInvoice } from "./actor.ts"
-import { InvoiceFields, InvoicesApi, type InvoiceTotals, maximumSkipped, readStatusFilter } from "./api.ts"
-import { invoiceObject, type InvoiceState, paymentObject } from "./machine.ts"
+import {
+  type Expansion,
+  expansions,
+  InvoiceFields,
+  InvoicesApi,
+  type InvoiceTotals,
+  type ListQuery,
+  maximumSkipped,
+  readStatusFilter
+} from "./api.ts"
+import {
+  type Aggregate,
+  amendedMetadata,
+  type Command,
+  invoiceObject,
+  type InvoiceState,
+  paymentObject,
+  type PaymentState
+} from "./machine.ts"
 import type { InvoiceFilter, InvoicePage, Total } from "./repo.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
@@ -79,17 +97,28 @@ const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.
     : Effect.void
 }
 
+/** The session a payor opens an invoice with: the same each time, while the master key is. */
+const makeSession = Effect.gen(function*() {
+  const sessions = yield* PayorSessions
+  const { publicUrl } = yield* Settings
+
+  return (invoice: InvoiceState) => {
+    const { sessionToken, signature } = sessions.mint(invoice.id, invoice.createdAt * 1000)
+    const url = `${publicUrl}/pay/${invoice.id}?session_token=${sessionToken}&signature=${signature}`
+    return { sessionToken, signature, url }
+  }
+})
+
 /** A new invoice and the session its payor opens it with, as the body of the answer. */
 const makeCreate = Effect.gen(function*() {
   const invoices = yield* Invoices
-  const sessions = yield* PayorSessions
-  const settings = yield* Settings
+  const sessionOf = yield* makeSession
 
   const render = (invoice: InvoiceState) => {
-    const { sessionToken, signature } = sessions.mint(invoice.id, invoice.createdAt * 1000)
+    const { sessionToken, signature, url } = sessionOf(invoice)
     return JSON.stringify({
       invoice_id: invoice.id,
-      payment_url: `${settings.publicUrl}/pay/${invoice.id}?session_token=${sessionToken}&signature=${signature}`,
+      payment_url: url,
       session_token: sessionToken,
       signature,
       expires_at: invoice.expiresAt,
@@ -117,20 +146,155 @@ const makeCreate = Effect.gen(function*() {
 const isVisible = (invoice: InvoiceState, principal: Principal, environment: Environment): boolean =>
   invoice.environment === environment && (principal.scope === "merchant" || invoice.type === "commerce")
 
-export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(function*(group) {
-  const invoices = yield* Invoices
-  const create = yield* makeCreate
+/** Entries of a list where the caller does not say. */
+const defaultLimit = 10
 
-  const visible = Effect.fnUntraced(function*(id: string, asked?: Environment) {
+/** What stands beside an invoice's own fields. */
+interface Extras {
+  readonly names: ReadonlySet<Expansion>
+  readonly paymentsLimit: number
+}
+
+const readExtras = (query: {
+  readonly expand?: string
+  readonly payments_limit?: number
+}): Effect.Effect<Extras, PublicError> => {
+  const names = query.expand === undefined ? [] : query.expand.split(",")
+  const known: ReadonlyArray<string> = expansions
+  return names.every((name) => known.includes(name))
+    ? Effect.succeed({
+      names: new Set(names as ReadonlyArray<Expansion>),
+      paymentsLimit: query.payments_limit ?? defaultLimit
+    })
+    : Effect.fail(publicError("VALIDATION_ERROR", {
+      message: `expand: Expected a comma list of ${expansions.join(", ")}`,
+      param: "expand"
+    }))
+}
+
+/** Payments of an invoice on the wire, in the version of the request. */
+const shownPayments = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>) =>
+  Effect.forEach(payments, (payment) => inVersion(paymentObject(invoice, payment)))
+
+/** A list of `payments`, of which there may be more than `limit`. */
+const paymentList = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>, limit: number) =>
+  Effect.map(shownPayments(invoice, payments.slice(0, limit)), (data) => ({
+    object: "list",
+    data,
+    has_more: payments.length > limit
+  }))
+
+/** An invoice with its extras; `newest` holds at least one payment more than are shown, if there is one. */
+const makeExpand = Effect.map(makeSession, (sessionOf) =>
+  Effect.fnUntraced(function*(
+    invoice: InvoiceState,
+    newest: ReadonlyArray<PaymentState>,
+    { names, paymentsLimit }: Extras
+  ) {
+    const [latest = null] = names.has("latest_payment") ? yield* shownPayments(invoice, newest.slice(0, 1)) : []
+    return {
+      ...invoiceObject(invoice),
+      ...(names.has("latest_payment") ? { latest_payment: latest } : {}),
+      ...(names.has("payments") ? { payments: yield* paymentList(invoice, newest, paymentsLimit) } : {}),
+      ...(names.has("payment_url") ? { payment_url: sessionOf(invoice).url } : {})
+    }
+  }))
+
+/** Invoices as this caller sees them: whatever it may not see is as unknown as what is not there. */
+const makeVisible = Effect.gen(function*() {
+  const invoices = yield* Invoices
+
+  const byId = Effect.fnUntraced(function*(id: string, asked?: Environment) {
     const principal = yield* CurrentPrincipal
     const environment = yield* readEnvironment(principal, asked)
     const found = isUuid(id) ? yield* invoices.get(principal.merchantId, id) : null
-    if (found !== null && isVisible(found.invoice, principal, environment)) return found.invoice
-    const { invoices: [newest] } = yield* invoices.list(
-      { merchantId: principal.merchantId, environment, commerceOnly: principal.scope === "commerce", customerId: id },
-      { _tag: "Offset", offset: 0, limit: 1 }
-    )
-    return newest ?? (yield* publicError("INVOICE_NOT_FOUND"))
+    return found !== null && isVisible(found.invoice, principal, environment) ? found : null
+  })
+
+  return {
+    /** By id. Fails with `INVOICE_NOT_FOUND`, `ENVIRONMENT_FORBIDDEN`. */
+    one: Effect.fnUntraced(function*(id: string, asked?: Environment) {
+      return (yield* byId(id, asked)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
+    }),
+    /** By id, else the newest one of the customer called so. Fails as `one`. */
+    looked: Effect.fnUntraced(function*(id: string, asked?: Environment) {
+      const found = yield* byId(id, asked)
+      if (found !== null) return found
+      const principal = yield* CurrentPrincipal
+      const environment = yield* readEnvironment(principal, asked)
+      const { invoices: [newest] } = yield* invoices.list(
+        { merchantId: principal.merchantId, environment, commerceOnly: principal.scope === "commerce", customerId: id },
+        { _tag: "Offset", offset: 0, limit: 1 }
+      )
+      const aggregate = newest === undefined ? null : yield* invoices.get(principal.merchantId, newest.id)
+      return aggregate ?? (yield* publicError("INVOICE_NOT_FOUND"))
+    })
+  }
+})
+
+const readFilter = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
+  const principal = yield* CurrentPrincipal
+  const environment = yield* readEnvironment(principal, query.environment)
+  const statuses = readStatusFilter(query.status)
+  if (statuses === null) {
+    return yield* publicError("VALIDATION_ERROR", { message: "status: Unknown invoice status", param: "status" })
+  }
+  const filter: InvoiceFilter = {
+    ...sharedFilter(principal, environment, query),
+    ...(customerId === undefined ? {} : { customerId }),
+    ...(statuses === "all" ? {} : { statuses }),
+    ...(query.payer_wallet_address === undefined ? {} : { payerWalletAddress: query.payer_wallet_address }),
+    ...(query.payer_wallet_network === undefined ? {} : { payerWalletNetwork: query.payer_wallet_network })
+  }
+  return filter
+})
+
+export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(function*(group) {
+  const invoices = yield* Invoices
+  const create = yield* makeCreate
+  const expanded = yield* makeExpand
+  const visible = yield* makeVisible
+
+  const list = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
+    const filter = yield* readFilter(query, customerId)
+    const page = yield* readPage(query)
+    const extras = yield* readExtras(query)
+    const [{ invoices: found, hasMore }, total] = yield* Effect.all([invoices.list(filter, page), invoices.count(filter)], {
+      concurrency: 2
+    })
+    const ids = found.map(({ id }) => id)
+    const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
+    const payments = wantsPayments
+      ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
+      : new Map<string, ReadonlyArray<PaymentState>>()
+    return jsonText(JSON.stringify({
+      object: "list",
+      data: yield* Effect.forEach(found, (invoice) => expanded(invoice, payments.get(invoice.id) ?? [], extras)),
+      has_more: hasMore,
+      page: query.page ?? 1,
+      limit: page.limit,
+      total
+    }))
+  })
+
+  /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
+  const change = Effect.fnUntraced(function*(
+    id: string,
+    plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
+  ) {
+    const { invoice } = yield* visible.one(id)
+    const idempotency = yield* Idempotency
+    const { requestId } = yield* RequestInfo
+    const { aggregate } = yield* invoices.change(
+      invoice.id,
+      { requestId, idempotencyKey: idempotency.key },
+      (current) =>
+        Effect.map(plan(current), (command) => ({
+          commands: [command],
+          reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
+        }))
+    ).pipe(replayed)
+    return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
   })
 
   return group
@@ -154,33 +318,8 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       )
       return jsonText(text)
     }))
-    .handle("list", Effect.fnUntraced(function*({ query }) {
-      const principal = yield* CurrentPrincipal
-      const environment = yield* readEnvironment(principal, query.environment)
-      const statuses = readStatusFilter(query.status)
-      if (statuses === null) {
-        return yield* publicError("VALIDATION_ERROR", { message: "status: Unknown invoice status", param: "status" })
-      }
-      const filter: InvoiceFilter = {
-        ...sharedFilter(principal, environment, query),
-        ...(statuses === "all" ? {} : { statuses }),
-        ...(query.payer_wallet_address === undefined ? {} : { payerWalletAddress: query.payer_wallet_address }),
-        ...(query.payer_wallet_network === undefined ? {} : { payerWalletNetwork: query.payer_wallet_network })
-      }
-      const page = yield* readPage(query)
-      const [{ invoices: found, hasMore }, total] = yield* Effect.all(
-        [invoices.list(filter, page), invoices.count(filter)],
-        { concurrency: 2 }
-      )
-      return jsonText(JSON.stringify({
-        object: "list",
-        data: found.map(invoiceObject),
-        has_more: hasMore,
-        page: query.page ?? 1,
-        limit: page.limit,
-        total
-      }))
-    }))
+    .handle("list", ({ query }) => list(query, query.customer_id))
+    .handle("listByCustomer", ({ params, query }) => list(query, params.customer_id))
     .handle("totals", Effect.fnUntraced(function*({ query }) {
       const principal = yield* CurrentPrincipal
       const environment = yield* readEnvironment(principal, query.environment)
@@ -188,28 +327,45 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       return jsonText(JSON.stringify(totalsBody(byStatus)))
     }))
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
-      const invoice = yield* visible(params.customer_id, query.environment)
-      return jsonText(JSON.stringify(invoiceObject(invoice)))
+      const extras = yield* readExtras(query)
+      const { invoice, payments } = yield* visible.looked(params.customer_id, query.environment)
+      return jsonText(JSON.stringify(yield* expanded(invoice, payments.toReversed(), extras)))
     }))
-    .handle("cancel", Effect.fnUntraced(function*({ params }) {
-      const principal = yield* CurrentPrincipal
-      const idempotency = yield* Idempotency
-      const { requestId } = yield* RequestInfo
-      const found = isUuid(params.id) ? yield* invoices.get(principal.merchantId, params.id) : null
-      if (found === null || !isVisible(found.invoice, principal, principal.environment)) {
-        return yield* publicError("INVOICE_NOT_FOUND")
-      }
-      const { aggregate } = yield* invoices.change(
-        params.id,
-        { requestId, idempotencyKey: idempotency.key },
-        () =>
-          Effect.succeed({
-            commands: [{ _tag: "Cancel" } as const],
-            reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
-          })
-      ).pipe(replayed)
-      return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
+    .handle("status", Effect.fnUntraced(function*({ params, query }) {
+      const { invoice, payments } = yield* visible.one(params.id, query.environment)
+      const [latest = null] = yield* shownPayments(invoice, payments.slice(-1))
+      return jsonText(JSON.stringify({
+        object: "invoice_status",
+        invoice: invoiceObject(invoice),
+        latest_payment: latest
+      }))
     }))
+    .handle("payments", Effect.fnUntraced(function*({ params, query }) {
+      const { invoice, payments } = yield* visible.one(params.id, query.environment)
+      const page = pageOfPayments(payments.toReversed(), query)
+      if (page === null) return yield* publicError("INVALID_CURSOR")
+      const data = yield* shownPayments(invoice, page.payments)
+      return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
+    }))
+    .handle("payment", Effect.fnUntraced(function*({ params, query }) {
+      const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
+      const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
+      if (invoiceId === null) return yield* unknown
+      const { invoice, payments } = yield* visible.one(invoiceId, query.environment).pipe(
+        Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
+      )
+      const [shown] = yield* shownPayments(invoice, payments.filter(({ id }) => id === params.payment_id))
+      return jsonText(JSON.stringify(shown))
+    }))
+    .handle("amend", ({ params, payload }) =>
+      change(params.id, Effect.fnUntraced(function*({ invoice }) {
+        const { metadata: asked, ...rest } = payload
+        if (asked === undefined) return { _tag: "Amend", ...rest }
+        const metadata = amendedMetadata(invoice.metadata, asked)
+        yield* checkMetadata(metadata)
+        return { _tag: "Amend", ...rest, metadata }
+      })))
+    .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
 }))
 
 /** The filters that the list and the totals share. */
@@ -267,7 +423,7 @@ const readPage = (query: {
   readonly starting_after?: string
   readonly ending_before?: string
 }): Effect.Effect<InvoicePage, PublicError> => {
-  const limit = query.limit ?? 10
+  const limit = query.limit ?? defaultLimit
   const given = [query.page, query.starting_after, query.ending_before].filter((value) => value !== undefined)
   if (given.length > 1) return Effect.fail(publicError("INVALID_CURSOR"))
   if (query.starting_after !== undefined) return Effect.succeed({ _tag: "Older", id: query.starting_after, limit })
@@ -279,6 +435,20 @@ const readPage = (query: {
       message: `Pages reach ${maximumSkipped} invoices deep: go on with starting_after, the id of the last invoice you have`,
       param: "page"
     }))
+}
+
+/** The page of an invoice's payments, newest first, that a cursor means; null for two cursors or an unknown payment. */
+const pageOfPayments = (newestFirst: ReadonlyArray<PaymentState>, query: {
+  readonly limit?: number
+  readonly starting_after?: string
+  readonly ending_before?: string
+}) => {
+  const { ending_before: before, limit = defaultLimit, starting_after: after } = query
+  const cursor = after ?? before
+  const at = newestFirst.findIndex(({ id }) => id === cursor)
+  if ((after !== undefined && before !== undefined) || (cursor !== undefined && at === -1)) return null
+  if (before !== undefined) return { payments: newestFirst.slice(Math.max(0, at - limit), at), hasMore: at > limit }
+  return { payments: newestFirst.slice(at + 1, at + 1 + limit), hasMore: newestFirst.length > at + 1 + limit }
 }
 
 export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {

@@ -130,6 +130,8 @@ export type Command =
   /** The clock may have changed something. `outage`: a network with an address of this invoice cannot be watched. */
   | { readonly _tag: "Tick"; readonly outage: boolean }
   | { readonly _tag: "Cancel" }
+  /** The merchant's own notes; what is absent stays. */
+  | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
 
 /** What to commit: `changed` payments and the invoice row as they will be, the events in order, exceptions to open. */
 export interface Decision {
@@ -221,7 +223,8 @@ export const decide = (
   const payments = state.payments.map((payment) =>
     known.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
   )
-  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now) }
+  const ticked = commands.some(({ _tag }) => _tag === "Tick")
+  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, ticked) }
   return {
     next: { ...state, invoice, payments },
     changed: payments.filter((payment) => known.get(payment.id) !== payment),
@@ -254,6 +257,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return tick(state, command.outage, now)
     case "Cancel":
       return cancel(state)
+    case "Amend":
+      return amend(state, command)
   }
 }
 
@@ -393,6 +398,26 @@ const cancel = (state: Aggregate): Step | Refusal => {
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }
 }
 
+/** In any state: the notes are the merchant's, and no rule reads them. */
+const amend = (state: Aggregate, change: { readonly metadata?: Metadata; readonly description?: string | null }): Step => {
+  const { invoice } = state
+  const { description = invoice.details.description, metadata = invoice.metadata } = change
+  const details = description === invoice.details.description ? invoice.details : { ...invoice.details, description }
+  const after: InvoiceState = { ...invoice, metadata, details }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
+}
+
+/**
+ * Metadata after a change by key: null removes a key, and in place of the whole all of them; what is absent stays.
+ *
+ * @example
+ * amendedMetadata({ a: 1, b: 2 }, { b: null, c: 3 }) // => { a: 1, c: 3 }
+ */
+export const amendedMetadata = (before: Metadata, change: Metadata | null): Metadata =>
+  change === null
+    ? {}
+    : Object.fromEntries(Object.entries({ ...before, ...change }).filter(([name]) => change[name] !== null))
+
 /** What moved the money, or the clock: decides which specific event follows `invoice.updated`. */
 type Movement = "credit" | "revert" | "expire"
 
@@ -489,11 +514,14 @@ const newestCounted = (payments: ReadonlyArray<PaymentState>): PaymentState | un
 export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =>
   payments.some(({ status }) => status === "pending" || status === "manual_retry")
 
-/** When the clock may next change the invoice, in epoch seconds. A pending payment holds expiry until it moves. */
-const nextDue = (state: Aggregate, now: number): number | null => {
+/**
+ * When the clock may next change the invoice, in epoch seconds. A pending payment holds expiry until it moves; what the
+ * clock has just been asked about, in vain, it is asked again after {@link outageRecheckSeconds}.
+ */
+const nextDue = (state: Aggregate, now: number, ticked: boolean): number | null => {
   const { invoice } = state
   if (invoice.status === "unpaid" && !hasPending(state)) {
-    return invoice.expiresAt > now ? invoice.expiresAt : now + outageRecheckSeconds
+    return ticked && now >= invoice.expiresAt ? now + outageRecheckSeconds : invoice.expiresAt
   }
   if (invoice.status === "underpaid" && !invoice.graceEnded) {
     return invoice.expiresAt + invoice.policy.underpaidGraceSeconds

@@ -341,12 +341,14 @@ interface TotalRow {
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  const aggregate = sql`i.*,
-    (SELECT coalesce(json_agg(json_build_object(
+  const paymentJson = sql`json_build_object(
         'id', p.id, 'version', p.version, 'status', p.status, 'network', p.network, 'token_id', p.token_id,
         'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
         'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
-        'metadata', p.metadata) ORDER BY p.created_at, p.id), '[]')
+        'metadata', p.metadata)`
+
+  const aggregate = sql`i.*,
+    (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.created_at, p.id), '[]')
       FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
     (SELECT coalesce(json_agg(e.type || ':' || coalesce(e.invoice_payment_id::text, '')), '[]')
       FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id AND e.status = 'open'
@@ -390,6 +392,21 @@ export const makeRepo = Effect.gen(function*() {
   const count = (filter: InvoiceFilter) =>
     Effect.map(totals(filter), (byStatus) => [...byStatus.values()].reduce((sum, total) => sum + total.count, 0))
 
+  /** The newest payments of each of `invoiceIds`, newest first, at most `limit` of each. */
+  const newestPayments = (merchantId: number, invoiceIds: ReadonlyArray<string>, limit: number) =>
+    sql<{ id: string; payments: ReadonlyArray<Row> }>`
+      SELECT i.id, coalesce(json_agg(${paymentJson} ORDER BY p.created_at DESC, p.id DESC)
+        FILTER (WHERE p.id IS NOT NULL), '[]') AS payments
+      FROM json_array_elements_text(${JSON.stringify(invoiceIds)}::json) AS i (id)
+      LEFT JOIN LATERAL (
+        SELECT * FROM invoice_payments WHERE merchant_id = ${merchantId} AND invoice_id = i.id::uuid
+        ORDER BY created_at DESC, id DESC LIMIT ${limit}
+      ) AS p ON true
+      GROUP BY i.id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => new Map(rows.map(({ id, payments }) => [id, payments.map(readPayment)])))
+    )
+
   /** Epoch seconds of the earliest invoice the clock may change. */
   const nextDue = sql<Row>`SELECT min(due_at) AS due_at FROM invoices WHERE due_at IS NOT NULL`.pipe(
     Effect.orDie,
@@ -410,7 +427,7 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  return { find, get, list, totals, count, nextDue, due, invoiceOfPayment }
+  return { find, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -1,0 +1,218 @@
+/**
+ * Invoices as a merchant and a chain see them, without a socket or a chain: the real router, commit log, settings,
+ * invoices, quotes and payments; transfers, prices and due timers come when the test says so.
+ */
+import { assert } from "@effect/vitest"
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { Keys, Merchants, PayorSessions } from "../../../modules/auth/actor.ts"
+import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
+import { InvoicesApi } from "../../../modules/invoices/api.ts"
+import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
+import { Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
+import { Payments } from "../../../modules/payments/actor.ts"
+import { layer as paymentQuotes } from "../../../modules/quotes/actor.ts"
+import { migrations as quoteMigrations } from "../../../modules/quotes/migrations.ts"
+import { SettingsApi } from "../../../modules/settings/api.ts"
+import { migrations as settingsMigrations, tables as settingsTables } from "../../../modules/settings/migrations.ts"
+import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
+import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
+import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
+import * as Actors from "../../../runtime/actors/Local.ts"
+import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
+import { transferWrite } from "../../../runtime/chains/Rows.ts"
+import { Credentials } from "../../../runtime/Http.ts"
+import { Quotes } from "../../../runtime/Quotes.ts"
+import { type DueSource, Timers } from "../../../runtime/Timers.ts"
+import type { KeyScope } from "../../../schemas/Auth.ts"
+import { baseUnits, readRate } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { Token } from "../../../schemas/Token.ts"
+import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
+import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
+
+export const ether = token(2, etherListing)
+export const mainnetUsdc = token(3, usdcListing, { environment: "mainnet" })
+
+/** Dollars per token, as a test last set them. */
+const prices = new Map<string, string>()
+
+/** Resets what one test must not inherit from another. */
+export const usualPrices = () => {
+  prices.set("usd-coin", "1").set("ethereum", "2000")
+}
+usualPrices()
+
+export const setPrice = (asset: string, dollars: string) => void prices.set(asset, dollars)
+
+const spotOf = ({ asset }: Token, at: number) => {
+  const text = prices.get(asset ?? "")!
+  return { rate: readRate(text)!, text, source: "test", at }
+}
+
+const quotes = Layer.mock(Quotes, {
+  spot: (asked) => Effect.map(Clock.currentTimeMillis, (millis) => spotOf(asked, Math.floor(millis / 1000))),
+  latest: (asked) => spotOf(asked, 0)
+})
+
+/** What the fakes hold of the code under test. */
+const held = {
+  onTransfer: null as ((entry: JournalEntry) => Effect.Effect<void, unknown>) | null,
+  invoicesDue: null as DueSource | null
+}
+
+const targetOf = (invoiceId: string): AllocatedTarget => ({
+  address: `0x${invoiceId}`, matchKey: `0x${invoiceId}`, memo: null, refusedTokens: []
+})
+
+const chains = Layer.mock(Chains, {
+  driver: (network, environment) => ({ network, environment, paymentUri: () => "ethereum:0x0" }) as never,
+  status: () => [],
+  wallet: () => Effect.succeed({} as never),
+  readWallet: () => null,
+  target: () => Effect.succeed(null),
+  allocate: ({ invoiceId }) => Effect.succeed(targetOf(invoiceId)),
+  reconcile: () => Effect.void,
+  onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
+  handled: (entry, required) => transferWrite({ ...entry, handled: entry.status, required })
+})
+
+const timers = Layer.mock(Timers, {
+  register: (source) => Effect.sync(() => void (held.invoicesDue = source)),
+  wake: () => Effect.void
+})
+
+/** Keys of the tests: `<merchant id> <scope> <environment>`. */
+const verify = (key: string) => {
+  const [merchant, scope, environment] = key.split(" ")
+  return Effect.succeed(scope === undefined ? null : {
+    merchantId: Number.parseInt(merchant!, 10), scope, environment, kind: "key", credential: key, apiVersion: "2026-11-01"
+  } as never)
+}
+
+const routes = Layer.mergeAll(
+  Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) => register(verify))),
+  Payments.layer
+).pipe(
+  Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
+  Layer.provideMerge(paymentQuotes),
+  Layer.provideMerge(settingsPlugin.layer(undefined as never))
+)
+
+export const till = apiLayer(
+  [InvoicesApi, SettingsApi],
+  routes as never,
+  Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalogOf(usdc, ether, mainnetUsdc))),
+    Layer.provideMerge(kernel(
+      [
+        { name: "auth", migrations: authMigrations, tables: authTables },
+        { name: "settings", migrations: settingsMigrations, tables: settingsTables },
+        { name: "tokens", migrations: tokenMigrations, tables: tokenTables },
+        { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
+        { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
+      ],
+      settingsLayer({ environments: ["devnet", "mainnet"] })
+    ))
+  )
+) as unknown as Layer.Layer<Api | Keys | Invoices | Payments | SqlClient.SqlClient>
+
+/** A merchant that calls the API with one of its keys. */
+export interface Caller {
+  readonly id: number
+  readonly call: (path: string, call?: Call) => Effect.Effect<Answer, never, Api>
+  /** The body of an answer with status 200. */
+  readonly ok: (path: string, call?: Call) => Effect.Effect<any, never, Api>
+}
+
+export const callerOf = (id: number, scope: KeyScope = "merchant", environment: Environment = "devnet"): Caller => {
+  const call: Caller["call"] = (path, more = {}) =>
+    Effect.flatMap(Api, (api) =>
+      api.call(path, { ...more, headers: { "x-api-key": `${id} ${scope} ${environment}`, ...more.headers } }))
+  return { id, call, ok: (path, more) => Effect.map(call(path, more), (answer) => (ok(answer), answer.json)) }
+}
+
+export const ok = (answer: Answer) => assert.strictEqual(answer.status, 200, answer.text)
+
+/** A flat refusal: exactly `{error, code}`. */
+export const refused = (answer: Answer, status: number, code: string, says = "") => {
+  assert.deepStrictEqual([answer.status, answer.json?.code], [status, code], answer.text)
+  assert.sameMembers(Object.keys(answer.json), ["error", "code"])
+  assert.include(answer.json.error, says)
+}
+
+/** A new merchant's id. */
+export const newMerchant = Effect.flatMap(Keys, (keys) => Effect.map(Effect.orDie(keys.createMerchant("Demo Store", null)), ({ id }) => id))
+
+export const post = (body: unknown, key: string = randomUUID()): Call => ({ body, headers: { "idempotency-key": key } })
+
+export const newInvoice = (caller: Caller, body: object) =>
+  Effect.map(caller.ok("/api/v1/invoices", post(body)), ({ invoice }) => invoice)
+
+/** Gives the payor an address for a token, and so a quote; fails as the route of the payment page does. */
+export const choose = Effect.fnUntraced(function*(invoiceId: string, { id, network }: Token) {
+  const found = yield* (yield* Invoices).find(invoiceId)
+  return yield* (yield* Payments).route(found!, network, id)
+})
+
+let transfers = 0
+
+/** A transfer reaches the invoice now: seen in a block, and deep enough unless `status` says otherwise. */
+export const arrive = Effect.fnUntraced(function*(
+  invoice: { readonly id: string; readonly merchant_id: number; readonly environment: Environment },
+  asked: Token,
+  units: bigint,
+  status: "seen" | "confirmed" = "confirmed"
+) {
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const txHash = `0x${(++transfers).toString(16).padStart(64, "0")}`
+  const entry: JournalEntry = {
+    id: `${asked.network}:${asked.environment}:${txHash}:0`,
+    network: asked.network,
+    environment: asked.environment,
+    txHash,
+    index: 0,
+    kind: "direct",
+    merchantId: invoice.merchant_id,
+    invoiceId: invoice.id,
+    matchKey: targetOf(invoice.id).matchKey,
+    tokenAddress: asked.address,
+    amount: baseUnits(units),
+    from: "0xpayer",
+    height: 1n,
+    blockHash: "0x1",
+    blockTime: now,
+    observedAt: now,
+    status,
+    handled: "none",
+    required: null,
+    confirmations: 1,
+    attempts: 0,
+    version: 1
+  }
+  yield* held.onTransfer!(entry)
+})
+
+/** Lets the clock do what is due now: expiry, ends of grace. */
+export const runDue = Effect.gen(function*() {
+  const now = yield* Clock.currentTimeMillis
+  while ((yield* held.invoicesDue!.run(now, 100)) === 100) continue
+})
+
+export const openExceptions = (invoiceId: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* Effect.orDie(sql<{ type: string }>`
+      SELECT type FROM exceptions WHERE invoice_id = ${invoiceId}::uuid AND status = 'open' ORDER BY created_at, id`)
+    return rows.map(({ type }) => type) as ReadonlyArray<string>
+  })
+
+/** Types of the events told of an invoice, oldest first. */
+export const eventsOf = (invoiceId: string) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* Effect.orDie(sql<{ type: string; data: string; idempotency_key: string | null }>`
+      SELECT type, data, idempotency_key FROM events WHERE invoice_id = ${invoiceId} ORDER BY ms, seq`)
+    return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }))
+  })
