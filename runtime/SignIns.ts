@@ -36,15 +36,24 @@ export interface WalletIdentity {
   readonly family: Family
   /** Canonical address. */
   readonly address: string
-  /** Null for an account held by a key; the chain id of an account that is a contract (EIP-1271): it exists there only. */
+  /** Null for an account held by a key; the chain id of one that is a contract (EIP-1271): it exists there only. */
   readonly chainId: string | null
 }
 
-/**
- * The proof could not be checked: something we depend on did not answer, or accounts of this kind cannot sign in here
- * (a multisig). Says nothing about the signature. `reason` is a sentence for the caller, with nothing of ours in it.
- */
+/** Something we depend on did not answer: says nothing about the signature, and another try may succeed. */
 export class SignInUnavailable extends Schema.TaggedError<SignInUnavailable>()("SignInUnavailable", {
+  reason: Schema.String
+}) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/**
+ * Accounts or signatures of this kind cannot sign in here (a multisig, a contract on a network without a node): no other
+ * try of the same will. Says nothing about the signature. `reason` is a sentence for the caller.
+ */
+export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRefused", {
   reason: Schema.String
 }) {
   override get message() {
@@ -66,7 +75,10 @@ export interface SignInDriver {
    * Who signed `proof` over the challenge; null unless the signature, by itself, proves the challenge's address. Never
    * trusts a claimed address or key. At most 3 s. Whether the challenge is still open is the caller's to know.
    */
-  readonly verify: (challenge: Challenge, proof: SignInProof) => Effect.Effect<WalletIdentity | null, SignInUnavailable>
+  readonly verify: (
+    challenge: Challenge,
+    proof: SignInProof
+  ) => Effect.Effect<WalletIdentity | null, SignInRefused | SignInUnavailable>
 }
 
 export class SignIns extends Context.Service<SignIns, {

@@ -8,6 +8,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Effect, Layer, Option, Random, Schedule, Schema, Stream } from "effect"
+import { checksummed } from "../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import {
@@ -20,7 +21,7 @@ import {
   type WatchSet
 } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type Account, checksummed, paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
+import { type Account, paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /**
  * The account of the phrase every EVM test tool uses ("test test ... junk"), m/44'/60'/0': its keys are public

@@ -176,7 +176,8 @@ const makeChallenges = Effect.gen(function*() {
         Effect.andThen(
           Effect.logWarning("a sign-in could not be checked", error),
           Effect.fail(publicError("NETWORK_DEGRADED", { retryAfterSeconds: 1 }))
-        ))
+        )),
+      Effect.catchTag("SignInRefused", ({ message }) => Effect.fail(publicError("SIGNATURE_INVALID", { message })))
     )
     // The port promises as much; whoever breaks the promise lets nobody in.
     if (account === null || account.family !== driver.family || account.address !== challenge.address) {

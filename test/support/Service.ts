@@ -136,6 +136,8 @@ export interface Deployment {
   readonly limits?: Readonly<Record<string, unknown>>
 }
 
+const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
+
 const modules = [
   "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "webhooks"
 ]
@@ -150,6 +152,7 @@ export const configOf = (deployment: Deployment) => ({
   prices: [{ use: "fixed", options: { prices: deployment.prices ?? prices } }],
   tokenSources: [{ use: "bundled" }],
   transports: [{ use: "https" }],
+  signIns: signIns.map((use) => ({ use })),
   webhooks: { devnetReceivers: deployment.receivers ?? [], ...deployment.webhooks },
   limits: deployment.limits ?? generousLimits,
   telemetry: { logs: "json", level: "debug" },

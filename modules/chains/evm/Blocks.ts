@@ -1,9 +1,9 @@
 /** One EVM block: what is asked of a node, whether the answers belong together, and the transfers in it. */
 import { Effect, Schema } from "effect"
+import { checksummed } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { ChainPoint, DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
 import { type Endpoint, Quantity } from "./JsonRpc.ts"
-import { checksummed } from "./Wallet.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"

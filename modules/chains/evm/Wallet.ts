@@ -1,10 +1,10 @@
 /** Receiving wallets of the EVM family: addresses from an account's public key alone (BIP-32, BIP-44, EIP-55). */
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { sha256 } from "@noble/hashes/sha2.js"
-import { keccak_256 } from "@noble/hashes/sha3.js"
 import { bytesToHex, concatBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
 import { Result } from "effect"
+import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
 import { evmChainIds } from "../../../schemas/Network.ts"
 import type { BaseUnits } from "../../../schemas/Money.ts"
 import type { Token } from "../../../schemas/Token.ts"
@@ -27,22 +27,7 @@ export interface Account {
 /** Addresses of a listed wallet, at most: more do not fit into a request. */
 export const maximumPoolSize = 5_000
 
-/**
- * The checksummed form of a 20-byte address in any case (EIP-55).
- *
- * @example
- * checksummed("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266") // => "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
- */
-export const checksummed = (address: string): string => {
-  const digits = address.slice(2).toLowerCase()
-  const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
-  return `0x${[...digits].map((digit, place) => hash[place]! >= "8" ? digit.toUpperCase() : digit).join("")}`
-}
-
-const addressOf = (publicKey: Uint8Array): string => {
-  const point = secp256k1.Point.fromBytes(publicKey).toBytes(false)
-  return checksummed(`0x${bytesToHex(keccak_256(point.slice(1)).slice(12))}`)
-}
+const addressOf = (publicKey: Uint8Array): string => evmAddressOf(secp256k1.Point.fromBytes(publicKey).toBytes(false))
 
 /**
  * Reads an account's extended public key. Returns a sentence for people when it is not one; the text itself is never
@@ -82,13 +67,13 @@ const separator = /[\s,;]+/
 export const readPool = (text: string): Account | string => {
   const listed = text.trim().split(separator)
   if (listed.length > maximumPoolSize) return `expected at most ${maximumPoolSize} addresses`
-  const wrong = listed.findIndex((address) => !isAddress(address))
+  const addresses = listed.map(readEvmAddress)
+  const wrong = addresses.indexOf(null)
   if (wrong !== -1) {
     return /^(0x)?[0-9a-f]{64}$/i.test(listed[wrong]!)
       ? `entry ${wrong + 1} looks like a PRIVATE key: move the funds it holds, and list addresses instead`
       : `entry ${wrong + 1} is not an address with a right checksum (EIP-55)`
   }
-  const addresses = listed.map(checksummed)
   if (new Set(addresses).size < addresses.length) return "an address stands in the list twice"
   return {
     fingerprint: bytesToHex(sha256(utf8ToBytes(`pool\n${addresses.join("\n")}`))),
@@ -96,11 +81,6 @@ export const readPool = (text: string): Account | string => {
     size: addresses.length
   }
 }
-
-/** 20 bytes in hex; of mixed case only with the right checksum (EIP-55). Not the zero address, which nobody owns. */
-export const isAddress = (text: string): boolean =>
-  /^0x[0-9a-fA-F]{40}$/.test(text) && !/^0x0+$/.test(text) &&
-  (text === text.toLowerCase() || text.slice(2) === text.slice(2).toUpperCase() || text === checksummed(text))
 
 /**
  * Reads a wallet of the EVM family. One address for all invoices is refused: nothing in a transfer would tell them

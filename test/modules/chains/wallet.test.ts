@@ -7,7 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
-import { checksummed, paymentUri, readAccount, targetOf } from "../../../modules/chains/evm/Wallet.ts"
+import { checksummed } from "../../../schemas/EvmAddress.ts"
+import { paymentUri, readAccount, targetOf } from "../../../modules/chains/evm/Wallet.ts"
 
 const abandonXpub =
   "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"

@@ -11,7 +11,7 @@ import { migrations, tables } from "../../../modules/identity/migrations.ts"
 import { plugin } from "../../../modules/identity/plugin.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { fromMasters } from "../../../runtime/secrets/Master.ts"
-import { type SignInDriver, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
+import { type SignInDriver, SignInRefused, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
 import * as Registry from "../../../runtime/signins/Registry.ts"
 import { Credentials, CurrentPrincipal, MerchantAuth, Wrapped } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -28,7 +28,7 @@ export const sign = (address: string, message: string, kind = "key") => `${kind}
 /** Done once a driver was asked what it will never tell. */
 export const hanging = Deferred.makeUnsafe<void>()
 
-/** A family of wallets whose signature is a hash: `key` of an account, `contract` of one; `down` and `hang` never tell. */
+/** A family of wallets whose signature is a hash: `key` of an account, `contract` of one; `shared` is refused; `down` and `hang` never tell. */
 const driver: SignInDriver = {
   name: "test-wallets",
   family: "evm",
@@ -38,6 +38,7 @@ const driver: SignInDriver = {
   verify: (challenge, { message, signature }) => {
     const [kind = ""] = signature.split(":")
     if (kind === "down") return Effect.fail(new SignInUnavailable({ reason: "no node answers" }))
+    if (kind === "shared") return Effect.fail(new SignInRefused({ reason: "Shared accounts cannot sign in." }))
     if (kind === "hang") return Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never)
     const chainId = kind === "contract" ? challenge.chainId : null
     return Effect.succeed(

@@ -95,6 +95,9 @@ layer(instance())("a wallet", (it) => {
       const address = newAddress()
       const { message } = (yield* nonce(address)).json.data
       assert.strictEqual(codeOf(yield* verify(message, "down:")), "503 NETWORK_DEGRADED")
+      const refused = yield* verify(message, "shared:")
+      assert.strictEqual(codeOf(refused), "401 SIGNATURE_INVALID")
+      assert.strictEqual(refused.json.error.message, "Shared accounts cannot sign in.")
       const asked = yield* Effect.forkChild(verify(message, "hang:"), { startImmediately: true })
       yield* Deferred.await(hanging)
       yield* TestClock.adjust("4 seconds")

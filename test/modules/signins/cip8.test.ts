@@ -1,0 +1,233 @@
+/**
+ * Goal: Cardano wallets sign in by CIP-8, each with the key its address names.
+ * Method: the conformance suite with Node's Ed25519 and COSE built here; the Cardano Foundation's verifier judges the
+ * same proofs, and its own vectors are judged here.
+ */
+import type foundation from "@cardano-foundation/cardano-verify-datasignature"
+import { assert, describe, it } from "@effect/vitest"
+import { blake2b } from "@noble/hashes/blake2.js"
+import { bech32 } from "@scure/base"
+import { encode } from "cborg"
+import { Effect } from "effect"
+import { createRequire } from "node:module"
+import nacl from "tweetnacl"
+import { plugin } from "../../../modules/signins/cip8.ts"
+import type { Challenge, SignInDriver } from "../../../runtime/SignIns.ts"
+import { challengeOf, driverOf, type SignInAccount, signInConformance, type Signed } from "../../conformance/signins.ts"
+
+/** CommonJS that Node and vitest import differently. */
+const verifyDataSignature: typeof foundation.default = createRequire(import.meta.url)(
+  "@cardano-foundation/cardano-verify-datasignature"
+)
+
+const keysOf = (seed: number) => nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(seed))
+const hashOf = (key: Uint8Array) => blake2b(key, { dkLen: 28 })
+const stakeHash = new Uint8Array(28).fill(0x5e)
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
+
+const text = (prefix: string, bytes: Uint8Array) => bech32.encode(prefix, bech32.toWords(bytes), false)
+
+/** The addresses a key answers for (CIP-19), as bytes and their prefix. */
+const kinds = {
+  base: (hash: Uint8Array) => ["addr", Uint8Array.of(0x01, ...hash, ...stakeHash)],
+  "base with a stake script": (hash: Uint8Array) => ["addr", Uint8Array.of(0x21, ...hash, ...stakeHash)],
+  enterprise: (hash: Uint8Array) => ["addr", Uint8Array.of(0x61, ...hash)],
+  reward: (hash: Uint8Array) => ["stake", Uint8Array.of(0xe1, ...hash)],
+  "test base": (hash: Uint8Array) => ["addr_test", Uint8Array.of(0x00, ...hash, ...stakeHash)]
+} as const satisfies Record<string, (hash: Uint8Array) => readonly [string, Uint8Array]>
+
+type Entries = ReadonlyArray<readonly [unknown, unknown]>
+
+interface Cose {
+  readonly header?: Entries
+  readonly open?: Entries
+  readonly payload?: Uint8Array | null
+  readonly key?: Entries
+}
+
+const keyOf = (publicKey: Uint8Array): Entries => [[1, 1], [3, -8], [-1, 6], [-2, publicKey]]
+
+/** What `signData` answers for `address`; `cose` says what differs. */
+const signData = (seed: number, address: Uint8Array, message: string, cose: Cose = {}): Signed => {
+  const { publicKey, secretKey } = keysOf(seed)
+  const payload = cose.payload === undefined ? Buffer.from(message) : cose.payload
+  const header = encode(new Map(cose.header ?? [[1, -8], ["address", address]]))
+  const signedBytes = encode(["Signature1", header, new Uint8Array(), payload ?? new Uint8Array()])
+  const signature = nacl.sign.detached(signedBytes, secretKey)
+  const open = new Map(cose.open ?? [["hashed", false]])
+  return {
+    signature: hex(encode([header, open, payload, signature])),
+    publicKey: hex(encode(new Map(cose.key ?? keyOf(publicKey)))),
+    proof: null
+  }
+}
+
+const account = (kind: keyof typeof kinds) => (seed: number): Promise<SignInAccount> => {
+  const [prefix, bytes] = kinds[kind](hashOf(keysOf(seed).publicKey))
+  const address = text(prefix, bytes)
+  return Promise.resolve({
+    address,
+    spellings: [address.toUpperCase(), hex(bytes), hex(bytes).toUpperCase()],
+    sign: (_challenge, message) => Promise.resolve(signData(seed, bytes, message, { open: [] }))
+  })
+}
+
+const hash = hashOf(keysOf(1).publicKey)
+
+const malformed = [
+  // Scripts, a pointer, a Byron address, a network that is none, another length.
+  text("addr", Uint8Array.of(0x11, ...hash, ...stakeHash)),
+  text("addr", Uint8Array.of(0x31, ...hash, ...stakeHash)),
+  text("addr", Uint8Array.of(0x71, ...hash)),
+  text("stake", Uint8Array.of(0xf1, ...hash)),
+  text("addr", Uint8Array.of(0x41, ...hash, 1, 2, 3)),
+  text("addr", Uint8Array.of(0x62, ...hash)),
+  text("addr", Uint8Array.of(0x61, ...hash, 0)),
+  "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na",
+  // A prefix of another network, of another kind, and of another chain.
+  text("addr_test", Uint8Array.of(0x61, ...hash)),
+  text("addr", Uint8Array.of(0x60, ...hash)),
+  text("stake", Uint8Array.of(0x61, ...hash)),
+  text("bc", Uint8Array.of(0x61, ...hash))
+]
+
+for (const kind of ["base", "base with a stake script", "enterprise", "reward"] as const) {
+  signInConformance(`cip8 (Cardano, ${kind} address)`, {
+    plugin,
+    network: "cardano",
+    account: account(kind),
+    malformed,
+    signsText: true
+  })
+}
+
+const judge = (driver: SignInDriver, challenge: Challenge, message: string, signed: Signed) =>
+  Effect.catch(
+    Effect.map(driver.verify(challenge, { message, ...signed }), (found) => found?.address ?? null),
+    (error) => Effect.succeed(error.message)
+  )
+
+const enterprise = kinds.enterprise(hash)[1]
+
+const begin = Effect.gen(function*() {
+  const driver = yield* driverOf(plugin, "cardano")
+  const challenge = challengeOf(driver, "cardano", text("addr", enterprise))
+  return { driver, challenge, message: driver.message(challenge) }
+})
+
+describe("cip8", () => {
+  it.effect("agrees with the Cardano Foundation's verifier, on what holds and what does not", () =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(plugin, "cardano")
+      for (const kind of ["base", "enterprise", "reward"] as const) {
+        const wallet = yield* Effect.promise(() => account(kind)(1))
+        const challenge = challengeOf(driver, "cardano", wallet.address)
+        const message = driver.message(challenge)
+        const good = yield* Effect.promise(() => wallet.sign(challenge, message))
+        const judged = (signed: Signed, said: string) =>
+          verifyDataSignature(signed.signature, signed.publicKey ?? "", said, wallet.address)
+        assert.isTrue(judged(good, message), kind)
+        assert.strictEqual(yield* judge(driver, challenge, message, good), wallet.address)
+        const theirs = signData(2, kinds[kind](hash)[1], message)
+        for (const [signed, said] of [[theirs, message], [good, `${message} `]] as const) {
+          assert.isFalse(judged(signed, said), kind)
+          assert.isNull(yield* judge(driver, challenge, said, signed))
+        }
+      }
+    }))
+
+  /** From the tests of that verifier: proofs of real wallets. */
+  const stakeProof: Signed = {
+    signature: "84582aa201276761646472657373581de118987c1612069d4080a0eb247820cb987fea81bddeaafdd41f996281a166686173686564f4" +
+      "58264175677573746120416461204b696e672c20436f756e74657373206f66204c6f76656c61636558401712458b19f606b322982f6290c78529" +
+      "a235b56c0f1cec4f24b12a8660b40cd37f4c5440a465754089c462ed4b0d613bffaee3d1833516569fda4852f42a4a0f",
+    publicKey: "a4010103272006215820b89526fd6bf4ba737c55ea90670d16a27f8de6cc1982349b3b676705a2f420c6",
+    proof: null
+  }
+  const stakeAddress = "stake1uyvfslqkzgrf6syq5r4jg7pqewv8l65phh024lw5r7vk9qgznhyty"
+  const paymentAddress =
+    "addr1qxtu4w2rq2mdguw4fkms2ge4m070nq8cmlyjfhghwlh8sjscnp7pvysxn4qgpg8ty3uzpjuc0l4gr0w74t7ag8uev2qseuyw6u"
+  const paymentProof: Signed = {
+    signature: "845846a20127676164647265737358390197cab94302b6d471d54db7052335dbfcf980f8dfc924dd1777ee784a18987c1612069d4080a0" +
+      "eb247820cb987fea81bddeaafdd41f996281a166686173686564f44b48656c6c6f20576f726c645840b65cb33e107a692605a479811a8405e44e" +
+      "eac5217c6ef92b79c221c2309305ec2db927fb75a7d197602e1eb2e663dae227aa7c0510b6484f5591b2b4bd47b70d",
+    publicKey: "a4010103272006215820472be3f30b51ead6d020e0d370774861e242ca23eaca2f4eff4ddb8eaa3abefd",
+    proof: null
+  }
+
+  it.effect("accepts the published proofs of wallets for their own addresses only", () =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(plugin, "cardano")
+      const lovelace = "Augusta Ada King, Countess of Lovelace"
+      const said = (address: string, message: string, signed: Signed) =>
+        judge(driver, challengeOf(driver, "cardano", address), message, signed)
+      assert.strictEqual(yield* said(stakeAddress, lovelace, stakeProof), stakeAddress)
+      assert.strictEqual(yield* said(paymentAddress, "Hello World", paymentProof), paymentAddress)
+      assert.isNull(yield* said(stakeAddress, `!${lovelace}!`, stakeProof))
+      assert.isNull(yield* said(paymentAddress, "hello World", paymentProof))
+      // The address holds the stake key's hash: the other verifier takes the stake key's word for it, we do not.
+      assert.isTrue(verifyDataSignature(stakeProof.signature, stakeProof.publicKey!, lovelace, paymentAddress))
+      assert.isNull(yield* said(paymentAddress, lovelace, stakeProof))
+    }))
+
+  it.effect("refuses a hash in place of the message, which nobody read, and says so", () =>
+    Effect.gen(function*() {
+      const { challenge, driver, message } = yield* begin
+      const payload = blake2b(Buffer.from(message), { dkLen: 28 })
+      const hashed = signData(1, enterprise, message, { payload, open: [["hashed", true]] })
+      assert.include(yield* judge(driver, challenge, message, hashed) ?? "", "sign the message itself")
+      const unmarked = signData(1, enterprise, message, { payload })
+      assert.isNull(yield* judge(driver, challenge, message, unmarked))
+      const detached = signData(1, enterprise, message, { payload: null })
+      assert.isNull(yield* judge(driver, challenge, message, detached))
+    }))
+
+  it.effect("keeps the networks apart", () =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(plugin, "cardano")
+      for (const [kind, chainId] of [["base", "preprod"], ["test base", "mainnet"], ["test base", "preprod"]] as const) {
+        const wallet = yield* Effect.promise(() => account(kind)(1))
+        const challenge = challengeOf(driver, "cardano", wallet.address, { chainId })
+        const message = driver.message(challenge)
+        const signed = yield* Effect.promise(() => wallet.sign(challenge, message))
+        const counts = kind === "test base" && chainId === "preprod"
+        const found = yield* judge(driver, challenge, message, signed)
+        assert.strictEqual(found, counts ? wallet.address : null, `${kind} on ${chainId}`)
+      }
+    }))
+
+  it.effect("reads COSE in one spelling only", () =>
+    Effect.gen(function*() {
+      const { challenge, driver, message } = yield* begin
+      const { publicKey } = keysOf(1)
+      const good = signData(1, enterprise, message)
+      assert.strictEqual(yield* judge(driver, challenge, message, good), challenge.address)
+      const wrong: Readonly<Record<string, Signed>> = {
+        "another algorithm": signData(1, enterprise, message, { header: [[1, -7], ["address", enterprise]] }),
+        "no algorithm": signData(1, enterprise, message, { header: [["address", enterprise]] }),
+        "no address": signData(1, enterprise, message, { header: [[1, -8]] }),
+        "an address that is not signed": signData(1, enterprise, message, {
+          header: [[1, -8]],
+          open: [["address", enterprise]]
+        }),
+        "an address as text": signData(1, enterprise, message, { header: [[1, -8], ["address", challenge.address]] }),
+        "another address": signData(1, kinds.base(hash)[1], message),
+        "a key of another type": signData(1, enterprise, message, { key: [[1, 2], [3, -8], [-1, 6], [-2, publicKey]] }),
+        "a key of another curve": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 4], [-2, publicKey]] }),
+        "a key without bytes": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 6]] }),
+        "a short key": signData(1, enterprise, message, { key: keyOf(publicKey.slice(1)) }),
+        "no key": { ...good, publicKey: null },
+        "more behind it": { ...good, signature: `${good.signature}00` },
+        "a tag": { ...good, signature: `d2${good.signature}` },
+        "a list of unknown length": { ...good, signature: `9f${good.signature.slice(2)}ff` },
+        "a long form of a short length": { ...good, signature: `9804${good.signature.slice(2)}` },
+        "a key given twice": { ...good, publicKey: `a50101${good.publicKey!.slice(2)}` },
+        "deep nesting": { ...good, signature: "81".repeat(4_000) },
+        "a length that is not there": { ...good, signature: "845bffffffffffffffff" },
+        "an upper-case prefix": { ...good, signature: `0x${good.signature}` }
+      }
+      for (const [what, signed] of Object.entries(wrong)) {
+        assert.isNull(yield* judge(driver, challenge, message, signed), what)
+      }
+    }))
+})

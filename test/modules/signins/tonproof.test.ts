@@ -1,0 +1,247 @@
+/**
+ * Goal: TON wallets sign in by `ton_proof`, whichever of their contracts they run.
+ * Method: the conformance suite with tweetnacl's keys and the contracts' published codes; a proof that a wallet app made;
+ * `@ton/core` judges addresses.
+ */
+import { Address, beginCell, Cell, contractAddress, storeStateInit } from "@ton/core"
+import { sha256_sync } from "@ton/crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import nacl from "tweetnacl"
+import { plugin } from "../../../modules/signins/tonproof.ts"
+import type { Challenge, SignInDriver, SignInProof } from "../../../runtime/SignIns.ts"
+import {
+  challengeOf,
+  driverOf,
+  nonceOf,
+  type SignInAccount,
+  signInConformance,
+  type Signed,
+  testSeconds
+} from "../../conformance/signins.ts"
+import codes from "../../fixtures/tonWallets.json" with { type: "json" }
+
+type Version = keyof typeof codes
+
+const keysOf = (seed: number) => nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(seed))
+
+/** The data of a new wallet (`@ton/ton`): what stands before the key and behind it differs. */
+const dataOf = (version: Version, key: Uint8Array, mayKeySign = true): Cell => {
+  const data = beginCell()
+  if (version === "v5r1") data.storeBit(mayKeySign)
+  data.storeUint(0, 32)
+  if (version !== "v2r2") data.storeUint(698_983_191, 32)
+  data.storeBuffer(Buffer.from(key))
+  return (version === "v4r2" || version === "v5r1" ? data.storeBit(false) : data).endCell()
+}
+
+const stateOf = (version: Version, key: Uint8Array, mayKeySign = true) => ({
+  code: Cell.fromBase64(codes[version]),
+  data: dataOf(version, key, mayKeySign)
+})
+
+interface Said {
+  readonly timestamp?: number
+  readonly domain?: string
+  readonly payload?: string
+  readonly lengthBytes?: number
+  readonly address?: Address
+}
+
+/** What a wallet answers to a proof request (TON Connect 2, "Address proof signature"). */
+const prove = (version: Version, seed: number, challenge: Challenge, said: Said = {}, workchain = 0): Signed => {
+  const { publicKey, secretKey } = keysOf(seed)
+  const state = stateOf(version, publicKey)
+  const { domain = challenge.domain, payload = challenge.nonce, timestamp = testSeconds } = said
+  const address = said.address ?? contractAddress(workchain, state)
+  const header = Buffer.alloc(4)
+  header.writeInt32BE(address.workChain)
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(Buffer.byteLength(domain))
+  const time = Buffer.alloc(8)
+  time.writeBigUInt64LE(BigInt(timestamp))
+  const bytes = (...parts: ReadonlyArray<Buffer | string>) =>
+    Buffer.concat(parts.map((part) => typeof part === "string" ? Buffer.from(part) : part))
+  const message = bytes("ton-proof-item-v2/", header, address.hash, length, domain, time, payload)
+  const digest = sha256_sync(bytes(Buffer.from([255, 255]), "ton-connect", sha256_sync(message)))
+  const signature = Buffer.from(nacl.sign.detached(digest, secretKey)).toString("base64")
+  return {
+    signature,
+    publicKey: null,
+    proof: {
+      timestamp,
+      domain: { lengthBytes: said.lengthBytes ?? Buffer.byteLength(domain), value: domain },
+      payload,
+      signature,
+      state_init: beginCell().store(storeStateInit(state)).endCell().toBoc().toString("base64")
+    }
+  }
+}
+
+const account = (version: Version, workchain = 0) => (seed: number): Promise<SignInAccount> => {
+  const address = contractAddress(workchain, stateOf(version, keysOf(seed).publicKey))
+  const spellings = [true, false].flatMap((bounceable) =>
+    [true, false].flatMap((urlSafe) =>
+      [true, false].map((testOnly) => address.toString({ bounceable, urlSafe, testOnly }))
+    )
+  )
+  return Promise.resolve({
+    address: address.toRawString(),
+    spellings: [...spellings, address.toRawString().toUpperCase()],
+    sign: (challenge) => Promise.resolve(prove(version, seed, challenge, {}, workchain))
+  })
+}
+
+const malformed = [
+  "1:" + "a".repeat(64),
+  "0:" + "a".repeat(63),
+  "a".repeat(64),
+  // A wrong checksum, and a workchain that does not exist.
+  "EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2X",
+  new Address(7, Buffer.alloc(32, 7)).toString()
+]
+
+for (const version of ["v3r1", "v3r2", "v4r2", "v5r1"] as const) {
+  signInConformance(`tonproof (TON, wallet ${version})`, {
+    plugin,
+    network: "ton",
+    account: account(version),
+    malformed,
+    signsText: false
+  })
+}
+
+/** What the driver says to a proof made at the tests' time; a refusal is its sentence. */
+const judge = (challenge: Challenge, signed: Signed, driver: SignInDriver) =>
+  Effect.catch(
+    Effect.map(
+      driver.verify(challenge, { message: driver.message(challenge), ...signed }),
+      (found) => found?.address ?? null
+    ),
+    ({ message }) => Effect.succeed(message)
+  )
+
+const begin = (version: Version = "v4r2", workchain = 0) =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(testSeconds * 1000)
+    const driver = yield* driverOf(plugin, "ton")
+    const wallet = yield* Effect.promise(() => account(version, workchain)(1))
+    return { driver, challenge: challengeOf(driver, "ton", wallet.address) }
+  })
+
+describe("tonproof", () => {
+  /**
+   * Made by a W5 wallet app on the test network for TON Connect's demo page, as a developer published it
+   * (b0mbdiggity/b0mbdiggity-nodejs-sandbox, `verify.js`); its payload stands where our nonce does.
+   */
+  const recorded = {
+    address: "0:605893d6874139ae5cf8ca022a6b63ad9594ce704dd472d356db1be650ee090a",
+    timestamp: 1_730_704_057,
+    domain: "ton-connect.github.io",
+    signature: "Als2EvxZ8EAJD2ELlD40CuOaQu9Q8LDasHujJjSp7725DdF35agrrWQlwToWdKYzz0zYFa8M18LqfnFxZJOcBg==",
+    payload: "eyJhbGciOiJIUzI1NiJ9.eyJwYXlsb2FkIjoiYmMwODEwODI2YmIzMmYyMmMyMGQ5OTYzNGFhM2ViMWM1ZDg2OGMzM2ZmODJmMWY3" +
+      "ZWMzMDE1N2I5MDA4NDdlMyIsImlhdCI6MTczMDcwNDA0MiwiZXhwIjoxNzMwNzA0OTQyfQ." +
+      "LujjRO9zHu8xCnqLZLKhZ_pR8PG6129dL1MehtyL13A",
+    publicKey: "b32332c92071d4f27d2d986ff97b3a601d01e9d0f6669f784c69ceb6018c1ded"
+  }
+
+  it.effect("accepts the proof of a real wallet, in its time and for its words only", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(recorded.timestamp * 1000)
+      const driver = yield* driverOf(plugin, "ton")
+      const { domain, payload, signature, timestamp } = recorded
+      const data = beginCell().storeBit(true).storeUint(0, 32).storeUint(0x7fff_ff11, 32)
+        .storeBuffer(Buffer.from(recorded.publicKey, "hex")).storeBit(false).endCell()
+      const state = { code: Cell.fromBase64(codes.v5r1), data }
+      assert.strictEqual(contractAddress(0, state).toRawString(), recorded.address)
+      const state_init = beginCell().store(storeStateInit(state)).endCell().toBoc().toString("base64")
+      const challenge = challengeOf(driver, "ton", recorded.address, { nonce: payload, domain })
+      const signed = (at: number | string): Signed => ({
+        signature,
+        publicKey: null,
+        proof: { timestamp: at, domain: { lengthBytes: 21, value: domain }, payload, signature, state_init }
+      })
+      assert.strictEqual(yield* judge(challenge, signed(timestamp), driver), challenge.address)
+      assert.strictEqual(yield* judge(challenge, signed(String(timestamp)), driver), challenge.address)
+      assert.isNull(yield* judge(challenge, signed(timestamp + 1), driver))
+    }))
+
+  it.effect("binds time, domain, nonce and address, and believes no field that is not signed", () =>
+    Effect.gen(function*() {
+      const { challenge, driver } = yield* begin()
+      const said: ReadonlyArray<Said> = [
+        { domain: "pay.example.org" },
+        { payload: nonceOf("6") },
+        { lengthBytes: 1 },
+        { lengthBytes: challenge.domain.length + 1 },
+        { address: new Address(-1, Address.parse(challenge.address).hash) },
+        { address: new Address(0, Buffer.alloc(32, 1)) }
+      ]
+      for (const one of said) {
+        assert.isNull(yield* judge(challenge, prove("v4r2", 1, challenge, one), driver), JSON.stringify(one))
+      }
+      const good = prove("v4r2", 1, challenge)
+      const proof = good.proof as { readonly [key: string]: Schema.Json }
+      const other = prove("v4r2", 2, challenge).signature
+      const changes: ReadonlyArray<Schema.Json> = [
+        null,
+        "",
+        [],
+        {},
+        { ...proof, signature: other },
+        { ...proof, timestamp: testSeconds + 1 },
+        { ...proof, timestamp: -1 },
+        { ...proof, timestamp: 1e300 },
+        { ...proof, timestamp: "0x10" },
+        { ...proof, timestamp: " 1" },
+        { ...proof, domain: challenge.domain },
+        { ...proof, state_init: "" },
+        { ...proof, state_init: "te6cckEBAQEAAgAAAEysuc0=" },
+        { ...proof, state_init: "A".repeat(16_000) }
+      ]
+      for (const change of changes) {
+        assert.isNull(yield* judge(challenge, { ...good, proof: change }, driver), JSON.stringify(change).slice(0, 80))
+      }
+      assert.strictEqual(yield* judge(challenge, good, driver), challenge.address)
+    }))
+
+  it.effect("counts for 5 minutes by either clock", () =>
+    Effect.gen(function*() {
+      const { challenge, driver } = yield* begin()
+      for (const [skew, counts] of [[-301, false], [-300, true], [300, true], [301, false]] as const) {
+        const signed = prove("v4r2", 1, challenge, { timestamp: testSeconds + skew })
+        assert.strictEqual(yield* judge(challenge, signed, driver), counts ? challenge.address : null, String(skew))
+      }
+    }))
+
+  it.effect("signs in a wallet of the masterchain", () =>
+    Effect.gen(function*() {
+      const { challenge, driver } = yield* begin("v4r2", -1)
+      assert.strictEqual(yield* judge(challenge, prove("v4r2", 1, challenge, {}, -1), driver), challenge.address)
+      assert.isNull(yield* judge(challenge, prove("v4r2", 1, challenge), driver))
+    }))
+
+  it.effect("says so where a contract's key cannot be known, or may not sign", () =>
+    Effect.gen(function*() {
+      const { challenge, driver } = yield* begin("v2r2")
+      assert.include(yield* judge(challenge, prove("v2r2", 1, challenge), driver) ?? "", "sign in with a v3, v4 or v5")
+      const mute = stateOf("v5r1", keysOf(1).publicKey, false)
+      const muted = challengeOf(driver, "ton", contractAddress(0, mute).toRawString())
+      const good = prove("v5r1", 1, muted, { address: contractAddress(0, mute) })
+      const state_init = beginCell().store(storeStateInit(mute)).endCell().toBoc().toString("base64")
+      const signed = { ...good, proof: { ...good.proof as object, state_init } } as Omit<SignInProof, "message">
+      assert.include(yield* judge(muted, signed, driver) ?? "", "sign in with a v3, v4 or v5")
+    }))
+
+  const Hash = Schema.Uint8Array
+
+  it.effect.prop("spells addresses as @ton/core does", [Hash, Schema.Literals([0, -1])], ([bytes, workchain]) =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(plugin, "ton")
+      const address = new Address(workchain, sha256_sync(Buffer.from(bytes)))
+      const expected = address.toString({ bounceable: false, urlSafe: true, testOnly: false })
+      assert.strictEqual(driver.canonicalAddress(address.toString()), expected)
+      assert.strictEqual(driver.canonicalAddress(address.toRawString()), expected)
+    }))
+})
