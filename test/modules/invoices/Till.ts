@@ -83,7 +83,7 @@ const timers = Layer.mock(Timers, {
   wake: () => Effect.void
 })
 
-/** Keys of the tests: `<merchant id> <scope> <environment>`. */
+/** Keys of the tests: `<merchant id> <scope> <environment> <which of them>`. */
 const verify = (key: string) => {
   const [merchant, scope, environment] = key.split(" ")
   return Effect.succeed(scope === undefined ? null : {
@@ -126,10 +126,16 @@ export interface Caller {
   readonly ok: (path: string, call?: Call) => Effect.Effect<any, never, Api>
 }
 
-export const callerOf = (id: number, scope: KeyScope = "merchant", environment: Environment = "devnet"): Caller => {
+/** `which`: merchants have many keys, and each may call 100 times a minute. */
+export const callerOf = (
+  id: number,
+  scope: KeyScope = "merchant",
+  environment: Environment = "devnet",
+  which: number | string = 0
+): Caller => {
+  const key = `${id} ${scope} ${environment} ${which}`
   const call: Caller["call"] = (path, more = {}) =>
-    Effect.flatMap(Api, (api) =>
-      api.call(path, { ...more, headers: { "x-api-key": `${id} ${scope} ${environment}`, ...more.headers } }))
+    Effect.flatMap(Api, (api) => api.call(path, { ...more, headers: { "x-api-key": key, ...more.headers } }))
   return { id, call, ok: (path, more) => Effect.map(call(path, more), (answer) => (ok(answer), answer.json)) }
 }
 
