@@ -7,6 +7,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { base64 } from "@scure/base"
 import { Clock, Effect, Layer, Option, Result, Schema } from "effect"
+import { readTonAddress, type TonAccount, tonAddressText } from "../../schemas/TonAddress.ts"
 import {
   type Challenge,
   type SignInDriver,
@@ -18,7 +19,6 @@ import {
 import * as Plugin from "../../runtime/Plugin.ts"
 import { signInMessage } from "./siwe/Message.ts"
 import { isSignedBy } from "./siws/Ed25519.ts"
-import { readTonAddress, type TonAddress, tonAddressText } from "./tonproof/Address.ts"
 import { readStateInit } from "./tonproof/StateInit.ts"
 
 /** How far the wallet's clock may be from ours, either way: the life of a nonce. */
@@ -55,7 +55,7 @@ const bigEndian32 = (value: number): Uint8Array => {
 }
 
 /** What the wallet signs: every part is ours but the time. */
-const digestOf = (address: TonAddress, domain: string, timestamp: number, nonce: string): Uint8Array => {
+const digestOf = (address: TonAccount, domain: string, timestamp: number, nonce: string): Uint8Array => {
   const host = utf8ToBytes(domain)
   const message = concatBytes(
     utf8ToBytes("ton-proof-item-v2/"),
@@ -103,7 +103,8 @@ export const driver: SignInDriver = {
   family: "ton",
   canonicalAddress: (text) => {
     const address = readTonAddress(text)
-    return address === null ? null : tonAddressText(address)
+    // As wallets show their own address, on test networks too: flags are advice to a sender, not part of the account.
+    return address === null ? null : tonAddressText(address, { bounceable: false, testOnly: false })
   },
   // The network's global id, as TON Connect spells it.
   chainId: (network, environment) => network !== "ton" ? null : environment === "mainnet" ? "-239" : "-3",
