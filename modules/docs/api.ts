@@ -1,0 +1,25 @@
+/** The reference, the guides and the error catalogue, for people and for machines: definitions only. Public, no secrets. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { errors, Wrapped } from "../../runtime/Http.ts"
+
+const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
+const plain = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
+const notFound = errors("wrapped", "NOT_FOUND")
+
+/** Pages, not calls: they are not in the OpenAPI document. */
+export class DocsGroup extends HttpApiGroup.make("docs").add(
+  HttpApiEndpoint.get("reference", "/docs", { success: html }),
+  HttpApiEndpoint.get("asset", "/docs/assets/:name", { params: { name: Schema.String }, success: plain, error: notFound }),
+  HttpApiEndpoint.get("guides", "/docs/guides", { success: html }),
+  HttpApiEndpoint.get("guide", "/docs/guides/:name", { params: { name: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("errors", "/docs/errors", { success: html }),
+  HttpApiEndpoint.get("error", "/docs/errors/:code", { params: { code: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("llms", "/llms.txt", { success: plain }),
+  HttpApiEndpoint.get("llmsFull", "/llms-full.txt", { success: plain })
+)
+  .middleware(Wrapped)
+  .annotate(OpenApi.Exclude, true)
+{}
+
+export class DocsApi extends HttpApi.make("docs").add(DocsGroup) {}

@@ -1,0 +1,114 @@
+/** Serves the pages: each made at its first request, then kept compressed; nothing else of them stays in memory. */
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { type ErrorCode, errorCodes } from "../../schemas/Errors.ts"
+import { DocsApi } from "./api.ts"
+import * as Pages from "./machine.ts"
+import * as Repo from "./repo.ts"
+
+const html = "text/html; charset=utf-8"
+const plain = "text/plain; charset=utf-8"
+const script = "text/javascript; charset=utf-8"
+
+const common = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=()"
+}
+
+const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Guides and errors run no script at all. */
+const pageHeaders = { ...common, "content-security-policy": `${closed}; style-src 'self'; img-src 'self' data:` }
+
+/**
+ * The reference runs one script of ours and asks this origin only. Its styles are made by that script while it runs, so
+ * they cannot be named by a hash: `'unsafe-inline'` is for them and for nothing else.
+ */
+const referenceHeaders = {
+  ...common,
+  "content-security-policy":
+    `${closed}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; ` +
+    "connect-src 'self'"
+}
+
+const isErrorCode = (text: string): text is ErrorCode => (errorCodes as ReadonlyArray<string>).includes(text)
+
+const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<string, string>>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => serve(asset, request, cacheControl, headers))
+
+export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function*(group) {
+  const { publicUrl } = yield* Settings
+  const repo = yield* Repo.make
+
+  const stylesheet = yield* Effect.cached(
+    Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
+  )
+  const reference = yield* Effect.cached(
+    Effect.flatMap(repo.scalar, (scalar) => makeAsset(Pages.referenceScript(scalar), script))
+  )
+
+  const styleName = ({ hash }: Asset) => `style-${hash}.css`
+  const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
+  const whole = (title: string, main: string) =>
+    Effect.map(stylesheet, (style) => Pages.page(title, main, `/docs/assets/${styleName(style)}`))
+
+  /** Keeps what `make` makes under `key`. The keys are names of guides and codes that exist, so there are few. */
+  const kept = new Map<string, Asset>()
+  const once = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
+    const known = kept.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.flatMap(make, (text) => makeAsset(text, contentType)).pipe(
+      Effect.tap((asset) => Effect.sync(() => kept.set(key, asset)))
+    )
+  }
+
+  const showPage = (key: string, title: string, main: Effect.Effect<string>) =>
+    Effect.flatMap(
+      once(key, html, Effect.flatMap(main, (inner) => whole(title, inner))),
+      (asset) => send(asset, revalidated, pageHeaders)
+    )
+  const showText = (key: string, text: Effect.Effect<string>) =>
+    Effect.flatMap(once(key, plain, text), (asset) => send(asset, revalidated, common))
+
+  const missing = Effect.map(whole("Not found", Pages.missingMain), (text) =>
+    HttpServerResponse.text(text, { status: 404, contentType: html, headers: pageHeaders }))
+
+  const guides = yield* Effect.cached(repo.guides(publicUrl))
+
+  return group
+    .handle("reference", () =>
+      Effect.flatMap(reference, (asset) =>
+        Effect.flatMap(
+          once("reference", html, Effect.succeed(Pages.referencePage(`/docs/assets/${scriptName(asset)}`))),
+          (shown) => send(shown, revalidated, referenceHeaders)
+        )))
+    .handle("asset", Effect.fnUntraced(function*({ params }) {
+      const style = yield* stylesheet
+      if (params.name === styleName(style)) return yield* send(style, immutable, common)
+      if (!params.name.startsWith("reference-")) return yield* missing
+      const asset = yield* reference
+      return params.name === scriptName(asset) ? yield* send(asset, immutable, common) : yield* missing
+    }))
+    .handle("guides", () => showPage("guides", "Guides", Effect.map(guides, Pages.guidesMain)))
+    .handle("guide", Effect.fnUntraced(function*({ params }) {
+      const asMarkdown = params.name.endsWith(".md")
+      const name = asMarkdown ? params.name.slice(0, -".md".length) : params.name
+      const guide = (yield* guides).find((one) => one.name === name)
+      if (guide === undefined) return yield* missing
+      return yield* asMarkdown
+        ? showText(`markdown ${name}`, Effect.succeed(guide.markdown))
+        : showPage(`guide ${name}`, guide.title, Effect.succeed(guide.html))
+    }))
+    .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
+    .handle("error", ({ params }) =>
+      isErrorCode(params.code)
+        ? showPage(`error ${params.code}`, params.code, Effect.succeed(Pages.errorMain(params.code)))
+        : missing)
+    .handle("llms", () => showText("llms", Effect.map(guides, (all) => Pages.llms(all, publicUrl))))
+    .handle("llmsFull", () => showText("llms-full", Effect.map(guides, Pages.llmsFull)))
+}))

@@ -1,0 +1,66 @@
+/** The module's files: guides, stylesheet, and the reference's script out of the installed `effect`. */
+import { Effect, FileSystem, Path } from "effect"
+import { Marked, type Tokens } from "marked"
+import { findPackageJSON } from "node:module"
+import { abouts, escape, type Guide, type GuideName, guideNames } from "./machine.ts"
+
+/** The address that the guides are written with; a reader sees this deployment's own. */
+const writtenAddress = "http://127.0.0.1:8080"
+
+const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
+
+/** Raw HTML is shown as text; wide tables and code can be scrolled with the keyboard. */
+const markdown = new Marked({
+  renderer: {
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
+    heading({ depth, text, tokens }: Tokens.Heading) {
+      return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+    },
+    code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escape(text)}</code></pre>\n`
+  },
+  hooks: {
+    postprocess: (html) =>
+      html.replaceAll("<table>", "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>")
+        .replaceAll("</table>", "</table></div>")
+  }
+})
+
+const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? ""
+
+const guideOf = (name: GuideName, text: string): Guide => ({
+  name,
+  title: titleOf(text),
+  about: abouts[name],
+  markdown: text,
+  html: markdown.parse(text, { async: false })
+})
+
+/** The literal that the bundle's one export holds. */
+const literalOf = (source: string): string => source.slice(source.indexOf("\""), source.lastIndexOf("\"") + 1)
+
+/** Files that came with the program: one that is missing is a broken installation, so a defect. */
+export const make = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* Effect.orDie(path.fromFileUrl(new URL(".", import.meta.url)))
+  const read = (name: string) => Effect.orDie(fs.readFileString(path.join(folder, name)))
+
+  return {
+    stylesheet: read("style.css"),
+
+    /** The guides in reading order, with the addresses of the deployment at `publicUrl`. */
+    guides: (publicUrl: string): Effect.Effect<ReadonlyArray<Guide>> =>
+      Effect.forEach(guideNames, (name) =>
+        Effect.map(read(`guides/${name}.md`), (text) => guideOf(name, text.replaceAll(writtenAddress, publicUrl)))),
+
+    /**
+     * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference
+     * fails if another version of `effect` keeps it elsewhere.
+     */
+    scalar: Effect.suspend(() => {
+      const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
+      const file = path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
+      return Effect.map(Effect.orDie(fs.readFileString(file)), (source) => JSON.parse(literalOf(source)) as string)
+    })
+  }
+})

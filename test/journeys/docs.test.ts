@@ -1,0 +1,62 @@
+/**
+ * Goal: what the documentation tells a reader to do works word by word, and its reference asks nothing of anyone else.
+ * Method: the quickstart's own code blocks are run by a shell against a real service; a real browser opens the reference.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { execFile } from "node:child_process"
+import { symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { browserPath, visit } from "../support/Browser.ts"
+import { freshDatabase } from "../support/Database.ts"
+import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+
+const service: Effect.Effect<Service, never, Scope.Scope> = Effect.gen(function*() {
+  const { url } = yield* freshDatabase
+  const config = configOf({ database: url, chains: [{ use: "simulated" }] })
+  return yield* startService({
+    directory: yield* temporaryDirectory,
+    config: { ...config, modules: [...config.modules, { use: "docs" }] }
+  })
+})
+
+const shell = (script: string, folder: string): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    execFile("bash", ["-euo", "pipefail", "-c", script], { cwd: folder }, (error, said, complained) =>
+      resume(error === null ? Effect.succeed(said) : Effect.die(new Error(`${complained}\n${said}`, { cause: error }))))
+  })
+
+/** What a reader of the guide is to type once the service runs. */
+const blocksOf = (markdown: string) => [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block).join("\n")
+
+describe("documentation of a running service", () => {
+  it.live("leads through the quickstart to a paid invoice", () =>
+    Effect.gen(function*() {
+      const running = yield* service
+      yield* running.keys
+      const folder = yield* temporaryDirectory
+      symlinkSync(running.dataDirectory, join(folder, ".tillwire"))
+      const script = blocksOf((yield* running.call("/docs/guides/quickstart.md")).text)
+      assert.include(script, `BASE=${running.url}`)
+      const said = (yield* shell(script, folder)).trim().split("\n")
+      assert.strictEqual(said[0], "paid")
+      assert.includeMembers(said, ["invoice.created", "invoice_payment.created", "invoice.updated", "invoice.paid"])
+    }).pipe(Effect.scoped), 60_000)
+
+  it.live.skipIf(browserPath === undefined)(
+    "draws the reference with no request to anyone else, no breach of its policy and no complaint (needs Chromium)",
+    () =>
+      Effect.gen(function*() {
+        const running = yield* service
+        const { complaints, requests, shown } = yield* visit(
+          `${running.url}/docs`,
+          `document.body.innerText.includes("Invoices") ? document.body.innerText : ""`
+        )
+        assert.deepStrictEqual(requests.filter((url) => !url.startsWith(running.url) && !url.startsWith("data:")), [])
+        assert.include(requests, `${running.url}/openapi.json`)
+        assert.deepStrictEqual(complaints, [])
+        assert.include(shown, "Tillwire")
+      }).pipe(Effect.scoped),
+    90_000
+  )
+})

@@ -1,0 +1,143 @@
+/**
+ * Goal: the tables of the guides say what the program does, row by row.
+ * Method: the guide's Markdown is read as data. The machine walks at random through a hundred thousand commands; every
+ * change it makes must be a row, and every row must have happened.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { type Aggregate, type Arrival, type Command, created, decide, type InvoiceState } from "../../../modules/invoices/machine.ts"
+import { eventObjects } from "../../../schemas/Event.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
+import { InvoiceStatus } from "../../../schemas/Invoice.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { PaymentStatus } from "../../../schemas/Payment.ts"
+
+const guide = readFileSync(new URL("../../../modules/docs/guides/states.md", import.meta.url), "utf8")
+
+/** The rows of the table whose header starts with these columns, cells without their backticks. */
+const rowsOf = (first: string, second: string, after = ""): ReadonlyArray<ReadonlyArray<string>> => {
+  const lines = guide.slice(guide.indexOf(after)).split("\n")
+  const start = lines.findIndex((line) => line.startsWith(`| ${first} | ${second} |`))
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"))
+  return lines.slice(start + 2, end).map((line) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim()))
+}
+
+const now = 1_766_320_000
+
+const unpaid: InvoiceState = {
+  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  merchantId: 123,
+  environment: "devnet",
+  version: 1,
+  status: "unpaid",
+  type: "standard",
+  amount: usdMillis(50_000n),
+  amountPaid: usdMillis(0n),
+  customerId: null,
+  payerWalletAddress: null,
+  payerWalletNetwork: null,
+  orderId: null,
+  expiresAt: now + 1_000,
+  createdAt: now,
+  paidAt: null,
+  lastPaymentAt: null,
+  metadata: {},
+  policy: {
+    tolerance: 10,
+    overpayTolerance: 1_000,
+    latePayment: "spot_rate",
+    lateWindowSeconds: 604_800,
+    underpaidGraceSeconds: 86_400,
+    partialPayment: "lock_route",
+    confirmations: "standard",
+    acceptedNetworks: null
+  },
+  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+  graceEnded: false,
+  dueAt: now + 1_000
+}
+
+const arrival = (index: number, amount: bigint, seenAt: number): Arrival => ({
+  id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+  network: "base",
+  tokenId: 1,
+  tokenDecimals: 6,
+  txHash: `0x${index}`,
+  sender: `0xpayer${index}`,
+  units: amount * 1_000n,
+  amount: usdMillis(amount),
+  seenAt,
+  metadata: {
+    quote: { quote_id: null, exchange_rate: "1", rate_source: "fixed", priced_at: now, pricing: "spot" },
+    confirmations: 1,
+    required_confirmations: 1,
+    block_number: 100,
+    exception: null,
+    token: null
+  }
+})
+
+/** A repeatable source of numbers below `bound` (Numerical Recipes' generator). */
+const dice = (seed: number) => {
+  let state = seed
+  return (bound: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * bound)
+  }
+}
+
+const amounts = [10_000n, 40_000n, 49_990n, 50_000n, 60_000n]
+
+const commandOf = (roll: (bound: number) => number, at: number): Command => {
+  const one = arrival(roll(3), amounts[roll(amounts.length)] ?? 50_000n, at)
+  const commands: ReadonlyArray<Command> = [
+    { _tag: "Observe", arrival: one },
+    { _tag: "Observe", arrival: one },
+    { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
+    { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
+    { _tag: "Revert", paymentId: one.id },
+    { _tag: "Tick", outage: false },
+    { _tag: "Cancel" }
+  ]
+  return commands[roll(commands.length)] ?? { _tag: "Cancel" }
+}
+
+/** `from -> to: events` of every change of the invoice in many histories of 12 commands. */
+const walked = (): ReadonlySet<string> => {
+  const seen = new Set<string>()
+  const roll = dice(1)
+  for (let history = 0; history < 8_000; history++) {
+    let state: Aggregate = { invoice: unpaid, payments: [], openExceptions: new Set() }
+    let at = now
+    for (let step = 0; step < 12; step++) {
+      at += roll(300)
+      const decision = decide(state, [commandOf(roll, at)], at)
+      if (typeof decision === "string") continue
+      const told = decision.events.map(({ type }) => type).filter((type) => type.startsWith("invoice."))
+      if (told.length > 0) seen.add(`${state.invoice.status} -> ${decision.next.invoice.status}: ${told.join(", ")}`)
+      state = decision.next
+    }
+  }
+  return seen
+}
+
+/** More than the amount at once: the guide says it below its table. */
+const withOverpaid = (change: string) => change.replace(", invoice.paid, invoice.overpaid", ", invoice.paid")
+
+describe("the guide on states and events", () => {
+  it("lists every change that the machine makes, and none that it does not", () => {
+    const rows = rowsOf("From", "To").map(([from, to, , events]) => `${from} -> ${to}: ${events}`)
+    const creation = created(unpaid).map(({ type }) => ` -> unpaid: ${type}`)
+    assert.deepStrictEqual(
+      [...new Set(rows)].toSorted(),
+      [...new Set([...creation, ...[...walked()].map(withOverpaid)])].toSorted()
+    )
+  })
+
+  it("lists every status of invoices and payments, and every event type with its object", () => {
+    const first = (rows: ReadonlyArray<ReadonlyArray<string>>) => rows.map(([cell]) => cell)
+    assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice\n")), [...InvoiceStatus.literals])
+    assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice payment")), [...PaymentStatus.literals])
+    assert.deepStrictEqual(rowsOf("Type", "Carries"), Object.entries(eventObjects).map((entry) => [...entry]))
+  })
+})
