@@ -32,6 +32,13 @@ export interface Transport {
   readonly send: (request: DeliveryRequest) => Effect.Effect<DeliveryAnswer, TransportFailed>
 }
 
+/**
+ * The sum of attempts that were spent, by day and by quarter of an hour in which they ended: kept by the statement that
+ * writes down how they ended. Keys are `commerce:` or `standard:`, as the event is of commerce or not, and `succeeded` or
+ * `failed`; amounts are 0.
+ */
+export const attemptsSum = "webhooks.attempts"
+
 export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
   /** `WEBHOOK_URL_INVALID` unless deliveries may go there: public https, or one of `webhooks.devnetReceivers`. */

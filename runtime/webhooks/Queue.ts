@@ -4,6 +4,8 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { width } from "../Rollups.ts"
+import { attemptsSum } from "../Webhooks.ts"
 
 /** In flight per endpoint, over all instances, once it has answered well; one until then (API reference, "Delivery"). */
 export const maximumPerEndpoint = 4
@@ -120,7 +122,10 @@ export const claim = (request: {
     return rows.map(claimedOf)
   })
 
-/** Writes results of rows that still carry the token of their claim; later ones are dropped silently by the fence. */
+/**
+ * Writes results of rows that still carry the token of their claim, and counts the attempts they spent; later ones are
+ * dropped silently by the fence. Sums are moved last of all and in key order, so that two marks never wait for each other.
+ */
 export const mark = (
   marks: ReadonlyArray<Mark>
 ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
@@ -133,6 +138,7 @@ export const mark = (
       token: String(each.claimed.token),
       status: each.status,
       attempt: each.attempts,
+      spent: each.attempts > each.claimed.attempts,
       due: each.dueInMillis,
       answer: each.answerStatus,
       error: each.error,
@@ -142,7 +148,7 @@ export const mark = (
     yield* sql`
       WITH marks AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${rows}::json) AS r(m integer, w text, id uuid, token bigint, status text,
-          attempt integer, due bigint, answer integer, error text, latency integer, health text)
+          attempt integer, spent boolean, due bigint, answer integer, error text, latency integer, health text)
       ), lanes AS (
         SELECT l.merchant_id, l.endpoint_id, h.health
         FROM webhook_lanes l JOIN (
@@ -153,11 +159,25 @@ export const mark = (
       ), judged AS (
         UPDATE webhook_lanes l SET health = n.health FROM lanes n
         WHERE l.merchant_id = n.merchant_id AND l.endpoint_id = n.endpoint_id
+      ), marked AS (
+        UPDATE webhook_deliveries d SET status = r.status, attempt = r.attempt, lease_until = NULL,
+          due_at = now() + r.due * interval '1 millisecond', last_status = r.answer, last_error = r.error,
+          last_latency_ms = r.latency, finished_at = CASE WHEN r.due IS NULL THEN now() END
+        FROM marks r WHERE d.merchant_id = r.m AND d.id = r.id AND d.token = r.token AND d.status = 'delivering'
+        RETURNING d.merchant_id, d.event_ms, d.event_seq, d.status, r.spent
+      ), spent AS (
+        SELECT e.merchant_id, e.environment, w.width, floor(extract(epoch FROM now()) / w.width)::bigint * w.width AS bucket,
+          CASE WHEN e.commerce THEN 'commerce:' ELSE 'standard:' END ||
+            CASE WHEN k.status = 'succeeded' THEN 'succeeded' ELSE 'failed' END AS key, count(*) AS count
+        FROM marked k
+        JOIN events e ON e.merchant_id = k.merchant_id AND e.ms = k.event_ms AND e.seq = k.event_seq
+        CROSS JOIN unnest(${[width.day, width.quarter]}::integer[]) AS w(width)
+        WHERE k.spent GROUP BY 1, 2, 3, 4, 5
       )
-      UPDATE webhook_deliveries d SET status = r.status, attempt = r.attempt, lease_until = NULL,
-        due_at = now() + r.due * interval '1 millisecond', last_status = r.answer, last_error = r.error,
-        last_latency_ms = r.latency, finished_at = CASE WHEN r.due IS NULL THEN now() END
-      FROM marks r WHERE d.merchant_id = r.m AND d.id = r.id AND d.token = r.token AND d.status = 'delivering'`
+      INSERT INTO rollups AS t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
+        SELECT merchant_id, environment, ${attemptsSum}, width, bucket, key, count, 0, 0 FROM spent
+        ORDER BY merchant_id, environment, width, bucket, key
+      ON CONFLICT (merchant_id, environment, sum, width, bucket, key) DO UPDATE SET count = t.count + excluded.count`
   })
 
 /** Cancels what waits for an endpoint, at most 10,000 rows a call; the claim cancels whatever is left. */

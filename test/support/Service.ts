@@ -139,7 +139,8 @@ export interface Deployment {
 const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
 const modules = [
-  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "webhooks"
+  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "metrics",
+  "webhooks"
 ]
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */

@@ -6,13 +6,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Aggregate, invoiceObject, invoiceStates, type InvoiceState } from "../../../modules/invoices/machine.ts"
+import { invoiceObject, invoiceStates, type InvoiceState } from "../../../modules/invoices/machine.ts"
 import { migrations, tables } from "../../../modules/invoices/migrations.ts"
 import { type InvoiceFilter, type InvoicePage, makeRepo, makeStatements } from "../../../modules/invoices/repo.ts"
 import { Commit } from "../../../runtime/Commit.ts"
 import { bucketOf } from "../../../runtime/Rollups.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
-import { begin, beginning, dice, newInvoice, proceed } from "../../fixtures/histories.ts"
+import { beginning, dice, histories, newInvoice } from "../../fixtures/histories.ts"
 import { kernel } from "../../support/Api.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
@@ -21,34 +21,7 @@ const served = kernel([{ name: "invoices", migrations, tables, rollups: [invoice
   Commit | SqlClient.SqlClient
 >
 
-/** Some hours of many invoices at once, several writers each; races are lost and rolled back. Answers what is left. */
-const live = (seed: number, count: number) =>
-  Effect.gen(function*() {
-    const commit = yield* Commit
-    const standing = new Map<string, Aggregate>()
-    let lost = 0
-    yield* Effect.forEach(range(count), (n) =>
-      Effect.gen(function*() {
-        const roll = dice(seed * 1_000 + n)
-        const at = beginning + roll(100_000)
-        const born = begin(newInvoice(roll, at))
-        yield* commit.append(born.append)
-        standing.set(born.aggregate.invoice.id, born.aggregate)
-        for (const step of range(8)) {
-          const before = standing.get(born.aggregate.invoice.id)!
-          const rivals = [proceed(roll, before, at + step * 300), proceed(roll, before, at + step * 300)]
-          yield* Effect.forEach(rivals, (rival) =>
-            rival === null ? Effect.void : commit.append(rival.append).pipe(
-              Effect.matchEffect({
-                onSuccess: () => Effect.sync(() => void standing.set(before.invoice.id, rival.aggregate)),
-                onFailure: () => Effect.sync(() => void lost++)
-              })
-            ), { concurrency: "unbounded" })
-        }
-      }), { concurrency: "unbounded" })
-    assert.isAbove(lost, 0)
-    return [...standing.values()].map(({ invoice }) => invoice)
-  })
+const live = (seed: number, count: number) => Effect.map(histories(seed, count), (all) => all.map(({ invoice }) => invoice))
 
 const passes = (filter: InvoiceFilter) => (invoice: InvoiceState): boolean =>
   invoice.merchantId === filter.merchantId && invoice.environment === filter.environment &&

@@ -65,6 +65,39 @@ describe("a delivery", () => {
     }))
   }
 
+  promise("is counted for every attempt it spent, by how that ended, and for no other", Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const receiver = yield* makeReceiver()
+    receiver.script("/flaky", answersInTurn(500, 503, 200))
+    receiver.script("/dead", answers(404))
+    yield* endpoint(receiver.url("/flaky"))
+    yield* endpoint(receiver.url("/dead"))
+    let faults = 2
+    const moody = Layer.effectDiscard(Effect.gen(function*() {
+      yield* (yield* Webhooks).register({
+        name: "moody",
+        schemes: ["http:"],
+        send: ({ url }) => Effect.suspend(() => faults-- > 0
+          ? Effect.fail(new TransportFailed({ reason: "resolver", own: true }))
+          : Effect.promise(async () => {
+            const response = await fetch(url, { method: "POST" })
+            return { status: response.status, retryAfter: null, body: "" }
+          }))
+      })
+    }))
+    yield* emit(1)
+    yield* sql`update webhook_deliveries set due_at = now()`
+    yield* start(deliverer(settingsOf([receiver.host]), moody))
+    const finished = (rows: ReadonlyArray<{ readonly status: string }>) =>
+      rows.every(({ status }) => status === "succeeded" || status === "failed")
+    const hurry = sql`update webhook_deliveries set due_at = now() where status in ('pending', 'retrying')`
+    yield* Effect.raceFirst(until(finished), Effect.forever(Effect.andThen(hurry, Effect.sleep(20))))
+    const rows = yield* sql<{ key: string; count: bigint }>`select key, count from rollups
+      where sum = 'webhooks.attempts' and width = 86400 and merchant_id = 1 and environment = 'devnet' order by key`
+    assert.deepStrictEqual(rows, [{ key: "standard:failed", count: 6n }, { key: "standard:succeeded", count: 1n }])
+    assert.isBelow(faults, 0)
+  }))
+
   promise("is told in the version its endpoint is pinned to, old and new side by side, in every attempt", Effect.gen(function*() {
     const receiver = yield* makeReceiver()
     yield* start(deliverer(settingsOf([receiver.host])))

@@ -1,0 +1,150 @@
+/** A merchant's figures over time: definitions only (API reference, "Merchant metrics"). */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { authenticationErrors, errors, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { EpochSeconds } from "../../schemas/Ids.ts"
+import { WireAmount } from "../../schemas/Invoice.ts"
+import { UsdDecimal } from "../../schemas/Money.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+
+const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
+
+const interval = Schema.Literals(["hour", "day", "week", "month"])
+
+/** Longest name of a time zone that is looked up; the longest there is has 30 letters. */
+const timezone = Schema.String.check(Schema.isMaxLength(64))
+
+const time = Schema.String.check(Schema.isMaxLength(40))
+
+const paid = { payments: Schema.Int, amount_paid: WireAmount, amount_paid_decimal: UsdDecimal }
+
+export const Metrics = Schema.Struct({
+  object: Schema.tag("metrics"),
+  from: EpochSeconds,
+  to: EpochSeconds,
+  interval,
+  timezone: Schema.String,
+  currency: Schema.Literal("usd"),
+  amount_unit: Schema.Literal("usd_millis"),
+  totals: Schema.Struct({
+    invoices_created: described(Schema.Int, "Invoices created in the span."),
+    invoices_paid: described(Schema.Int, "Invoices that were paid in the span, and still are."),
+    invoices_expired: described(Schema.Int, "Of those created in the span, the ones that are expired now."),
+    invoices_underpaid: described(Schema.Int, "Of those created in the span, the ones that are underpaid now."),
+    amount_created: described(WireAmount, "What the invoices created in the span ask for."),
+    amount_created_decimal: UsdDecimal,
+    amount_paid: described(WireAmount, "Worth of the counted payments confirmed in the span."),
+    amount_paid_decimal: UsdDecimal,
+    paid_ratio: described(
+      Schema.NullOr(Schema.Number),
+      "Of the invoices created in the span, the part that is paid now, to three decimals; null where there are none."
+    ),
+    median_seconds_to_pay: described(
+      Schema.NullOr(Schema.Int),
+      "Median of the seconds from creation to payment of the invoices paid in the span, at most 6.25 % off; null where none was."
+    ),
+    payments: described(Schema.Int, "Counted payments confirmed in the span."),
+    payments_late: described(Schema.Int, "Invoices whose newest counted payment was seen in the span and after their end."),
+    payments_reverted: described(Schema.Int, "Payments priced in the span that are no longer on their chain."),
+    webhook_attempts: described(Schema.Int, "Attempts to deliver a webhook that ended in the span."),
+    webhook_success_ratio: described(
+      Schema.NullOr(Schema.Number),
+      "The part of those that the endpoint accepted, to three decimals; null where there were none."
+    )
+  }),
+  series: Schema.Array(Schema.Struct({
+    start: described(EpochSeconds, "When the point begins; it ends where the next one begins, the last one at `to`."),
+    invoices_created: Schema.Int,
+    invoices_paid: Schema.Int,
+    amount_paid: WireAmount,
+    amount_paid_decimal: UsdDecimal
+  })),
+  groups: described(
+    Schema.Array(Schema.Union([
+      Schema.Struct({ network: Network, ...paid }),
+      Schema.Struct({ token: Schema.NullOr(Schema.Int), ...paid }),
+      Schema.Struct({ customer: Schema.NullOr(Schema.String), ...paid })
+    ])),
+    "By what `group_by` names, most paid first, at most 100; null gathers what has none. Empty without `group_by`."
+  ),
+  groups_has_more: described(Schema.Boolean, "Whether there are groups beyond the 100.")
+}).annotate({ identifier: "Metrics", description: "A merchant's figures over a span of time." })
+export type Metrics = typeof Metrics.Type
+
+const example: Metrics = {
+  object: "metrics",
+  from: 1_763_596_800,
+  to: 1_763_683_200,
+  interval: "day",
+  timezone: "UTC",
+  currency: "usd",
+  amount_unit: "usd_millis",
+  totals: {
+    invoices_created: 68,
+    invoices_paid: 61,
+    invoices_expired: 4,
+    invoices_underpaid: 3,
+    amount_created: 4_500_000,
+    amount_created_decimal: "4500.000",
+    amount_paid: 4_182_500,
+    amount_paid_decimal: "4182.500",
+    paid_ratio: 0.897,
+    median_seconds_to_pay: 91,
+    payments: 66,
+    payments_late: 1,
+    payments_reverted: 0,
+    webhook_attempts: 210,
+    webhook_success_ratio: 0.99
+  },
+  series: [{
+    start: 1_763_596_800,
+    invoices_created: 68,
+    invoices_paid: 61,
+    amount_paid: 4_182_500,
+    amount_paid_decimal: "4182.500"
+  }],
+  groups: [
+    { network: "base", payments: 40, amount_paid: 2_104_000, amount_paid_decimal: "2104.000" },
+    { network: "solana", payments: 26, amount_paid: 2_078_500, amount_paid_decimal: "2078.500" }
+  ],
+  groups_has_more: false
+}
+
+export class MetricsGroup extends HttpApiGroup.make("metrics").add(
+  HttpApiEndpoint.get("read", "/api/v1/metrics", {
+    query: {
+      from: Schema.optionalKey(described(time, "Epoch seconds or ISO 8601; rounded down to a quarter of an hour. "
+        + "Absent: 30 intervals before `to`, the one that holds it included.")),
+      to: Schema.optionalKey(described(time, "Epoch seconds or ISO 8601, exclusive; rounded up to a quarter of an hour. Absent: now.")),
+      interval: Schema.optionalKey(described(interval, "Length of a point on the clocks of `timezone`; `day` if not said. Weeks begin on Monday.")),
+      timezone: Schema.optionalKey(described(timezone, "IANA name, such as Europe/Berlin; UTC if not said. Its changes of the clock are followed.")),
+      environment: Schema.optionalKey(Environment),
+      group_by: Schema.optionalKey(described(Schema.Literals(["network", "token", "customer"]), "What counted payments are told apart by in `groups`."))
+    },
+    success: Schema.Struct({ success: Schema.tag(true), data: Metrics }).annotate({
+      identifier: "MetricsAnswer",
+      examples: [{ success: true, data: example }]
+    }),
+    error: errors(
+      "wrapped",
+      ...authenticationErrors,
+      "VALIDATION_ERROR",
+      "INVALID_ENVIRONMENT",
+      "ENVIRONMENT_FORBIDDEN",
+      "INTERNAL_ERROR",
+      "SERVICE_UNAVAILABLE"
+    )
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Read figures over time",
+    description: "Counts and amounts of the merchant's invoices, payments and webhook deliveries between `from` and `to`, by "
+      + "hour, day, week or month of a time zone: at most 400 points, else `VALIDATION_ERROR`. All figures are as of one moment, "
+      + "and `series` and `groups` add up to `totals`. A commerce key sees what belongs to commerce invoices."
+  }))
+)
+  .middleware(MerchantAuth)
+  .middleware(Wrapped)
+  .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
+  .annotateMerge(OpenApi.annotations({ title: "Metrics" }))
+{}
+
+export class MetricsApi extends HttpApi.make("metrics").add(MetricsGroup) {}

@@ -1,0 +1,80 @@
+/** Metrics between the wire and the sums. */
+import { Clock, Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal, jsonText, readEnvironment } from "../../runtime/Http.ts"
+import { attemptsSum } from "../../runtime/Webhooks.ts"
+import { PublicError } from "../../schemas/Errors.ts"
+import { type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
+import { invoiceStates } from "../invoices/plugin.ts"
+import { type Metrics, MetricsApi } from "./api.ts"
+import { answer, type Answer, type GroupBy, type Question, readQuestion, sumsOf } from "./machine.ts"
+import * as Repo from "./repo.ts"
+
+const sums = sumsOf(invoiceStates.sum, attemptsSum)
+
+/** A part of a whole to three decimals; null of nothing. */
+const ratio = (part: number, whole: number): number | null => whole === 0 ? null : Math.round((part / whole) * 1000) / 1000
+
+const paid = (amount: UsdMillis) => ({ amount_paid: usdWire(amount), amount_paid_decimal: usdDecimal(amount) })
+
+/** Metrics on the wire, in the documented order. */
+const body = (
+  { from, interval, points, timezone, to }: Question,
+  { groups, hasMoreGroups, medianSecondsToPay, points: series, totals }: Answer,
+  groupBy: GroupBy | undefined
+): Metrics => ({
+  object: "metrics",
+  from,
+  to,
+  interval,
+  timezone,
+  currency: "usd",
+  amount_unit: "usd_millis",
+  totals: {
+    invoices_created: totals.created,
+    invoices_paid: totals.paid,
+    invoices_expired: totals.createdExpired,
+    invoices_underpaid: totals.createdUnderpaid,
+    amount_created: usdWire(usdMillis(totals.amountCreated)),
+    amount_created_decimal: usdDecimal(usdMillis(totals.amountCreated)),
+    ...paid(usdMillis(totals.amountPaid)),
+    paid_ratio: ratio(totals.createdPaid, totals.created),
+    median_seconds_to_pay: medianSecondsToPay,
+    payments: totals.payments,
+    payments_late: totals.late,
+    payments_reverted: totals.reverted,
+    webhook_attempts: totals.webhookAttempts,
+    webhook_success_ratio: ratio(totals.webhookSuccesses, totals.webhookAttempts)
+  },
+  series: series.map((point, place) => ({
+    start: points[place]!.from,
+    invoices_created: point.created,
+    invoices_paid: point.paid,
+    ...paid(usdMillis(point.amountPaid))
+  })),
+  groups: groups.map(({ amountPaid, name, payments }) =>
+    ({ [groupBy ?? "network"]: name, payments, ...paid(amountPaid) }) as unknown as Metrics["groups"][number]),
+  groups_has_more: hasMoreGroups
+})
+
+export const handlers = HttpApiBuilder.group(MetricsApi, "metrics", Effect.fn(function*(group) {
+  const repo = yield* Repo.make
+  return group.handle("read", Effect.fnUntraced(function*({ query }) {
+    const principal = yield* CurrentPrincipal
+    const environment = yield* readEnvironment(principal, query.environment)
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const question = readQuestion(query, now)
+    if (question instanceof PublicError) return yield* question
+    const rows = yield* repo.read({
+      merchantId: principal.merchantId,
+      environment,
+      commerceOnly: principal.scope === "commerce",
+      span: question,
+      points: question.points,
+      sums: sums.points,
+      byCustomer: query.group_by === "customer"
+    })
+    const data = body(question, answer(question.points.length, rows, sums, query.group_by), query.group_by)
+    return jsonText(JSON.stringify({ success: true, data }))
+  }))
+}))

@@ -1,0 +1,76 @@
+/** The only SQL of metrics: the sums of a question, as of one moment. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { cover, type Span } from "../../runtime/Rollups.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { customers, maximumGroups, type Sum } from "./machine.ts"
+
+/** Whose figures, and of which stretches of time. */
+export interface Wanted {
+  readonly merchantId: number
+  readonly environment: Environment
+  /** Only what belongs to commerce invoices. */
+  readonly commerceOnly: boolean
+  readonly span: Span
+  readonly points: ReadonlyArray<Span>
+  /** Sums told by point; the parts before the first `:` of their keys are invoice types. */
+  readonly sums: ReadonlyArray<string>
+  /** Whether to tell the customers who paid most, too. */
+  readonly byCustomer: boolean
+}
+
+interface Row {
+  readonly point: number | null
+  readonly sum: string
+  readonly key: string
+  readonly count: bigint
+  readonly amount: bigint
+  readonly amount_paid: bigint
+}
+
+/** Sums over one SqlClient; a failing statement is a defect, an unreachable database included. */
+export const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  /** The buckets of spans as a table, each with the place of its span. */
+  const pieces = (spans: ReadonlyArray<Span>) => {
+    const all = spans.flatMap((span, place) => cover(span).pieces.map((piece) => ({ ...piece, place })))
+    return sql`unnest(${all.map(({ place }) => place)}::integer[], ${all.map(({ width }) => width)}::integer[],
+      ${all.map(({ from }) => BigInt(from))}::bigint[], ${all.map(({ to }) => BigInt(to))}::bigint[])
+      AS p(point, width, first, past)`
+  }
+
+  /**
+   * Rows of the sums of `wanted`, by point; of customers, those who paid most in the whole span. The sums of each piece
+   * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
+   */
+  const read = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: Wanted) => {
+    const owned = sql`merchant_id = ${merchantId} AND environment = ${environment}
+      ${commerceOnly ? sql`AND starts_with(key, 'commerce:')` : sql``}`
+    const ofPoints = sql`SELECT p.point, s.sum, r.key, sum(r.count)::bigint AS count, sum(r.amount)::bigint AS amount,
+        sum(r.amount_paid)::bigint AS amount_paid
+      FROM ${pieces(points)} CROSS JOIN unnest(${[...sums]}::text[]) AS s(sum) CROSS JOIN LATERAL (
+        SELECT key, count, amount, amount_paid FROM rollups
+        WHERE ${owned} AND sum = s.sum AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
+      ) r GROUP BY p.point, s.sum, r.key`
+    const ofCustomers = sql`(SELECT null::integer AS point, ${customers.sum}::text AS sum,
+        ':' || substr(r.key, strpos(r.key, ':') + 1) AS key, sum(r.count)::bigint AS count,
+        sum(r.amount)::bigint AS amount, sum(r.amount_paid)::bigint AS amount_paid
+      FROM ${pieces([span])} CROSS JOIN LATERAL (
+        SELECT key, count, amount, amount_paid FROM rollups
+        WHERE ${owned} AND sum = ${customers.sum} AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
+      ) r GROUP BY 3 HAVING sum(r.count) > 0 ORDER BY 5 DESC, 3 LIMIT ${maximumGroups + 1})`
+    return sql<Row>`${byCustomer ? sql`${ofPoints} UNION ALL ${ofCustomers}` : ofPoints}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.map(({ amount, amount_paid, count, key, point, sum }): Sum => ({
+        point,
+        sum,
+        key,
+        count: Number(count),
+        amount,
+        amountPaid: amount_paid
+      })))
+    )
+  }
+  return { read }
+})
