@@ -1,23 +1,39 @@
 /** Merchants, their keys, and payment sessions: makes, checks, revokes. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import type { SqlClient } from "effect/sql"
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto"
-import { Commit, type Conflict, noCause, type Replayed, type Write } from "../../runtime/Commit.ts"
+import { Actors } from "../../runtime/Actors.ts"
+import {
+  Commit,
+  type CommitCause,
+  type Conflict,
+  noCause,
+  type ReplyWrite,
+  type Write
+} from "../../runtime/Commit.ts"
+import { inRanges, isAddressRange } from "../../runtime/http/Addresses.ts"
+import { type Grant, replayed } from "../../runtime/Http.ts"
 import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import type { KeyScope, Principal } from "../../schemas/Auth.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { apiVersion } from "../../schemas/Event.ts"
+import type { KeyScope } from "../../schemas/Auth.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { InvoiceId, type MerchantId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { newestVersion } from "../../schemas/Version.ts"
 import {
+  changeKey,
   formKey,
   isUsable,
   isWellFormedKey,
+  type KeyChange,
   type KeyState,
+  maximumKeys,
   type MerchantState,
   newMerchant,
+  objectionToChange,
   randomCharacters,
-  revoke
+  revoke,
+  rotateKey
 } from "./machine.ts"
 import * as Repo from "./repo.ts"
 
@@ -35,6 +51,8 @@ export interface NewKey {
   readonly scope: KeyScope
   readonly environment: Environment
   readonly expiresAt: number | null
+  /** Absent: none, so it may be used from anywhere. */
+  readonly ipAllowlist?: ReadonlyArray<string>
 }
 
 /** A key and, this once, its text. */
@@ -43,11 +61,37 @@ export interface MadeKey {
   readonly state: KeyState
 }
 
-/** A commit of rows that nobody else writes: losing a race here is a bug, except where the caller says otherwise. */
-const settled = <A>(
-  commit: Effect.Effect<A, Conflict | Replayed | PublicError>
-): Effect.Effect<A, PublicError> =>
-  Effect.catchTags(commit, { Conflict: (error) => Effect.die(error), Replayed: (error) => Effect.die(error) })
+/** A key of a merchant; `environment` null: whichever it is in. A key elsewhere is as unknown. */
+export interface KeyName {
+  readonly merchantId: number
+  readonly environment: Environment | null
+  readonly id: string
+}
+
+/** Why a key changes, and the answer to keep for a repeat, made of what the commit writes. */
+export interface KeyOrder<A> {
+  readonly cause: CommitCause
+  readonly reply: (made: A) => ReplyWrite | undefined
+}
+
+/** An order that nobody will repeat. */
+const unasked: KeyOrder<unknown> = { cause: noCause, reply: () => undefined }
+
+/** A new key and the one it takes the place of. */
+export interface RotatedKey extends MadeKey {
+  readonly previous: KeyState
+}
+
+/** How often a decision is made anew when another commit was faster. */
+const conflictRetries = 3
+
+/** Seconds between two notes of what was used, and keys noted at once; a note more is lost, and made at the next use. */
+const noteSeconds = 60
+const maximumNotes = 10_000
+
+/** A commit of rows that nobody else writes: losing a race here is a bug. */
+const settled = <A>(commit: Effect.Effect<A, Conflict | PublicError>): Effect.Effect<A, PublicError> =>
+  Effect.catchTag(commit, "Conflict", (error) => Effect.die(error))
 
 /** Milliseconds for which a merchant's name and address are not read again. */
 const merchantCacheMillis = 2_000
@@ -105,7 +149,28 @@ export class Merchants extends Context.Service<Merchants, {
   )
 }
 
-/** Merchants and keys as the RPC handlers and the demo store make them. */
+/** What was used since the last note, told to the table at most once a minute: a stop loses a minute of it. */
+const makeUses: Effect.Effect<(key: KeyState, at: number) => void, never, SqlClient.SqlClient | Settings | Scope.Scope> =
+  Effect.gen(function*() {
+    const repo = yield* Repo.make
+    const uses = new Map<string, Repo.KeyUse>()
+    const note = Effect.suspend(() => {
+      const noted = [...uses.values()]
+      uses.clear()
+      return noted.length === 0 ? Effect.void : repo.noteUses(noted)
+    })
+    yield* note.pipe(
+      Effect.catchCause((cause) => Effect.logWarning("uses of keys were not noted", cause)),
+      Effect.delay(`${noteSeconds} seconds`),
+      Effect.forever,
+      Effect.forkScoped
+    )
+    return ({ id, merchantId }, at) => {
+      if (uses.size < maximumNotes || uses.has(id)) uses.set(id, { merchantId, keyId: id, at })
+    }
+  })
+
+/** Merchants and their keys. */
 export class Keys extends Context.Service<Keys, {
   readonly createMerchant: (name: string, email: string | null) => Effect.Effect<MerchantState, PublicError>
   /** A merchant and its first keys in one commit. */
@@ -115,24 +180,74 @@ export class Keys extends Context.Service<Keys, {
     beforeCommit: (made: ReadonlyArray<MadeKey>) => Effect.Effect<void, unknown>
   ) => Effect.Effect<ReadonlyArray<MadeKey>, unknown>
   readonly anyMerchant: Effect.Effect<boolean>
-  readonly create: (request: NewKey) => Effect.Effect<MadeKey, PublicError>
+  /**
+   * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
+   * under any concurrency: every new key also touches the merchant's row.
+   */
+  readonly create: (request: NewKey, order?: KeyOrder<MadeKey>) => Effect.Effect<MadeKey, PublicError>
+  /** Newest first, at most 1,000, of both environments. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<KeyState>, PublicError>
-  readonly revoke: (merchantId: number, id: string) => Effect.Effect<KeyState, PublicError>
+  /** Newest first. Errors: `INVALID_CURSOR` for what is no key of the merchant there. */
+  readonly page: (query: {
+    readonly merchantId: number
+    readonly environment: Environment
+    readonly limit: number
+    readonly startingAfter: string | undefined
+    readonly endingBefore: string | undefined
+  }) => Effect.Effect<{ readonly keys: ReadonlyArray<KeyState>; readonly hasMore: boolean }, PublicError>
+  /** Errors: `NOT_FOUND`; `VALIDATION_ERROR`; `INVALID_TRANSITION` for a key that is not active. */
+  readonly change: (
+    name: KeyName,
+    change: KeyChange,
+    order?: KeyOrder<KeyState>
+  ) => Effect.Effect<KeyState, PublicError>
+  /**
+   * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
+   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active, one that was rotated already included.
+   */
+  readonly rotate: (
+    name: KeyName,
+    overlapSeconds: number,
+    order?: KeyOrder<RotatedKey>
+  ) => Effect.Effect<RotatedKey, PublicError>
+  /** Refused everywhere within 5 s. Revoking twice is the same as once. Errors: `NOT_FOUND`. */
+  readonly revoke: (name: KeyName, order?: KeyOrder<KeyState>) => Effect.Effect<KeyState, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
-  readonly verify: (key: string) => Effect.Effect<Principal | null>
+  readonly verify: (key: string) => Effect.Effect<Grant | null>
 }>()("tillwire/modules/auth/Keys") {
   static readonly layer = Layer.effect(
     Keys,
     Effect.gen(function*() {
+      const actors = yield* Actors
       const commit = yield* Commit
       const peppers = (yield* Secrets).keys("pepper")
       const { environments } = yield* Settings
       const repo = yield* Repo.make
+      const noteUse = yield* makeUses
 
-      const append = (merchantId: number, environment: Environment, writes: ReadonlyArray<Write>) =>
-        commit.append({ merchantId, environment, cause: noCause, writes, events: [] })
+      const append = (
+        merchantId: number,
+        environment: Environment,
+        writes: ReadonlyArray<Write>,
+        cause: CommitCause = noCause,
+        reply?: ReplyWrite
+      ) =>
+        replayed(commit.append({
+          merchantId, environment, cause, writes, events: [], ...(reply === undefined ? {} : { reply })
+        }))
 
-      const make = (request: NewKey, createdAt: number): MadeKey => {
+      /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
+      const decided = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
+        actors.send("api-keys", String(merchantId), attempt).pipe(
+          Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
+          Effect.mapError((error) =>
+            (error as Conflict)._tag === "Conflict"
+              ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+              : error as Exclude<E, Conflict>
+          )
+        )
+
+      const make = (request: NewKey, pin: string, createdAt: number): MadeKey => {
         const key = formKey(request.scope, request.environment, randomCharacters(randomBytes(keyEntropyBytes)))
         return {
           key,
@@ -143,7 +258,10 @@ export class Keys extends Context.Service<Keys, {
             last4: key.slice(-4),
             hash: hashUnder(peppers[0]!, key),
             status: "active",
-            apiVersion,
+            ipAllowlist: request.ipAllowlist ?? [],
+            apiVersion: pin,
+            replacedBy: null,
+            lastUsedAt: null,
             createdAt,
             version: 1
           }
@@ -157,7 +275,7 @@ export class Keys extends Context.Service<Keys, {
       ) {
         const createdAt = yield* nowSeconds
         const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], createdAt)
-        const made = keys.map((key) => make({ ...key, merchantId: merchant.id }, createdAt))
+        const made = keys.map((key) => make({ ...key, merchantId: merchant.id }, newestVersion, createdAt))
         yield* beforeCommit(made)
         const writes = [Repo.merchantWrite(merchant), ...made.map(({ state }) => Repo.keyWrite(state))]
         yield* settled(append(merchant.id, environments[0], writes))
@@ -170,13 +288,101 @@ export class Keys extends Context.Service<Keys, {
             ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
             : Effect.succeed(merchant))
 
-      const revokeOnce = Effect.fnUntraced(function*(merchantId: number, id: string) {
-        const key = yield* repo.key(merchantId, id)
-        if (key === undefined) return yield* publicError("NOT_FOUND", { message: "No such key" })
-        if (key.status === "revoked") return key
-        const revoked = revoke(key)
-        yield* append(merchantId, key.environment, [Repo.keyWrite(revoked)])
-        return revoked
+      const checkRanges = (ranges: ReadonlyArray<string>) => {
+        const wrong = ranges.findIndex((range) => !isAddressRange(range))
+        return wrong === -1 ? Effect.void : Effect.fail(publicError("VALIDATION_ERROR", {
+          param: `ip_allowlist.${wrong}`,
+          message: `ip_allowlist.${wrong}: Expected an IP address or a range such as 203.0.113.0/24`
+        }))
+      }
+
+      const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: KeyOrder<MadeKey> = unasked) {
+        const { environment, expiresAt, ipAllowlist = [], merchantId } = request
+        if (!environments.includes(environment)) {
+          return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+        }
+        const now = yield* nowSeconds
+        const objection = objectionToChange({ expiresAt }, now)
+        if (objection !== undefined) return yield* objection
+        yield* checkRanges(ipAllowlist)
+        const made = make(request, newestVersion, now)
+        const kept = reply(made)
+        return yield* decided(merchantId, Effect.gen(function*() {
+          const merchant = yield* requireMerchant(merchantId)
+          if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) return yield* publicError("API_KEY_LIMIT_REACHED")
+          const touched = Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+          yield* append(merchantId, environment, [touched, Repo.keyWrite(made.state)], cause, kept)
+          return made
+        }))
+      })
+
+      const find = ({ environment, id, merchantId }: KeyName) =>
+        Effect.flatMap(repo.key(merchantId, id), (key) =>
+          key === undefined || environment !== null && key.environment !== environment
+            ? Effect.fail(publicError("NOT_FOUND", { message: "No such key" }))
+            : Effect.succeed(key))
+
+      const change = Effect.fnUntraced(function*(
+        name: KeyName,
+        change: KeyChange,
+        { cause, reply }: KeyOrder<KeyState> = unasked
+      ) {
+        yield* checkRanges(change.ipAllowlist ?? [])
+        return yield* decided(name.merchantId, Effect.gen(function*() {
+          const changed = changeKey(yield* find(name), change, yield* nowSeconds)
+          if (changed instanceof PublicError) return yield* changed
+          yield* append(name.merchantId, changed.environment, [Repo.keyWrite(changed)], cause, reply(changed))
+          return changed
+        }))
+      })
+
+      const rotate = (name: KeyName, overlapSeconds: number, { cause, reply }: KeyOrder<RotatedKey> = unasked) =>
+        decided(name.merchantId, Effect.gen(function*() {
+          const key = yield* find(name)
+          const now = yield* nowSeconds
+          const { environment, expiresAt, ipAllowlist, merchantId, scope } = key
+          const made = make(
+            { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope },
+            key.apiVersion,
+            now
+          )
+          const previous = rotateKey(key, made.state.id, overlapSeconds, now)
+          if (previous instanceof PublicError) return yield* previous
+          const rotated: RotatedKey = { ...made, previous }
+          const writes = [Repo.keyWrite(previous), Repo.keyWrite(made.state)]
+          yield* append(merchantId, environment, writes, cause, reply(rotated))
+          return rotated
+        }))
+
+      const revokeKey = (name: KeyName, { cause, reply }: KeyOrder<KeyState> = unasked) =>
+        decided(name.merchantId, Effect.gen(function*() {
+          const key = yield* find(name)
+          if (key.status === "revoked") return key
+          const revoked = revoke(key)
+          yield* append(name.merchantId, key.environment, [Repo.keyWrite(revoked)], cause, reply(revoked))
+          return revoked
+        }))
+
+      const verify = Effect.fnUntraced(function*(text: string) {
+        if (!isWellFormedKey(text)) return null
+        const key = yield* repo.keyByHash(peppers.map((pepper) => hashUnder(pepper, text)))
+        const now = yield* nowSeconds
+        if (key === undefined || !isUsable(key, now)) return null
+        noteUse(key, now)
+        const isAdmitted = inRanges(key.ipAllowlist)
+        const grant: Grant = {
+          merchantId: key.merchantId as MerchantId,
+          environment: key.environment,
+          scope: key.scope,
+          kind: "key",
+          credential: key.id,
+          apiVersion: key.apiVersion,
+          ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
+          ...(key.ipAllowlist.length === 0
+            ? {}
+            : { admits: (address: string | null) => address !== null && isAdmitted(address) })
+        }
+        return grant
       })
 
       return Keys.of({
@@ -188,32 +394,32 @@ export class Keys extends Context.Service<Keys, {
           yield* settled(append(merchant.id, environments[0], [Repo.merchantWrite(merchant)]))
           return merchant
         }),
-        create: Effect.fnUntraced(function*(request) {
-          yield* requireMerchant(request.merchantId)
-          if (!environments.includes(request.environment)) {
-            return yield* publicError(request.environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
-          }
-          const made = make(request, yield* nowSeconds)
-          yield* settled(append(request.merchantId, request.environment, [Repo.keyWrite(made.state)]))
-          return made
-        }),
+        create,
         list: (merchantId) => Effect.andThen(requireMerchant(merchantId), repo.keys(merchantId)),
-        // Two revocations at once: the loser of the race reads the winner's row.
-        revoke: (merchantId, id) =>
-          settled(Effect.retry(revokeOnce(merchantId, id), { times: 3, while: (error) => error._tag === "Conflict" })),
-        verify: Effect.fnUntraced(function*(key) {
-          if (!isWellFormedKey(key)) return null
-          const found = yield* repo.keyByHash(peppers.map((pepper) => hashUnder(pepper, key)))
-          if (found === undefined || !isUsable(found, yield* nowSeconds)) return null
-          return {
-            merchantId: found.merchantId as MerchantId,
-            environment: found.environment,
-            scope: found.scope,
-            kind: "key",
-            credential: found.id,
-            apiVersion: found.apiVersion
+        page: Effect.fnUntraced(function*({ endingBefore, environment, limit, merchantId, startingAfter }) {
+          const named = startingAfter ?? endingBefore
+          if (startingAfter !== undefined && endingBefore !== undefined) {
+            return yield* publicError("INVALID_CURSOR", {
+              message: "Send starting_after or ending_before, not both",
+              param: "ending_before"
+            })
           }
-        })
+          const direction = startingAfter === undefined ? "newer" : "older"
+          const cursor = named === undefined ? undefined : {
+            direction,
+            key: yield* Effect.mapError(
+              find({ merchantId, environment, id: named }),
+              () => publicError("INVALID_CURSOR", { param: startingAfter === undefined ? "ending_before" : "starting_after" })
+            )
+          } as const
+          const found = yield* repo.page({ merchantId, environment, limit, cursor })
+          const keys = found.slice(0, limit)
+          return { keys: cursor?.direction === "newer" ? keys.toReversed() : keys, hasMore: found.length > limit }
+        }),
+        change,
+        rotate,
+        revoke: revokeKey,
+        verify
       })
     })
   )

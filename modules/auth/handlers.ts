@@ -1,15 +1,136 @@
-/** Between internal services and the actor, and the demo store of a new devnet. */
-import { Console, Effect, FileSystem, Path } from "effect"
+/** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
+import { Clock, Console, Effect, FileSystem, Path } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import {
+  Idempotency,
+  jsonText,
+  RequestInfo,
+  requireMerchantScope
+} from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { Keys, type MadeKey } from "./actor.ts"
-import type { KeyState, MerchantState } from "./machine.ts"
+import type { Principal } from "../../schemas/Auth.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type KeyOrder, Keys, type MadeKey, type RotatedKey } from "./actor.ts"
+import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
+import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./machine.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
+
+const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+/** A key's fields in the order of `ApiKey` of api.ts, with its text where it was just made. */
+const keyObject = (key: KeyState, now: number, text?: string) => ({
+  id: key.id,
+  object: "api_key",
+  ...(text === undefined ? {} : { key: text }),
+  name: key.name,
+  prefix: key.prefix,
+  last4: key.last4,
+  scope: key.scope,
+  environment: key.environment,
+  status: statusAt(key, now),
+  expires_at: key.expiresAt,
+  ip_allowlist: key.ipAllowlist,
+  api_version: key.apiVersion,
+  last_used_at: key.lastUsedAt,
+  replaced_by: key.replacedBy,
+  created_at: key.createdAt
+})
+
+const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+
+const rotatedObject = ({ key, previous, state }: RotatedKey, now: number) => ({
+  ...keyObject(state, now, key),
+  previous_key_id: previous.id,
+  previous_key_expires_at: previous.expiresAt
+})
+
+/** What a change asks for; what was not sent is not in it. */
+const changeOf = (sent: typeof ApiKeyChange.Type): KeyChange => ({
+  ...(sent.name === undefined ? {} : { name: sent.name }),
+  ...(sent.expires_at === undefined ? {} : { expiresAt: sent.expires_at }),
+  ...(sent.ip_allowlist === undefined ? {} : { ipAllowlist: sent.ip_allowlist }),
+  ...(sent.api_version === undefined ? {} : { apiVersion: sent.api_version })
+})
+
+/** The environment that keys are managed in: a key's own; the one a wallet's call names. */
+const managedIn = ({ environment, kind }: Principal, asked: Environment | undefined) =>
+  asked === undefined || asked === environment || kind === "wallet"
+    ? Effect.succeed(asked ?? environment)
+    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" }))
+
+/** Keys on a page where the caller does not say (API reference, "Conventions"). */
+const defaultLimit = 10
+
+export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(function*(group) {
+  const keys = yield* Keys
+
+  /** Answers with `render` of what `act` made, kept for a repeat in the same commit. */
+  const answering = Effect.fnUntraced(function*<A, E>(
+    act: (order: KeyOrder<A>) => Effect.Effect<A, E>,
+    render: (made: A, now: number) => object
+  ) {
+    const idempotency = yield* Idempotency
+    const { requestId } = yield* RequestInfo
+    const now = yield* nowSeconds
+    const text = (made: A) => wrapped(render(made, now))
+    const made = yield* act({
+      cause: { requestId, idempotencyKey: idempotency.key },
+      reply: (made) => idempotency.reply(200, text(made))
+    })
+    return jsonText(text(made))
+  })
+
+  return group
+    .handle("create", Effect.fnUntraced(function*({ payload }) {
+      const principal = yield* requireMerchantScope
+      const environment = yield* managedIn(principal, payload.environment ?? undefined)
+      const request = {
+        merchantId: principal.merchantId,
+        name: payload.name,
+        scope: payload.scope,
+        environment,
+        expiresAt: payload.expires_at ?? null,
+        ipAllowlist: payload.ip_allowlist ?? []
+      }
+      return yield* answering<MadeKey, PublicError>(
+        (order) => keys.create(request, order),
+        ({ key, state }, now) => keyObject(state, now, key)
+      )
+    }))
+    .handle("list", Effect.fnUntraced(function*({ query }) {
+      const principal = yield* requireMerchantScope
+      const found = yield* keys.page({
+        merchantId: principal.merchantId,
+        environment: yield* managedIn(principal, query.environment),
+        limit: query.limit ?? defaultLimit,
+        startingAfter: query.starting_after,
+        endingBefore: query.ending_before
+      })
+      const now = yield* nowSeconds
+      const data = found.keys.map((key) => keyObject(key, now))
+      return jsonText(wrapped({ object: "list", data, has_more: found.hasMore }))
+    }))
+    .handle("change", Effect.fnUntraced(function*({ params, payload }) {
+      const name = { ...(yield* requireMerchantScope), id: params.id }
+      return yield* answering<KeyState, PublicError>((order) => keys.change(name, changeOf(payload), order), keyObject)
+    }))
+    .handle("revoke", Effect.fnUntraced(function*({ params }) {
+      const name = { ...(yield* requireMerchantScope), id: params.id }
+      return yield* answering<KeyState, PublicError>((order) => keys.revoke(name, order), keyObject)
+    }))
+    .handle("rotate", Effect.fnUntraced(function*({ params, payload }) {
+      const name = { ...(yield* requireMerchantScope), id: params.id }
+      const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
+      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, overlap, order), rotatedObject)
+    }))
+}))
 
 const merchantOnWire = ({ id, name, email, createdAt }: MerchantState) =>
   ({ id, name, email, created_at: createdAt }) as Merchant
 
-const keyOnWire = (key: KeyState) =>
+const keyOnWire = (key: KeyState, now: number) =>
   ({
     id: key.id,
     merchant_id: key.merchantId,
@@ -18,24 +139,45 @@ const keyOnWire = (key: KeyState) =>
     last4: key.last4,
     scope: key.scope,
     environment: key.environment,
-    status: key.status,
+    status: statusAt(key, now),
     expires_at: key.expiresAt,
+    ip_allowlist: key.ipAllowlist,
     api_version: key.apiVersion,
+    last_used_at: key.lastUsedAt,
+    replaced_by: key.replacedBy,
     created_at: key.createdAt
   }) as ApiKey
 
 /** The calls of `AuthRpc`. */
 export const rpcHandlers = Effect.gen(function*() {
   const keys = yield* Keys
+  const shown = <E>(key: Effect.Effect<KeyState, E>) => Effect.zipWith(key, nowSeconds, keyOnWire)
+  const inFull = <E, M extends MadeKey>(made: Effect.Effect<M, E>) =>
+    Effect.zipWith(made, nowSeconds, ({ key, state }, now) => ({ ...keyOnWire(state, now), key }))
+  const named = ({ key_id, merchant_id }: { readonly merchant_id: number; readonly key_id: string }) =>
+    ({ merchantId: merchant_id, environment: null, id: key_id })
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
-    "auth.keys.create": ({ merchant_id, name, scope, environment, expires_at }) =>
-      Effect.map(
-        keys.create({ merchantId: merchant_id, name, scope, environment, expiresAt: expires_at ?? null }),
-        ({ key, state }) => ({ ...keyOnWire(state), key })
-      ),
-    "auth.keys.list": ({ merchant_id }) => Effect.map(keys.list(merchant_id), (found) => found.map(keyOnWire)),
-    "auth.keys.revoke": ({ merchant_id, key_id }) => Effect.map(keys.revoke(merchant_id, key_id), keyOnWire)
+    "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope }) =>
+      inFull(keys.create({
+        merchantId: merchant_id,
+        name,
+        scope,
+        environment,
+        expiresAt: expires_at ?? null,
+        ipAllowlist: ip_allowlist ?? []
+      })),
+    "auth.keys.list": ({ merchant_id }) =>
+      Effect.zipWith(keys.list(merchant_id), nowSeconds, (found, now) => found.map((key) => keyOnWire(key, now))),
+    "auth.keys.change": ({ api_version, expires_at, ip_allowlist, name, ...key }) =>
+      shown(keys.change(named(key), {
+        ...(name === undefined ? {} : { name }),
+        ...(expires_at === undefined ? {} : { expiresAt: expires_at }),
+        ...(ip_allowlist === undefined ? {} : { ipAllowlist: ip_allowlist }),
+        ...(api_version === undefined ? {} : { apiVersion: api_version })
+      })),
+    "auth.keys.rotate": ({ overlap_seconds, ...key }) => inFull(keys.rotate(named(key), overlap_seconds)),
+    "auth.keys.revoke": (key) => shown(keys.revoke(named(key)))
   })
 })
 

@@ -1,6 +1,8 @@
 /** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
 import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { findVersion, versions } from "../../schemas/Version.ts"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -69,7 +71,13 @@ export interface KeyState {
   readonly status: "active" | "revoked"
   /** Epoch seconds; null: never. */
   readonly expiresAt: number | null
+  /** Addresses and CIDR ranges it may be used from; none: any. */
+  readonly ipAllowlist: ReadonlyArray<string>
   readonly apiVersion: string
+  /** The key that a rotation made in its place. */
+  readonly replacedBy: string | null
+  /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
+  readonly lastUsedAt: number | null
   readonly createdAt: number
   readonly version: number
 }
@@ -77,6 +85,72 @@ export interface KeyState {
 /** Whether a key opens anything at `nowSeconds`. */
 export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): boolean =>
   status === "active" && (expiresAt === null || nowSeconds < expiresAt)
+
+/** Keys a merchant may have in use. Ours: every service of a large shop in both environments, several times over. */
+export const maximumKeys = 100
+
+/** Addresses and ranges of one key, at most. Ours. */
+export const maximumRanges = 50
+
+/** Seconds for which a rotated key may stay in use beside the new one (API reference, as for webhook secrets). */
+export const maximumOverlapSeconds = 604_800
+
+/** How a key is shown: `rotating` is one that was replaced and may be used until its end. */
+export type KeyStatus = "active" | "rotating" | "expired" | "revoked"
+
+export const statusAt = (key: KeyState, nowSeconds: number): KeyStatus => {
+  if (key.status === "revoked") return "revoked"
+  if (!isUsable(key, nowSeconds)) return "expired"
+  return key.replacedBy === null ? "active" : "rotating"
+}
+
+/** What may be changed of a key; absent: as it is. */
+export interface KeyChange {
+  readonly name?: string
+  readonly expiresAt?: number | null
+  readonly ipAllowlist?: ReadonlyArray<string>
+  readonly apiVersion?: string
+}
+
+const refuseField = (param: string, message: string): PublicError =>
+  publicError("VALIDATION_ERROR", { param, message: `${param}: ${message}` })
+
+/** Why a key cannot be made or changed so, if so. */
+export const objectionToChange = (change: KeyChange, nowSeconds: number): PublicError | undefined => {
+  if (typeof change.expiresAt === "number" && change.expiresAt <= nowSeconds) {
+    return refuseField("expires_at", "Expected a moment to come")
+  }
+  if (change.apiVersion !== undefined && findVersion(change.apiVersion) === undefined) {
+    return refuseField("api_version", `The versions are ${versions.map(({ version }) => version).join(", ")}`)
+  }
+  return undefined
+}
+
+const notInUse = (status: KeyStatus): PublicError =>
+  publicError("INVALID_TRANSITION", {
+    message: `This key is ${status}: only an active one can be changed or rotated`,
+    details: { status }
+  })
+
+/** The key with a change. Only an active one changes: what was replaced, revoked or has expired stays as it ended. */
+export const changeKey = (key: KeyState, change: KeyChange, nowSeconds: number): KeyState | PublicError => {
+  const status = statusAt(key, nowSeconds)
+  if (status !== "active") return notInUse(status)
+  return objectionToChange(change, nowSeconds) ?? { ...key, ...change, version: key.version + 1 }
+}
+
+/** The key that `replacedBy` takes the place of: it ends after the overlap, or earlier where it would have anyway. */
+export const rotateKey = (
+  key: KeyState,
+  replacedBy: string,
+  overlapSeconds: number,
+  nowSeconds: number
+): KeyState | PublicError => {
+  const status = statusAt(key, nowSeconds)
+  if (status !== "active") return notInUse(status)
+  const expiresAt = Math.min(key.expiresAt ?? Infinity, nowSeconds + overlapSeconds)
+  return { ...key, replacedBy, expiresAt, version: key.version + 1 }
+}
 
 /** The same key, never to be used again. */
 export const revoke = (key: KeyState): KeyState => ({ ...key, status: "revoked", version: key.version + 1 })

@@ -43,5 +43,16 @@ export const migrations: Migrations = {
     const sql = yield* SqlClient.SqlClient
     yield* sql`ALTER TABLE merchants ADD COLUMN default_environment text
       CHECK (default_environment IN ('devnet', 'mainnet'))`
+  }),
+  "0003_key_management": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE api_keys ADD COLUMN ip_allowlist json NOT NULL DEFAULT '[]', ADD COLUMN replaced_by text`
+    // Beside the keys: a use must not change the version that a rotation expects.
+    yield* sql`CREATE TABLE api_key_uses (
+      merchant_id integer NOT NULL,
+      key_id text NOT NULL,
+      used_at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, key_id)
+    )`
   })
 }

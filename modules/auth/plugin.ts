@@ -1,10 +1,12 @@
 /** Merchants, API keys and payment sessions: who is calling, and on whose behalf. */
 import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { Credentials } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Keys, Merchants, PayorSessions } from "./actor.ts"
-import { demoStore, rpcHandlers } from "./handlers.ts"
+import { AuthApi } from "./api.ts"
+import { demoStore, handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
 
@@ -21,6 +23,7 @@ const start = Layer.effectDiscard(Effect.gen(function*() {
 export const plugin = Plugin.make({
   name: "auth",
   slot: "modules",
+  http: AuthApi,
   rpc: AuthRpc,
   migrations,
   tables,
@@ -28,6 +31,10 @@ export const plugin = Plugin.make({
     Layer.mergeAll(
       Merchants.layer,
       PayorSessions.layer,
-      Layer.mergeAll(start, Rpc.handlers(AuthRpc, rpcHandlers)).pipe(Layer.provide(Keys.layer))
+      Layer.mergeAll(
+        start,
+        HttpApiBuilder.layer(AuthApi).pipe(Layer.provide(handlers)),
+        Rpc.handlers(AuthRpc, rpcHandlers)
+      ).pipe(Layer.provide(Keys.layer))
     )
 })

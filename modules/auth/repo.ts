@@ -34,7 +34,9 @@ export const keyWrite = (key: KeyState): Write => ({
     hash: key.hash,
     status: key.status,
     expires_at: key.expiresAt,
+    ip_allowlist: key.ipAllowlist,
     api_version: key.apiVersion,
+    replaced_by: key.replacedBy,
     created_at: key.createdAt
   }
 })
@@ -59,9 +61,12 @@ interface KeyRow {
   readonly hash: string
   readonly status: "active" | "revoked"
   readonly expires_at: bigint | null
+  readonly ip_allowlist: ReadonlyArray<string>
   readonly api_version: string
+  readonly replaced_by: string | null
   readonly created_at: bigint
   readonly version: bigint
+  readonly used_at: bigint | null
 }
 
 /** A choice that the deployment does not serve any more counts as none. */
@@ -85,7 +90,10 @@ const keyOf = (row: KeyRow): KeyState => ({
   hash: row.hash,
   status: row.status,
   expiresAt: row.expires_at === null ? null : Number(row.expires_at),
+  ipAllowlist: row.ip_allowlist,
   apiVersion: row.api_version,
+  replacedBy: row.replaced_by,
+  lastUsedAt: row.used_at === null ? null : Number(row.used_at),
   createdAt: Number(row.created_at),
   version: Number(row.version)
 })
@@ -96,7 +104,29 @@ const maximumListed = 1_000
 /** The environments of the deployment, the first one being the default. */
 type Served = readonly [Environment, ...ReadonlyArray<Environment>]
 
-const findByHashes = "SELECT * FROM api_keys WHERE hash IN (SELECT json_array_elements_text($1::json))"
+const findByHashes = `SELECT k.*, NULL::bigint AS used_at FROM api_keys k
+  WHERE hash IN (SELECT json_array_elements_text($1::json))`
+
+/** A key's last use, as a later note may only move on. */
+const noteUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
+  SELECT n.m, n.k, n.t FROM json_to_recordset($1::json) AS n (m integer, k text, t bigint) ORDER BY n.m, n.k
+  ON CONFLICT (merchant_id, key_id) DO UPDATE SET used_at = greatest(u.used_at, excluded.used_at)`
+
+/** A key was used at `at`, epoch seconds. */
+export interface KeyUse {
+  readonly merchantId: number
+  readonly keyId: string
+  readonly at: number
+}
+
+/** A page of a merchant's keys in one environment. */
+export interface KeyPage {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly limit: number
+  /** The key that the page lies beyond. */
+  readonly cursor: { readonly key: KeyState; readonly direction: "older" | "newer" } | undefined
+}
 
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -124,15 +154,45 @@ export const make = Effect.gen(function*() {
       ),
     key: (merchantId: number, id: string): Effect.Effect<KeyState | undefined> =>
       Effect.map(
-        Effect.orDie(sql<KeyRow>`SELECT * FROM api_keys WHERE id = ${id} AND merchant_id = ${merchantId}`),
+        Effect.orDie(sql<KeyRow>`SELECT k.*, u.used_at FROM api_keys k
+          LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
+          WHERE k.id = ${id} AND k.merchant_id = ${merchantId}`),
         (rows) => rows[0] && keyOf(rows[0])
       ),
     /** Newest first. */
     keys: (merchantId: number): Effect.Effect<ReadonlyArray<KeyState>> =>
       Effect.map(
-        Effect.orDie(sql<KeyRow>`SELECT * FROM api_keys WHERE merchant_id = ${merchantId}
-          ORDER BY created_at DESC, id DESC LIMIT ${maximumListed}`),
+        Effect.orDie(sql<KeyRow>`SELECT k.*, u.used_at FROM api_keys k
+          LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
+          WHERE k.merchant_id = ${merchantId}
+          ORDER BY k.created_at DESC, k.id DESC LIMIT ${maximumListed}`),
+        (rows) => rows.map(keyOf)
+      ),
+    /** Newest first, with one more than asked for where there are more. */
+    page: ({ cursor, environment, limit, merchantId }: KeyPage): Effect.Effect<ReadonlyArray<KeyState>> => {
+      const newer = cursor?.direction === "newer"
+      const beyond = cursor === undefined
+        ? sql.literal("")
+        : sql`AND (k.created_at, k.id) ${sql.literal(newer ? ">" : "<")} (${cursor.key.createdAt}, ${cursor.key.id})`
+      const order = sql.literal(newer ? "ASC" : "DESC")
+      return Effect.map(
+        Effect.orDie(sql<KeyRow>`SELECT k.*, u.used_at FROM api_keys k
+          LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
+          WHERE k.merchant_id = ${merchantId} AND k.environment = ${environment} ${beyond}
+          ORDER BY k.created_at ${order}, k.id ${order} LIMIT ${limit + 1}`),
         (rows) => rows.map(keyOf)
       )
+    },
+    /** Keys that count towards the limit: in use, and not replaced by one that is. */
+    keysInUse: (merchantId: number, nowSeconds: number): Effect.Effect<number> =>
+      Effect.map(
+        Effect.orDie(sql<{ n: bigint }>`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${merchantId}
+          AND status = 'active' AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
+        (rows) => Number(rows[0]!.n)
+      ),
+    noteUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
+      Effect.asVoid(Effect.orDie(
+        sql.unsafe(noteUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])
+      ))
   }
 })

@@ -5,8 +5,11 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+import { maximumOverlapSeconds, maximumRanges } from "./machine.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
+
+const Ranges = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(64))).check(Schema.isMaxLength(maximumRanges))
 
 export const Merchant = Schema.Struct({
   id: MerchantId,
@@ -24,9 +27,13 @@ const shown = {
   last4: Schema.String,
   scope: KeyScope,
   environment: Environment,
-  status: Schema.Literals(["active", "revoked"]),
+  status: Schema.Literals(["active", "rotating", "expired", "revoked"]),
   expires_at: Schema.NullOr(EpochSeconds),
+  ip_allowlist: Schema.Array(Schema.String),
   api_version: Schema.String,
+  /** A minute or two late. */
+  last_used_at: Schema.NullOr(EpochSeconds),
+  replaced_by: Schema.NullOr(KeyId),
   created_at: EpochSeconds
 }
 
@@ -44,14 +51,18 @@ export class AuthRpc extends RpcGroup.make(
     success: Merchant,
     error: PublicError
   }),
-  /** `key` is shown in this answer only. Errors: `NOT_FOUND` without such a merchant; `*_NOT_ENABLED`. */
+  /**
+   * `key` is shown in this answer only. Errors: `NOT_FOUND` without such a merchant; `*_NOT_ENABLED`;
+   * `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`.
+   */
   Rpc.make("auth.keys.create", {
     payload: {
       merchant_id: MerchantId,
       name: Name,
       scope: KeyScope,
       environment: Environment,
-      expires_at: Schema.optionalKey(Schema.NullOr(EpochSeconds))
+      expires_at: Schema.optionalKey(Schema.NullOr(EpochSeconds)),
+      ip_allowlist: Schema.optionalKey(Ranges)
     },
     success: NewApiKey,
     error: PublicError
@@ -60,6 +71,32 @@ export class AuthRpc extends RpcGroup.make(
   Rpc.make("auth.keys.list", {
     payload: { merchant_id: MerchantId },
     success: Schema.Array(ApiKey),
+    error: PublicError
+  }),
+  /** What is not sent stays. Errors: `NOT_FOUND`, `VALIDATION_ERROR`; `INVALID_TRANSITION` unless it is active. */
+  Rpc.make("auth.keys.change", {
+    payload: {
+      merchant_id: MerchantId,
+      key_id: KeyId,
+      name: Schema.optionalKey(Name),
+      expires_at: Schema.optionalKey(Schema.NullOr(EpochSeconds)),
+      ip_allowlist: Schema.optionalKey(Ranges),
+      api_version: Schema.optionalKey(Schema.String)
+    },
+    success: ApiKey,
+    error: PublicError
+  }),
+  /**
+   * A new key in place of an active one, which may be used for `overlap_seconds` more. `key` is shown in this answer
+   * only. Errors: `NOT_FOUND`; `INVALID_TRANSITION` unless it is active.
+   */
+  Rpc.make("auth.keys.rotate", {
+    payload: {
+      merchant_id: MerchantId,
+      key_id: KeyId,
+      overlap_seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumOverlapSeconds }))
+    },
+    success: NewApiKey,
     error: PublicError
   }),
   /** Refused everywhere within 5 s. Revoking twice is the same as once. `NOT_FOUND` without such a key. */

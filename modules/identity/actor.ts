@@ -1,6 +1,7 @@
 /** Sign-ins: issues what a wallet signs, opens and ends sessions, links wallets to merchants. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { createHash, createHmac, randomBytes } from "node:crypto"
+import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type Conflict, noCause, systemMerchant, type Write } from "../../runtime/Commit.ts"
 import { accessSeconds, type AccessTokens, makeAccessTokens } from "../../runtime/http/AccessToken.ts"
 import type { Grant } from "../../runtime/Http.ts"
@@ -81,14 +82,22 @@ export type Signup = "open" | "closed"
 
 const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
-/** Decides anew while other commits are faster. `Replayed` cannot be: no commit here carries a reply. */
-const decided = <A, E extends { readonly _tag: string }>(
+/** Loads and decides anew while other commits are faster. */
+const anew = <A, E extends { readonly _tag: string }>(
   attempt: Effect.Effect<A, E | Conflict>
 ): Effect.Effect<A, Exclude<E, Conflict> | PublicError> =>
   attempt.pipe(
     Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
     Effect.mapError((error) => error._tag === "Conflict" ? unavailable : error as Exclude<E, Conflict>)
   )
+
+/** As {@link anew}, one change of a wallet or of a merchant's wallets at a time on this instance. */
+const makeInTurn = Effect.map(Actors, ({ send }) =>
+<A, E extends { readonly _tag: string }>(
+  kind: "wallet" | "merchant",
+  id: string | number,
+  attempt: Effect.Effect<A, E | Conflict>
+) => anew(send(`identity-${kind}`, String(id), attempt)))
 
 /** What sign-ins and links share: the drivers, the messages, and the commit. */
 const makeChallenges = Effect.gen(function*() {
@@ -186,7 +195,7 @@ const makeChallenges = Effect.gen(function*() {
     return account
   })
 
-  return { accountOf, append, issue, open, proven, repo }
+  return { accountOf, append, inTurn: yield* makeInTurn, issue, open, proven, repo }
 })
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
@@ -216,7 +225,7 @@ export class Sessions extends Context.Service<Sessions, {
     Layer.effect(
       Sessions,
       Effect.gen(function*() {
-        const { append, issue, open: openChallenge, proven, repo } = yield* makeChallenges
+        const { append, inTurn, issue, open: openChallenge, proven, repo } = yield* makeChallenges
         const merchants = yield* Merchants
         const accessTokens = yield* makeAccessTokens
         const peppers = (yield* Secrets).keys("pepper")
@@ -253,7 +262,7 @@ export class Sessions extends Context.Service<Sessions, {
 
         const open = Effect.fnUntraced(function*(proof: SignInProof) {
           const account = yield* proven(proof, null)
-          return yield* decided(Effect.gen(function*() {
+          return yield* inTurn("wallet", walletIdOf(account), Effect.gen(function*() {
             const challenge = yield* openChallenge(proof.message, null)
             const now = yield* nowSeconds
             const { created, merchant, wallet, writes } = yield* ownerOf(account, now)
@@ -301,7 +310,7 @@ export class Sessions extends Context.Service<Sessions, {
         })
 
         const refresh = (refreshToken: string) =>
-          decided(Effect.gen(function*() {
+          anew(Effect.gen(function*() {
             const found = yield* sessionOf(refreshToken)
             if (found === undefined) return yield* publicError("TOKEN_INVALID")
             const now = yield* nowSeconds
@@ -314,7 +323,7 @@ export class Sessions extends Context.Service<Sessions, {
 
         /** Ends what is still active of what `find` finds. */
         const endFound = (find: Effect.Effect<SessionState | undefined>) =>
-          decided(Effect.flatMap(find, (session) =>
+          anew(Effect.flatMap(find, (session) =>
             session?.status === "active" ? Effect.asVoid(endSession(session, "logout")) : Effect.void))
 
         const verify = Effect.fnUntraced(function*(accessToken: string) {
@@ -379,7 +388,7 @@ export class Wallets extends Context.Service<Wallets, {
   static readonly layer = Layer.effect(
     Wallets,
     Effect.gen(function*() {
-      const { accountOf, append, issue, open, proven, repo } = yield* makeChallenges
+      const { accountOf, append, inTurn, issue, open, proven, repo } = yield* makeChallenges
       const merchants = yield* Merchants
 
       const merchantOf = (id: number) =>
@@ -404,7 +413,7 @@ export class Wallets extends Context.Service<Wallets, {
 
       const link = Effect.fnUntraced(function*(merchantId: number, proof: SignInProof) {
         const account = yield* proven(proof, merchantId)
-        return yield* decided(Effect.gen(function*() {
+        return yield* inTurn("merchant", merchantId, Effect.gen(function*() {
           const challenge = yield* open(proof.message, merchantId)
           return yield* linkAccount(merchantId, account, [Repo.challengeWrite(useUp(challenge))])
         }))
@@ -433,8 +442,9 @@ export class Wallets extends Context.Service<Wallets, {
         issue: (merchantId, network, address) => issue(network, address, merchantId),
         link,
         linkNamed: ({ address, isContract, merchantId, network }) =>
-          Effect.flatMap(accountOf(network, address, isContract), (account) => decided(linkAccount(merchantId, account, []))),
-        unlink: (merchantId, id, evenLast) => decided(unlinkOnce(merchantId, id, evenLast))
+          Effect.flatMap(accountOf(network, address, isContract), (account) =>
+            inTurn("merchant", merchantId, linkAccount(merchantId, account, []))),
+        unlink: (merchantId, id, evenLast) => inTurn("merchant", merchantId, unlinkOnce(merchantId, id, evenLast))
       })
     })
   )

@@ -276,8 +276,8 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
     description: "Takes a message of POST /api/v1/auth/wallets/nonce and what the further wallet made of it. From then on " +
       "that wallet signs in for this merchant."
   })),
-  HttpApiEndpoint.delete("unlink", "/api/v1/auth/wallets/:walletId", {
-    params: { walletId: Schema.String },
+  HttpApiEndpoint.delete("unlink", "/api/v1/auth/wallets/:id", {
+    params: { id: Schema.String },
     success: LinkedWallet,
     error: errors("wrapped", "NOT_FOUND", "INVALID_TRANSITION", ...walletErrors)
   }).annotateMerge(OpenApi.annotations({

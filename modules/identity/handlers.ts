@@ -84,7 +84,7 @@ export const walletHandlers = HttpApiBuilder.group(IdentityApi, "sign-in-wallets
       return ok(walletOnWire(yield* wallets.link(yield* requireWallet, proofOf(payload))))
     }))
     .handle("unlink", Effect.fnUntraced(function*({ params }) {
-      return ok(walletOnWire(yield* wallets.unlink(yield* requireWallet, params.walletId, false)))
+      return ok(walletOnWire(yield* wallets.unlink(yield* requireWallet, params.id, false)))
     }))
 }))
 

@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { Keys, Merchants } from "../../../modules/auth/actor.ts"
 import { demoKeysFile, demoStore } from "../../../modules/auth/handlers.ts"
 import { migrations, tables } from "../../../modules/auth/migrations.ts"
+import * as Actors from "../../../runtime/actors/Local.ts"
 import { credentials } from "../../../runtime/http/Authentication.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { kernel, settingsLayer, type TestTables } from "../../support/Api.ts"
@@ -22,6 +23,7 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
 const layerWith = (settings = settingsLayer({ environments: ["devnet", "mainnet"] })) =>
   registered.pipe(
     Layer.provideMerge(Layer.mergeAll(Keys.layer, Merchants.layer, credentials)),
+    Layer.provideMerge(Actors.layer),
     Layer.provideMerge(kernel([auth], settings)),
     Layer.provideMerge(NodeServices.layer)
   ) as Layer.Layer<Keys | Merchants | Credentials | SqlClient.SqlClient | Layer.Success<ReturnType<typeof kernel>> | Layer.Success<typeof NodeServices.layer>>
@@ -40,9 +42,9 @@ describe("keys", () => {
         merchantId: merchant.id, environment: "mainnet", scope: "merchant", kind: "key",
         credential: made.state.id, apiVersion: made.state.apiVersion
       } as never)
-      const revoked = yield* keys.revoke(merchant.id, made.state.id)
+      const revoked = yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id })
       assert.strictEqual(revoked.status, "revoked")
-      assert.deepStrictEqual(yield* keys.revoke(merchant.id, made.state.id), revoked)
+      assert.deepStrictEqual(yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id }), revoked)
       yield* TestClock.adjust("5 seconds")
       assert.isNull(yield* verify(made.key))
       assert.isNull(yield* verify(`${made.key.slice(0, -1)}${made.key.endsWith("0") ? "1" : "0"}`))
@@ -63,7 +65,7 @@ describe("keys", () => {
       assert.notInclude(JSON.stringify(rows, (_, value) => typeof value === "bigint" ? String(value) : value), made.key)
       assert.strictEqual((yield* keys.list(mine.id)).length, 1)
       assert.strictEqual((yield* keys.list(other.id)).length, 0)
-      const stolen = yield* Effect.flip(keys.revoke(other.id, made.state.id))
+      const stolen = yield* Effect.flip(keys.revoke({ merchantId: other.id, environment: null, id: made.state.id }))
       assert.strictEqual(stolen.code, "NOT_FOUND")
       assert.strictEqual((yield* Effect.flip(keys.create({ ...newKey, merchantId: 999 }))).code, "NOT_FOUND")
       const merchants = yield* Merchants

@@ -13,6 +13,7 @@ import { Secrets } from "../../../runtime/Secrets.ts"
 import { fromMasters } from "../../../runtime/secrets/Master.ts"
 import { type SignInDriver, SignInRefused, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
 import * as Registry from "../../../runtime/signins/Registry.ts"
+import * as Actors from "../../../runtime/actors/Local.ts"
 import { Credentials, CurrentPrincipal, MerchantAuth, Wrapped } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
@@ -90,7 +91,8 @@ export const instance = (
   const services = Layer.mergeAll(Merchants.layer, Keys.layer)
   const routes = Layer.mergeAll(plugin.layer(rest as never), probe, keyOwner, Wallets.layer).pipe(
     Layer.provideMerge(services),
-    Layer.provideMerge(drivers)
+    Layer.provideMerge(drivers),
+    Layer.provideMerge(Actors.layer)
   )
   const below = Layer.provideMerge(
     Registry.layer,

@@ -28,7 +28,7 @@ const routes = Layer.mergeAll(
 const served = apiLayer(
   [SettingsApi],
   routes as never,
-  Layer.mergeAll(Keys.layer, Merchants.layer, Actors.layer).pipe(Layer.provideMerge(kernel(
+  Layer.mergeAll(Keys.layer, Merchants.layer).pipe(Layer.provideMerge(Actors.layer), Layer.provideMerge(kernel(
     [{ name: "auth", migrations: authMigrations, tables: authTables }, { name: "settings", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
