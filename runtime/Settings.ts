@@ -120,7 +120,9 @@ export const SettingsSchema = Schema.Struct({
       /** For sign-in nonces from one address. Default 10. */
       noncePerMinute: byDefault(CallLimit, 10),
       /** For payment pages from one address. Default 300. */
-      pagePerMinute: byDefault(CallLimit, 300)
+      pagePerMinute: byDefault(CallLimit, 300),
+      /** Connections that one address holds at once on the public door, but for trusted proxies. Default 1,000. */
+      connectionsPerAddress: byDefault(CallLimit, 1_000)
     }),
     {}
   ),

@@ -120,7 +120,9 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
       yield* Reference.mount(router, apisOf(picked), settings.publicUrl)
       const internal = yield* openInternal(settings.rpc)
-      yield* open(router, settings.http, "http")
+      yield* open(router, settings.http, "http", {
+        crowd: { perAddress: settings.limits.connectionsPerAddress, trustProxy: settings.http.trustProxy }
+      })
       const sockets = yield* Sockets
       // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its door open.
       yield* Effect.addFinalizer(() => Effect.all([health.stopping, internal.endStreams, sockets.close]))
@@ -138,7 +140,7 @@ const openInternal = (address: Address) =>
     const router = yield* HttpRouter.make
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
-    return { ...yield* open(router, address, "rpc", maximumRpcBytes), endStreams }
+    return { ...yield* open(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
   })
 
 const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")

@@ -5,10 +5,13 @@ import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
 import type { HttpServerError, HttpServerResponse } from "effect/http"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
+import { inRanges, subscriberOf } from "../http/Addresses.ts"
 
 /** Milliseconds a client may take to send its headers, and its whole request: slow senders hold no connection. */
 const headersTimeoutMillis = 10_000
 const requestTimeoutMillis = 30_000
+/** How often both are looked at; Node's own 30 s would give a slow sender four times as long as it is allowed. */
+const timeoutCheckMillis = 2_000
 /** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
 const maximumConnections = 20_000
 /** Bytes of one websocket message from a client: it only ever sends small control messages. */
@@ -43,9 +46,40 @@ const explain = ({ host, port }: Address, setting: string) => (error: HttpServer
 }
 
 const limited = (): Server =>
-  Object.assign(createServer({ headersTimeout: headersTimeoutMillis, requestTimeout: requestTimeoutMillis }), {
-    maxConnections: maximumConnections
-  })
+  Object.assign(
+    createServer({
+      headersTimeout: headersTimeoutMillis,
+      requestTimeout: requestTimeoutMillis,
+      connectionsCheckingInterval: timeoutCheckMillis
+    }),
+    { maxConnections: maximumConnections }
+  )
+
+/** How many connections one address may hold; those of trusted proxies are many callers'. */
+export interface Crowd {
+  readonly perAddress: number
+  readonly trustProxy: ReadonlyArray<string>
+}
+
+/** Whether a connection may stay: it is counted for its address until it closes. */
+const admission = ({ perAddress, trustProxy }: Crowd) => {
+  const held = new Map<string, number>()
+  const isTrusted = inRanges(trustProxy)
+  return (connection: Socket): boolean => {
+    const address = connection.remoteAddress ?? ""
+    if (isTrusted(address)) return true
+    const subscriber = subscriberOf(address)
+    const before = held.get(subscriber) ?? 0
+    if (before >= perAddress) return false
+    held.set(subscriber, before + 1)
+    connection.once("close", () => {
+      const left = held.get(subscriber)! - 1
+      if (left === 0) held.delete(subscriber)
+      else held.set(subscriber, left)
+    })
+    return true
+  }
+}
 
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
@@ -56,13 +90,15 @@ export const open = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
   address: Address,
   setting: "http" | "rpc",
-  maximumBodyBytes?: number
+  limits: { readonly maximumBodyBytes?: number; readonly crowd?: Crowd } = {}
 ) {
   let server: Server | undefined
   const connections = new Set<Socket>()
+  const admits = limits.crowd === undefined ? () => true : admission(limits.crowd)
   const make = () => {
     server = limited()
     server.on("connection", (connection) => {
+      if (!admits(connection)) return void connection.destroy()
       connections.add(connection)
       connection.once("close", () => connections.delete(connection))
     })
@@ -88,7 +124,7 @@ export const open = Effect.fnUntraced(function*(
     Effect.provideContext(door),
     Effect.provideService(
       HttpIncomingMessage.MaxBodySize,
-      maximumBodyBytes === undefined ? undefined : ByteSize.bytes(maximumBodyBytes)
+      limits.maximumBodyBytes === undefined ? undefined : ByteSize.bytes(limits.maximumBodyBytes)
     )
   )
   const bound = server?.address()

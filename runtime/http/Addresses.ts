@@ -1,7 +1,7 @@
 /** Where a request comes from: addresses and ranges of them, and the caller behind proxies that are trusted. */
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { BlockList, isIP } from "node:net"
+import { BlockList, isIP, isIPv6 } from "node:net"
 
 /** Whether a text is an IPv4 or IPv6 address, or a range of them in CIDR form (`10.0.0.0/8`, `2001:db8::/32`). */
 export const isAddressRange = (text: string): boolean => {
@@ -29,6 +29,20 @@ export const inRanges = (ranges: ReadonlyArray<string>): (address: string) => bo
     const family = isIP(address)
     return family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6")
   }
+}
+
+/**
+ * Whom an address is counted as: the first 64 bits of an IPv6 address name a subscriber, who may pick any address below
+ * them.
+ */
+export const subscriberOf = (written: string): string => {
+  const address = plain(written)
+  if (!isIPv6(address)) return address
+  const [head = "", tail] = address.toLowerCase().split("::")
+  const left = head === "" ? [] : head.split(":")
+  const right = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
+  return [...left, ...Array.from({ length: zeros }, () => "0"), ...right].slice(0, 4).join(":") + "::/64"
 }
 
 /** Addresses of `X-Forwarded-For` that are looked at, from the nearest: longer chains are not of ours. */

@@ -17,6 +17,12 @@ const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =
   return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
 }
 
+/** `;` and `#` end a path for the router, as `?` does, and for nobody else: `/invoices;x=y` is not `/invoices`. */
+const hasForeignDelimiter = (url: string): boolean => {
+  const end = url.search(/[?;#]/)
+  return end !== -1 && url[end] !== "?"
+}
+
 /**
  * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
  * and sockets too; only its size is judged here.
@@ -28,6 +34,7 @@ const refusalOf = (
   const announced = hasBody(request)
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
   const oversized = Number(request.headers["content-length"]) > maximumBodyBytes
+  if (hasForeignDelimiter(request.url)) return publicError("NOT_FOUND")
   const badVersion = namesNoVersion(request.headers)
   const suspect = oversized || fault !== undefined || badVersion || request.url.includes("%00")
   if (!suspect) return undefined
@@ -89,6 +96,7 @@ export const door = (
       const headers: Record<string, string> = {
         ...facts.answerHeaders,
         ...versionHeaders(facts.apiVersion),
+        "x-content-type-options": "nosniff",
         "x-request-id": requestId
       }
       if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
@@ -99,8 +107,10 @@ export const door = (
       return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
     }
     const refusal = refusalOf(request, knownPath)
+    const familyOfRefusal = ({ code }: PublicError) =>
+      code === "NOT_FOUND" ? "wrapped" : knownPath()?.family ?? "wrapped"
     if (refusal !== undefined) {
-      return Effect.succeed(finish(errorResponse(refusal, knownPath()?.family ?? "wrapped", requestId)))
+      return Effect.succeed(finish(errorResponse(refusal, familyOfRefusal(refusal), requestId)))
     }
     if (hasBody(request)) guardBody(request)
     /** Nobody is known to ask here, so it counts for the address. */

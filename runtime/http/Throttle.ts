@@ -3,7 +3,6 @@ import { Context, Effect, Layer, Metric } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
-import { isIPv6 } from "node:net"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type AddressLimit, AddressLimitOf, Anonymous, RequestInfo, Throttle } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
@@ -11,7 +10,7 @@ import { RateLimits, type Verdict } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
-import { callerBehind } from "./Addresses.ts"
+import { callerBehind, subscriberOf } from "./Addresses.ts"
 
 /** Names of windows: those of addresses, and of who proved who it is. */
 type LimitName = AddressLimit | "key" | "session"
@@ -36,16 +35,6 @@ const inFlightSeconds = 1
 
 const refusal = (seconds: number): PublicError =>
   publicError("RATE_LIMIT_EXCEEDED", { details: { retry_after_seconds: seconds }, retryAfterSeconds: seconds })
-
-/** The first 64 bits of an IPv6 address name a subscriber, who may pick any address below them. */
-const subscriberOf = (address: string): string => {
-  if (!isIPv6(address)) return address
-  const [head = "", tail] = address.toLowerCase().split("::")
-  const left = head === "" ? [] : head.split(":")
-  const right = tail === undefined || tail === "" ? [] : tail.split(":")
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
-  return [...left, ...Array.from({ length: zeros }, () => "0"), ...right].slice(0, 4).join(":") + "::/64"
-}
 
 const make = Effect.gen(function*() {
   const windows = yield* RateLimits

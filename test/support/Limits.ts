@@ -10,5 +10,6 @@ export const generousLimits: SettingsValue["limits"] = {
   payorPerMinute: 10_000_000,
   anonymousPerMinute: 10_000_000,
   noncePerMinute: 10_000_000,
-  pagePerMinute: 10_000_000
+  pagePerMinute: 10_000_000,
+  connectionsPerAddress: 10_000_000
 }

@@ -58,7 +58,8 @@ describe("a config", () => {
           payorPerMinute: 300,
           anonymousPerMinute: 30,
           noncePerMinute: 10,
-          pagePerMinute: 300
+          pagePerMinute: 300,
+          connectionsPerAddress: 1_000
         },
         telemetry: { logs: "auto", level: "info" }
       })
