@@ -27,8 +27,16 @@ export class PriceSourceFailed extends Schema.TaggedError<PriceSourceFailed>()("
 export interface PriceSource {
   readonly name: string
   readonly environments: ReadonlyArray<Environment>
-  /** Current prices of those of `assets` it knows; one request where the source allows. */
-  readonly prices: (assets: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceFailed>
+  /** Assets whose price it needs from the others to work out its own: they are asked for first. Absent: none. */
+  readonly reads?: ReadonlyArray<string>
+  /**
+   * Current prices of those of `assets` it knows; one request where the source allows. `peers` gives what the other
+   * sources of its environments say of an asset now, null when they say nothing fresh.
+   */
+  readonly prices: (
+    assets: ReadonlyArray<string>,
+    peers: (asset: string) => Spot | null
+  ) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceFailed>
 }
 
 /** A price to quote or value by. */
@@ -42,7 +50,7 @@ export interface Spot {
   readonly at: number
 }
 
-/** No fresh price of the token, or too few sources. */
+/** No price that can be believed now: none is fresh, too few sources answered, or what they say contradicts. */
 export class PriceUnavailable extends Schema.TaggedError<PriceUnavailable>()("PriceUnavailable", {
   symbol: Schema.String,
   reason: Schema.String,
@@ -56,10 +64,18 @@ export class PriceUnavailable extends Schema.TaggedError<PriceUnavailable>()("Pr
 /** Seconds after which a price is stale (design of price sources: median of sources at most this old). */
 export const freshSeconds = 120
 
+/** Seconds a price that was agreed on is still used when the sources fall silent (design of price sources). */
+export const heldSeconds = 300
+
 export class Quotes extends Context.Service<Quotes, {
   /** Adds a source for as long as the scope lives. Two sources of one name are a bug. */
   readonly register: (source: PriceSource) => Effect.Effect<void, never, Scope.Scope>
-  /** The median of the fresh prices of the token's asset. Asks the sources at once when nothing fresh is known. */
+  /**
+   * The price of the token to quote and value by: the median of the fresh prices of its asset that agree, one dollar
+   * for a dollar stablecoin that holds its peg. Asks the sources at once when nothing fresh is known. When they fall
+   * silent the last price holds for {@link heldSeconds}; when they contradict each other, or a lone one the last price,
+   * there is none at once.
+   */
   readonly spot: (token: Token) => Effect.Effect<Spot, PriceUnavailable>
   /** The last known price, however old, without asking anyone; null when there never was one. */
   readonly latest: (token: Token) => Spot | null

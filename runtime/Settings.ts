@@ -84,7 +84,12 @@ export const SettingsSchema = Schema.Struct({
   pricing: byDefault(
     Schema.Struct({
       /** Price sources that must agree before anything is quoted or valued; default 1 on devnet, 2 on mainnet. */
-      quorum: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 })))
+      quorum: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
+      /**
+       * A dollar stablecoin that the market prices outside 0.99 to 1.01: taken at its market price (default), or not
+       * quoted at all until it is back.
+       */
+      depeg: byDefault(Schema.Literals(["market", "block"]), "market")
     }),
     {}
   ),

@@ -124,6 +124,30 @@ export const readRate = (text: string): Rate | undefined => {
   return numerator === 0n ? undefined : { numerator, denominator: 10n ** BigInt(fraction.length) }
 }
 
+/**
+ * A JSON number, or a decimal, as the plain decimal that {@link readRate} takes: an exponent is worked out by moving the
+ * point, so no digit is lost. `undefined` when it is negative, no number, or longer than a rate may be.
+ *
+ * @example
+ * plainDecimal("1.25e-7") // => "0.000000125"
+ */
+export const plainDecimal = (text: string): string | undefined => {
+  const match = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text)
+  if (match === null) return undefined
+  const [, whole = "", fraction = "", exponent = "0"] = match
+  const digits = `${whole}${fraction}`
+  const point = whole.length + Number.parseInt(exponent, 10)
+  const left = point <= 0 ? "0" : digits.slice(0, point).padEnd(point, "0").replace(/^0+(?=\d)/, "")
+  const right = (point <= 0 ? `${"0".repeat(-point)}${digits}` : digits.slice(point)).replace(/0+$/, "")
+  return left.length > 30 || right.length > rateFractionDigits ? undefined : right === "" ? left : `${left}.${right}`
+}
+
+/** The product of two rates, exactly: dollars per token from units per token and dollars per unit. */
+export const timesRate = (a: Rate, b: Rate): Rate => ({
+  numerator: a.numerator * b.numerator,
+  denominator: a.denominator * b.denominator
+})
+
 /** Orders two rates: negative, zero or positive, exactly. */
 export const compareRates = (a: Rate, b: Rate): number => {
   const difference = a.numerator * b.denominator - b.numerator * a.denominator

@@ -81,7 +81,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   )
   const work = Webhooks.layer.pipe(
     Layer.provideMerge(Chains.layer),
-    Layer.provideMerge(Quotes.layerWith(settings.pricing.quorum)),
+    Layer.provideMerge(Quotes.layerWith(settings.pricing)),
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(Leases.layer),

@@ -2,12 +2,13 @@
  * Prices by agreement: every source is polled, what is fresh is compared, the exact median is the price. Nothing here
  * is a float; a price too old, from the future, or unreadable is refused and logged, never used.
  */
-import { Cause, Clock, Deferred, Effect, Latch, Layer, Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Latch, Layer, Metric, Scope } from "effect"
 import { isWithin, medianRate, type Rate, rateText, readRate } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   freshSeconds,
+  heldSeconds,
   type PricePoint,
   type PriceSource,
   PriceSourceFailed,
@@ -45,10 +46,25 @@ export const priceRetryAfterSeconds = 15
 export const defaultQuorum: Readonly<Record<Environment, number>> = { devnet: 1, mainnet: 2 }
 
 /**
- * How far from the median a source may be, in basis points, before it is left out; null: never left out. With two
- * sources that disagree by more than twice this, neither is believed.
+ * How far from the median a source may be, in basis points, before it is left out. With two sources that disagree by
+ * more than twice this, neither is believed.
  */
-export const maximumSpreadBasisPoints: Readonly<Record<Environment, bigint | null>> = { devnet: null, mainnet: 200n }
+export const maximumSpreadBasisPoints = 200n
+
+/**
+ * How far from the last price, in basis points, a price may be that only one source gives: what moves further in less
+ * than {@link jumpMemorySeconds} is more often a source gone wrong than a market.
+ */
+export const maximumJumpBasisPoints = 2_500n
+
+/** Seconds a last price speaks against a lone source: an hour later the market may well be elsewhere. */
+export const jumpMemorySeconds = 3_600
+
+/** How far from a dollar a dollar stablecoin may be, in basis points, to be taken for one: 0.99 to 1.01. */
+export const maximumPegBasisPoints = 100n
+
+/** Assets whose age is told as a metric, at most. */
+const maximumSeries = 500
 
 /** A price that was accepted: readable, positive, not from the future. */
 export interface KnownPrice {
@@ -59,25 +75,35 @@ export interface KnownPrice {
 }
 
 /**
+ * Why there is no price. `silence`: too little was said, which says nothing of the market. `contradiction`: what was
+ * said cannot all be true, so nothing that is known can be relied on.
+ */
+export interface Refusal {
+  readonly kind: "silence" | "contradiction"
+  readonly reason: string
+}
+
+export const isRefusal = (result: Spot | Refusal): result is Refusal => "reason" in result
+
+const contradiction = (reason: string): Refusal => ({ kind: "contradiction", reason })
+
+/**
  * The price that `prices` agree on, or why there is none. Each source appears once.
  *
  * The rate is what its own text reads as, so that what a quote asks for and what a payment is valued at are the same
  * number. Pure; the order of `prices` does not matter.
  */
-export const agree = (
-  prices: ReadonlyArray<KnownPrice>,
-  environment: Environment,
-  needed: number = defaultQuorum[environment]
-): Spot | string => {
+export const agree = (prices: ReadonlyArray<KnownPrice>, needed: number): Spot | Refusal => {
   const all = medianOf(prices)
-  if (all === undefined || prices.length < needed) return "Too few price sources answered"
-  const spread = maximumSpreadBasisPoints[environment]
-  const kept = spread === null ? prices : prices.filter(({ rate }) => isWithin(rate, all, spread))
+  if (all === undefined || prices.length < needed) {
+    return { kind: "silence", reason: "Too few price sources answered" }
+  }
+  const kept = prices.filter(({ rate }) => isWithin(rate, all, maximumSpreadBasisPoints))
   const median = medianOf(kept)
-  if (median === undefined || kept.length < needed) return "Price sources disagree"
+  if (median === undefined || kept.length < needed) return contradiction("Price sources disagree")
   const text = rateText(median)
   const rate = readRate(text)
-  if (rate === undefined) return "The price is too small"
+  if (rate === undefined) return contradiction("The price is too small")
   const [only, ...others] = kept
   return {
     rate,
@@ -85,6 +111,43 @@ export const agree = (
     source: only !== undefined && others.length === 0 ? only.source : "median",
     at: Math.min(...kept.map(({ at }) => at))
   }
+}
+
+/**
+ * The price to use at `nowSeconds`, given what is fresh and the last price that was used, or why there is none.
+ *
+ * Silence leaves the last price standing for {@link heldSeconds}, unless a source that still speaks contradicts it. A
+ * price of a lone source that is more than {@link maximumJumpBasisPoints} from the last one is refused for
+ * {@link jumpMemorySeconds}, or until a second source agrees with it. Pure.
+ */
+export const judge = (
+  fresh: ReadonlyArray<KnownPrice>,
+  last: Spot | undefined,
+  needed: number,
+  nowSeconds: number
+): Spot | Refusal => {
+  const agreed = agree(fresh, needed)
+  const age = last === undefined ? Number.POSITIVE_INFINITY : nowSeconds - last.at
+  if (last === undefined || age < -maximumAheadSeconds) return agreed
+  if (isRefusal(agreed)) {
+    const isContradicted = fresh.some(({ rate }) => !isWithin(rate, last.rate, maximumSpreadBasisPoints))
+    return agreed.kind === "silence" && age <= heldSeconds && !isContradicted ? last : agreed
+  }
+  const isJump = agreed.source !== "median" && age <= jumpMemorySeconds &&
+    !isWithin(agreed.rate, last.rate, maximumJumpBasisPoints)
+  return isJump ? contradiction("The price jumped, and no second source confirms it") : agreed
+}
+
+const dollar: Rate = { numerator: 1n, denominator: 1n }
+
+/**
+ * The price of a token by the market's price of its asset: a dollar stablecoin within {@link maximumPegBasisPoints} of
+ * a dollar is worth one dollar, outside it what the market says, or nothing where `depeg` is `block`. Pure.
+ */
+export const pegged = (token: Pick<Token, "stable">, market: Spot, depeg: "market" | "block"): Spot | Refusal => {
+  if (!token.stable) return market
+  if (isWithin(market.rate, dollar, maximumPegBasisPoints)) return { ...market, rate: dollar, text: rateText(dollar) }
+  return depeg === "market" ? market : contradiction("This stablecoin is off its dollar")
 }
 
 const medianOf = (prices: ReadonlyArray<KnownPrice>): Rate | undefined => {
@@ -123,7 +186,19 @@ interface Registered {
   silenced: number
 }
 
-const make = Effect.fnUntraced(function*(quorum: number | undefined) {
+/** What the config says of prices; see `pricing` of the settings. */
+export interface Pricing {
+  readonly quorum?: number
+  readonly depeg: "market" | "block"
+}
+
+const staleness = Metric.gauge("quote_staleness_seconds", {
+  description: "Age of the price that an asset is quoted by"
+})
+
+const environments: ReadonlyArray<Environment> = ["devnet", "mainnet"]
+
+const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
   const catalog = yield* TokenCatalog
   const scope = yield* Scope.Scope
   const wake = yield* Latch.make()
@@ -139,10 +214,68 @@ const make = Effect.fnUntraced(function*(quorum: number | undefined) {
   const fresh = (asset: string, environment: Environment, nowSeconds: number): ReadonlyArray<KnownPrice> =>
     known(asset, environment).filter(({ at }) => isFresh(at, nowSeconds))
 
-  const assetsInUse = (environments: ReadonlyArray<Environment>): ReadonlyArray<string> =>
-    environments.flatMap((environment) => catalog.list(environment)).flatMap(({ active, asset }) =>
-      active && asset !== null ? [asset] : []
+  /** The last market price that was used, by `<environment>:<asset>`. */
+  const good = new Map<string, Spot>()
+  let doubtsLoggedAt: number | undefined
+
+  const tokenAssets = (environment: Environment): ReadonlyArray<string> =>
+    catalog.list(environment).flatMap(({ active, asset }) => (active && asset !== null ? [asset] : []))
+
+  /** What tokens are priced by, and what a source of the same environment works its prices out from. */
+  const assetsInUse = (served: ReadonlyArray<Environment>): ReadonlyArray<string> => {
+    const assets = served.flatMap(tokenAssets)
+    if (assets.length === 0) return assets
+    return assets.concat(
+      [...sources.values()].filter(({ source }) => source.environments.some((one) => served.includes(one)))
+        .flatMap(({ source }) => source.reads ?? [])
     )
+  }
+
+  /** What others that serve all of `source`'s environments say now: a devnet source never has a say on mainnet. */
+  const peersOf = (source: PriceSource) => (nowSeconds: number) => (asset: string): Spot | null => {
+    const others = [...sources.values()].flatMap(({ newest, source: other }) => {
+      const price = newest.get(asset)
+      const counts = other !== source && source.environments.every((one) => other.environments.includes(one))
+      return counts && price !== undefined && isFresh(price.at, nowSeconds) ? [price] : []
+    })
+    const agreed = agree(others, 1)
+    return isRefusal(agreed) ? null : agreed
+  }
+
+  /** The market's price of an asset now; remembered as the last one when it is new. */
+  const market = (asset: string, environment: Environment, nowSeconds: number): Spot | Refusal => {
+    const key = `${environment}:${asset}`
+    const judged = judge(
+      fresh(asset, environment, nowSeconds),
+      good.get(key),
+      quorum ?? defaultQuorum[environment],
+      nowSeconds
+    )
+    if (!isRefusal(judged)) good.set(key, judged)
+    return judged
+  }
+
+  /** Judges every asset in use: tells how old its price is, and logs, once a minute, what contradicts itself. */
+  const review = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const nowSeconds = Math.floor(now / 1000)
+    const doubts: Array<string> = []
+    const ages = new Map<string, number>()
+    for (const environment of environments) {
+      for (const asset of new Set(tokenAssets(environment))) {
+        const judged = market(asset, environment, nowSeconds)
+        if (isRefusal(judged) && judged.kind === "contradiction") doubts.push(`${asset}: ${judged.reason}`)
+        const last = good.get(`${environment}:${asset}`)
+        if (last !== undefined) ages.set(asset, Math.max(ages.get(asset) ?? 0, nowSeconds - last.at))
+      }
+    }
+    for (const [token, age] of [...ages].slice(0, maximumSeries)) {
+      yield* Metric.update(Metric.withAttributes(staleness, { token }), age)
+    }
+    if (doubts.length === 0 || elapsed(doubtsLoggedAt, now) < logEveryMillis) return
+    doubtsLoggedAt = now
+    yield* Effect.logWarning(`Refused to price ${doubts.slice(0, maximumListed).join("; ")}`)
+  })
 
   const complain = (registered: Registered, message: string, nowMillis: number) => {
     if (elapsed(registered.loggedAt, nowMillis) < logEveryMillis) {
@@ -183,7 +316,7 @@ const make = Effect.fnUntraced(function*(quorum: number | undefined) {
     ))
     if (wanted.size === 0) return
     for (const asset of wanted) asked.set(asset, startedAt)
-    yield* source.prices([...wanted]).pipe(
+    yield* source.prices([...wanted], peersOf(source)(Math.floor(startedAt / 1000))).pipe(
       Effect.timeoutOrElse({
         duration: sourceTimeoutMillis,
         orElse: () =>
@@ -211,12 +344,15 @@ const make = Effect.fnUntraced(function*(quorum: number | undefined) {
         return extra === null || assets.has(extra) ? joined : Effect.andThen(joined, refresh(extra))
       }
       const done = Deferred.makeUnsafe<void>()
-      const assets = new Set([...assetsInUse(["devnet", "mainnet"]), ...(extra === null ? [] : [extra])])
+      const assets = new Set([...assetsInUse(environments), ...(extra === null ? [] : [extra])])
       inFlight = { assets, done }
-      return Effect.forEach([...sources.values()], (registered) => ask(registered, extra), {
-        concurrency: "unbounded",
-        discard: true
-      }).pipe(
+      const askAll = (asked: ReadonlyArray<Registered>) =>
+        Effect.forEach(asked, (registered) => ask(registered, extra), { concurrency: "unbounded", discard: true })
+      const [first = [], second = []] = [false, true].map((reads) =>
+        [...sources.values()].filter(({ source }) => (source.reads !== undefined) === reads)
+      )
+      return Effect.andThen(askAll(first), askAll(second)).pipe(
+        Effect.andThen(review),
         Effect.ensuring(Effect.suspend(() => {
           inFlight = null
           return Deferred.succeed(done, undefined)
@@ -249,7 +385,11 @@ const make = Effect.fnUntraced(function*(quorum: number | undefined) {
         })
         return wake.open
       }),
-      () => Effect.sync(() => sources.delete(source.name))
+      () =>
+        Effect.sync(() => {
+          sources.delete(source.name)
+          good.clear()
+        })
     ).pipe(Effect.asVoid)
 
   const spot = Effect.fnUntraced(function*(token: Token) {
@@ -257,37 +397,35 @@ const make = Effect.fnUntraced(function*(quorum: number | undefined) {
     const unavailable = (reason: string) =>
       new PriceUnavailable({ symbol, reason, retryAfterSeconds: priceRetryAfterSeconds })
     if (asset === null) return yield* unavailable("This token has no price")
-    const agreed = Effect.map(
-      Clock.currentTimeMillis,
-      (now) => agree(fresh(asset, environment, Math.floor(now / 1000)), environment, quorum)
-    )
-    const first = yield* agreed
-    if (typeof first !== "string") return first
+    const price = Effect.map(Clock.currentTimeMillis, (now) => {
+      const judged = market(asset, environment, Math.floor(now / 1000))
+      return isRefusal(judged) ? judged : pegged(token, judged, depeg)
+    })
+    const first = yield* price
+    if (!isRefusal(first)) return first
     yield* refresh(asset)
-    const second = yield* agreed
-    if (typeof second !== "string") return second
-    const everKnown = known(asset, environment).length > 0
-    const anyFresh = fresh(asset, environment, Math.floor((yield* Clock.currentTimeMillis) / 1000)).length > 0
-    return yield* unavailable(everKnown && !anyFresh ? "Rate data is stale" : second)
+    const second = yield* price
+    if (!isRefusal(second)) return second
+    const isStale = known(asset, environment).length > 0 &&
+      fresh(asset, environment, Math.floor((yield* Clock.currentTimeMillis) / 1000)).length === 0
+    return yield* unavailable(isStale ? "Rate data is stale" : second.reason)
   })
 
-  const latest = ({ asset, environment }: Token): Spot | null => {
+  const latest = (token: Token): Spot | null => {
+    const { asset, environment } = token
     if (asset === null) return null
-    const prices = known(asset, environment)
-    const newest = Math.max(...prices.map(({ at }) => at))
-    const together = prices.filter(({ at }) => newest - at <= freshSeconds)
-    const agreed = agree(together, environment, quorum)
-    if (typeof agreed !== "string") return agreed
-    const single = together.find(({ at }) => at === newest)
-    const shown = single === undefined ? "" : agree([single], "devnet")
-    return typeof shown === "string" ? null : shown
+    const [newest] = known(asset, environment).toSorted((a, b) => b.at - a.at)
+    const last = good.get(`${environment}:${asset}`) ?? (newest === undefined ? undefined : agree([newest], 1))
+    if (last === undefined || isRefusal(last)) return null
+    const shown = pegged(token, last, "market")
+    return isRefusal(shown) ? null : shown
   }
 
   return Quotes.of({ register, spot, latest })
 })
 
-/** Polls for as long as the layer lives; `quorum` sources must agree, {@link defaultQuorum} where it is not given. */
-export const layerWith = (quorum: number | undefined): Layer.Layer<Quotes, never, TokenCatalog> =>
-  Layer.effect(Quotes, make(quorum))
+/** Polls for as long as the layer lives; see {@link Pricing}. */
+export const layerWith = (pricing: Pricing): Layer.Layer<Quotes, never, TokenCatalog> =>
+  Layer.effect(Quotes, make(pricing))
 
-export const layer: Layer.Layer<Quotes, never, TokenCatalog> = layerWith(undefined)
+export const layer: Layer.Layer<Quotes, never, TokenCatalog> = layerWith({ depeg: "market" })

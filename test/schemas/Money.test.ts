@@ -14,6 +14,7 @@ import {
   medianRate,
   midpoint,
   parseUnits,
+  plainDecimal,
   type Rate,
   RateText,
   rateDigits,
@@ -278,6 +279,33 @@ describe("token amounts", () => {
     assert.strictEqual(parseUnits("5", 0), baseUnits(5n))
     for (const text of ["", "1.", ".1", "-1", "1e3", " 1", "1.1234567", "x"]) {
       assert.isUndefined(parseUnits(text, 6), text)
+    }
+  })
+})
+
+describe("numbers as a provider writes them", () => {
+  const Mantissa = Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 1n, maximum: 10n ** 17n }))
+  const Exponent = Schema.Int.check(Schema.isBetween({ minimum: -18, maximum: 10 }))
+
+  it.effect.prop("lose no digit to an exponent", [Mantissa, Exponent], ([mantissa, exponent]) =>
+    Effect.sync(() => {
+      const plain = plainDecimal(`${mantissa}e${exponent}`)
+      assert.isDefined(plain)
+      const expected = exponent < 0
+        ? { numerator: mantissa, denominator: 10n ** BigInt(-exponent) }
+        : { numerator: mantissa * 10n ** BigInt(exponent), denominator: 1n }
+      assert.strictEqual(compareRates(readRate(plain!)!, expected), 0)
+      // The point may stand anywhere: 123e-2 is 1.23e0.
+      const digits = String(mantissa)
+      const scientific = `${digits[0]}.${digits.slice(1) || "0"}E${exponent + digits.length - 1}`
+      assert.strictEqual(plainDecimal(scientific), plain)
+    }))
+
+  it("are refused where they are negative, no number, or longer than a rate", () => {
+    assert.strictEqual(plainDecimal("0.1"), "0.1")
+    assert.strictEqual(plainDecimal("3500.2812345678901234"), "3500.2812345678901234")
+    for (const text of ["-1", "+1", "NaN", "Infinity", "null", "", "1e", "1e400", "1e31", "1e-40", ".5", "1.", "0x10", " 1"]) {
+      assert.isUndefined(plainDecimal(text), text)
     }
   })
 })

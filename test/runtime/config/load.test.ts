@@ -48,7 +48,7 @@ describe("a config", () => {
         transports: [],
     signIns: [],
         modules: [],
-        pricing: {},
+        pricing: { depeg: "market" },
         webhooks: {},
         limits: {
           store: "memory",

@@ -3,17 +3,22 @@
  * Method: the pure rule against a model in plain integers; the service with scripted sources on virtual time.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Layer, Logger, Schema, type Scope } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Logger, Metric, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { type PricePoint, type PriceSource, PriceSourceFailed, Quotes } from "../../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSource, PriceSourceFailed, Quotes, type Spot } from "../../../runtime/Quotes.ts"
 import {
   accept,
   agree,
   askAgainMillis,
+  isRefusal,
+  judge,
   type KnownPrice,
   layer,
+  layerWith,
   maximumAheadSeconds,
+  pegged,
   pollMillis,
+  type Refusal,
   sourceTimeoutMillis
 } from "../../../runtime/quotes/Median.ts"
 import { compareRates, rateText, readRate } from "../../../schemas/Money.ts"
@@ -29,50 +34,59 @@ const price = (cents: number, index = 0, at = start): KnownPrice => ({
   at
 })
 
-describe("agreement of prices", () => {
-  it.effect.prop("is the exact median, in whatever order the sources answered", [Schema.Array(Cents)], ([cents]) =>
-    Effect.sync(() => {
-      const prices = cents.map((each, index) => price(each, index))
-      const spot = agree(prices, "devnet")
-      if (cents.length === 0) return assert.isString(spot)
-      const sorted = cents.toSorted((a, b) => a - b)
-      const twice = sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!
-      assert.isObject(spot)
-      if (typeof spot === "string") return
-      // Twice the median in cents, over 200: at most 14 digits, so the text is exact.
-      assert.strictEqual(compareRates(spot.rate, { numerator: BigInt(twice), denominator: 200n }), 0)
-      assert.deepStrictEqual(agree(prices.toReversed(), "devnet"), spot)
-      assert.deepStrictEqual(readRate(spot.text), spot.rate)
-      assert.strictEqual(spot.source, cents.length === 1 ? "source0" : "median")
-    }))
+/** The price of an agreement, or the words of its refusal. */
+const outcome = (result: Spot | Refusal) => (isRefusal(result) ? result.reason : result.text)
 
+describe("agreement of prices", () => {
   it.effect.prop(
-    "on mainnet is close to at least two of the prices",
+    "is the exact median of those within 2 % of the median, in whatever order the sources answered",
     [Schema.Array(Cents)],
     ([cents]) =>
       Effect.sync(() => {
-        const spot = agree(cents.map((each, index) => price(each, index)), "mainnet")
-        if (typeof spot === "string") return
-        assert.isAtLeast(cents.length, 2)
-        // Each kept price and the result lie within 2 % of the first median: within 1/24 of each other.
-        const close = cents.filter((each) => {
-          const difference = BigInt(each) * spot.rate.denominator - spot.rate.numerator * 100n
-          return (difference < 0n ? -difference : difference) * 24n <= spot.rate.numerator * 100n
-        })
-        assert.isAtLeast(close.length, 2)
+        const prices = cents.map((each, index) => price(each, index))
+        const spot = agree(prices, 1)
+        assert.deepStrictEqual(agree(prices.toReversed(), 1), spot)
+        /** Twice the median, so that it is an integer. */
+        const twiceMedian = (all: ReadonlyArray<number>) => {
+          const sorted = all.toSorted((a, b) => a - b)
+          return sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!
+        }
+        const kept = cents.filter((each) =>
+          Math.abs(each * 2 - twiceMedian(cents)) * 100 <= twiceMedian(cents) * 2)
+        if (kept.length === 0) return assert.isTrue(isRefusal(spot))
+        if (isRefusal(spot)) return assert.fail(spot.reason)
+        // Twice the median in cents, over 200: at most 14 digits, so the text is exact.
+        assert.strictEqual(compareRates(spot.rate, { numerator: BigInt(twiceMedian(kept)), denominator: 200n }), 0)
+        assert.deepStrictEqual(readRate(spot.text), spot.rate)
+        assert.strictEqual(spot.source === "median", kept.length > 1)
       })
   )
 
-  it("on mainnet leaves out a source that is far off, and gives no price when two disagree", () => {
-    const far = agree([price(350_000, 1), price(350_100, 2), price(3_500_000, 3)], "mainnet")
-    assert.strictEqual(typeof far === "string" ? far : far.text, "3500.500000")
-    assert.strictEqual(agree([price(350_000, 1), price(3_500_000, 2)], "mainnet"), "Price sources disagree")
-    assert.strictEqual(agree([price(350_000, 1)], "mainnet"), "Too few price sources answered")
+  it.effect.prop("of two is close to at least two of the prices", [Schema.Array(Cents)], ([cents]) =>
+    Effect.sync(() => {
+      const spot = agree(cents.map((each, index) => price(each, index)), 2)
+      if (isRefusal(spot)) return
+      assert.isAtLeast(cents.length, 2)
+      // Each kept price and the result lie within 2 % of the first median: within 1/24 of each other.
+      const close = cents.filter((each) => {
+        const difference = BigInt(each) * spot.rate.denominator - spot.rate.numerator * 100n
+        return (difference < 0n ? -difference : difference) * 24n <= spot.rate.numerator * 100n
+      })
+      assert.isAtLeast(close.length, 2)
+    }))
+
+  it("leaves out a source that is far off, and gives no price when two disagree", () => {
+    assert.strictEqual(
+      outcome(agree([price(350_000, 1), price(350_100, 2), price(3_500_000, 3)], 2)),
+      "3500.500000"
+    )
+    assert.strictEqual(outcome(agree([price(350_000, 1), price(3_500_000, 2)], 1)), "Price sources disagree")
+    assert.strictEqual(outcome(agree([price(350_000, 1)], 2)), "Too few price sources answered")
   })
 
   it("is as old as its oldest price", () => {
-    const spot = agree([price(100, 1, start - 50), price(100, 2, start)], "mainnet")
-    assert.strictEqual(typeof spot === "string" ? spot : spot.at, start - 50)
+    const spot = agree([price(100, 1, start - 50), price(100, 2, start)], 2)
+    assert.strictEqual(isRefusal(spot) ? spot : spot.at, start - 50)
   })
 
   it("takes no point that is unreadable, not positive, or more than a minute ahead", () => {
@@ -166,7 +180,7 @@ describe("Quotes", () => {
       })
     ))
 
-  it.effect("gives no price older than 120 s, but shows the last one for ever", () =>
+  it.effect("holds the last price for 5 min of silence, then gives none, but shows it for ever", () =>
     running((quotes) =>
       Effect.gen(function*() {
         const source = scripted("one")
@@ -174,8 +188,8 @@ describe("Quotes", () => {
         yield* quotes.register(source.source)
         yield* quotes.spot(ether)
         source.answer = failing("one")
-        yield* TestClock.adjust("120 seconds")
-        assert.strictEqual((yield* quotes.spot(ether)).at, start)
+        yield* TestClock.adjust("300 seconds")
+        assert.strictEqual((yield* quotes.spot(ether)).at, start, "a held price says how old it is")
         yield* TestClock.adjust("1 second")
         const error = yield* Effect.flip(quotes.spot(ether))
         assert.deepStrictEqual([error.reason, error.retryAfterSeconds], ["Rate data is stale", 15])
@@ -285,6 +299,95 @@ describe("Quotes", () => {
       })
     ))
 
+  it.effect("gives no price at all when a lone source jumps tenfold, until it is back", () =>
+    running((quotes, logs) =>
+      Effect.gen(function*() {
+        const source = scripted("one")
+        source.answer = always("3500")
+        yield* quotes.register(source.source)
+        yield* TestClock.adjust(0)
+        yield* quotes.spot(ether)
+        source.answer = always("35000")
+        yield* TestClock.adjust(pollMillis)
+        const error = yield* Effect.flip(quotes.spot(ether))
+        assert.deepStrictEqual([error.reason, error.retryAfterSeconds], [
+          "The price jumped, and no second source confirms it", 15
+        ])
+        assert.strictEqual(quotes.latest(ether)?.text, "3500.000000", "what is shown is the last good one")
+        assert.strictEqual(logs.filter((line) => line.includes("ethereum: The price jumped")).length, 1)
+        const second = scripted("two")
+        second.answer = always("35010")
+        yield* quotes.register(second.source)
+        yield* TestClock.adjust(pollMillis)
+        assert.strictEqual((yield* quotes.spot(ether)).source, "median", "two agree: the market moved")
+      })
+    ))
+
+  it.effect("prices a dollar stablecoin at one dollar while it holds its peg, and at the market's price after", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const source = scripted("one")
+        source.answer = always("0.9985")
+        yield* quotes.register(source.source)
+        yield* TestClock.adjust(0)
+        assert.deepStrictEqual(yield* Effect.map(quotes.spot(usdc), ({ text }) => text), "1.000000")
+        source.answer = always("0.93")
+        yield* TestClock.adjust(pollMillis)
+        assert.deepStrictEqual(yield* Effect.map(quotes.spot(usdc), ({ text }) => text), "0.930000")
+      })
+    ))
+
+  it.effect("does not quote a stablecoin off its peg where the config blocks it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const quotes = yield* Quotes
+      const source = scripted("one")
+      source.answer = always("0.93")
+      yield* quotes.register(source.source)
+      const error = yield* Effect.flip(quotes.spot(usdc))
+      assert.strictEqual(error.reason, "This stablecoin is off its dollar")
+    })).pipe(Effect.provide(layerWith({ depeg: "block" }).pipe(Layer.provide(catalogOf(usdc))))))
+
+  it.effect("asks a source that needs another's price after that one, and never a devnet one for mainnet", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const seen: Array<string | null> = []
+        const reader: PriceSource = {
+          name: "reader",
+          environments: ["devnet", "mainnet"],
+          reads: ["tether"],
+          prices: (_, peers) => Effect.sync(() => (seen.push(peers("tether")?.text ?? null), []))
+        }
+        const devnetOnly = scripted("fixed", ["devnet"])
+        devnetOnly.answer = always("2")
+        yield* quotes.register(reader)
+        yield* quotes.register(devnetOnly.source)
+        yield* TestClock.adjust(0)
+        assert.deepStrictEqual(seen, [null])
+        const other = scripted("other")
+        other.answer = always("1.0001")
+        yield* quotes.register(other.source)
+        yield* TestClock.adjust(pollMillis)
+        yield* TestClock.adjust(0)
+        assert.include(other.asked[0] ?? [], "tether", "no token is a tether here, and it is asked for all the same")
+        assert.strictEqual(seen.at(-1), "1.000100")
+      })
+    ))
+
+  it.effect("tells how old each asset's price is", () =>
+    running((quotes) =>
+      Effect.gen(function*() {
+        const source = scripted("one")
+        source.answer = always("3500")
+        yield* quotes.register(source.source)
+        yield* TestClock.adjust(0)
+        source.answer = failing("one")
+        yield* TestClock.adjust(3 * pollMillis)
+        const ages = (yield* Metric.snapshot).filter(({ id }) => id === "quote_staleness_seconds")
+          .map(({ attributes, state }) => [attributes?.["token"], (state as { value: number }).value])
+        assert.sameDeepMembers(ages, [["ethereum", 90], ["usd-coin", 90]])
+      })
+    ))
+
   it.effect("has no price for a token without an asset", () =>
     running((quotes) =>
       Effect.gen(function*() {
@@ -295,10 +398,70 @@ describe("Quotes", () => {
 
   it("stores the price it computes with: the text and the rate are one number", () => {
     const third: KnownPrice = { source: "s", rate: { numerator: 1n, denominator: 3n }, at: start }
-    const spot = agree([third], "devnet")
-    assert.isObject(spot)
-    if (typeof spot === "string") return
+    const spot = agree([third], 1)
+    if (isRefusal(spot)) return assert.fail(spot.reason)
     assert.strictEqual(spot.text, rateText(third.rate))
     assert.isBelow(compareRates(spot.rate, third.rate), 0)
+  })
+})
+
+describe("judging a price by the last one", () => {
+  const last = (cents: number, at = start): Spot => {
+    const rate = { numerator: BigInt(cents), denominator: 100n }
+    return { rate, text: rateText(rate), source: "median", at }
+  }
+
+  it.effect.prop(
+    "never takes a price of a lone source that is ten times, or a tenth of, the last one of the hour",
+    [Cents, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600 }))],
+    ([cents, age]) =>
+      Effect.sync(() => {
+        for (const [before, now] of [[cents, cents * 10], [cents * 10, cents]] as const) {
+          const judged = judge([price(now, 1, start)], last(before, start - age), 1, start)
+          assert.isTrue(isRefusal(judged) && judged.kind === "contradiction", `${before} -> ${now}`)
+          // A second source that says the same is believed, whatever was before.
+          const confirmed = judge([price(now, 1), price(now, 2)], last(before, start - age), 1, start)
+          assert.isFalse(isRefusal(confirmed))
+        }
+      })
+  )
+
+  it.effect.prop(
+    "is the last price or agrees with what is fresh: nothing else is ever made up",
+    [Schema.Array(Cents), Cents, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))],
+    ([cents, before, age]) =>
+      Effect.sync(() => {
+        const fresh = cents.map((each, index) => price(each, index))
+        const remembered = last(before, start - age)
+        const judged = judge(fresh, remembered, 2, start)
+        if (isRefusal(judged)) return
+        if (judged !== remembered) return assert.deepStrictEqual(judged, agree(fresh, 2))
+        assert.isTrue(age <= 300 && fresh.length < 2, "it holds for 5 min of silence only")
+        // What still speaks is within 2 % of it.
+        assert.isTrue(cents.every((each) => Math.abs(each - before) * 100 <= before * 2))
+      })
+  )
+
+  it("takes a move of a quarter from a lone source, and any move an hour later", () => {
+    assert.strictEqual(outcome(judge([price(12_500)], last(10_000), 1, start)), "125.000000")
+    assert.include(outcome(judge([price(12_501)], last(10_000), 1, start)), "jumped")
+    assert.include(outcome(judge([price(100_000)], last(10_000, start - 3_600), 1, start)), "jumped")
+    assert.strictEqual(outcome(judge([price(100_000)], last(10_000, start - 3_601), 1, start)), "1000.000000")
+  })
+})
+
+describe("the peg of a dollar stablecoin", () => {
+  const market = (text: string): Spot => ({ text, rate: readRate(text)!, source: "median", at: start })
+
+  it("is one dollar from 0.99 to 1.01, and the market's price outside", () => {
+    for (const text of ["0.99", "0.9985", "1", "1.01"]) {
+      const spot = pegged(usdc, market(text), "market")
+      assert.deepStrictEqual(spot, { ...market("1"), text: "1.000000", rate: { numerator: 1n, denominator: 1n } })
+    }
+    for (const text of ["0.989999", "1.010001", "0.88", "10"]) {
+      assert.deepStrictEqual(pegged(usdc, market(text), "market"), market(text))
+      assert.isTrue(isRefusal(pegged(usdc, market(text), "block")), "or nothing, where the config says so")
+    }
+    assert.deepStrictEqual(pegged(ether, market("1.005"), "block"), market("1.005"), "others are what they are worth")
   })
 })

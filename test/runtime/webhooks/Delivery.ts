@@ -33,7 +33,7 @@ export const settingsOf = (
   prices: [],
   tokenSources: [],
   transports: [], signIns: [],
-  pricing: {},
+  pricing: { depeg: "market" },
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
   limits: generousLimits,
