@@ -26,16 +26,15 @@ export const ExpiresIn = integer(60_000, 2_592_000_000, "Milliseconds until an i
 /** Origins that may frame the payment page, at most. */
 export const maximumFrameAncestors = 10
 
-/** How the payment page looks, and where it may be shown. */
-export const Branding = Schema.Struct({
+const look = {
   name: Schema.NonEmptyString.check(Schema.isMaxLength(255)).annotate({
     description: "Name on the payment page, at most 255 characters; the merchant's own by default."
   }),
-  logo_uri: Schema.NullOr(HttpsUrl),
+  logo_uri: HttpsUrl,
   accent: Schema.String.check(
     Schema.isPattern(/^#[0-9a-f]{6}$/, { message: "Expected a colour like #2a4fd8, in lower case" })
   ).annotate({ description: "Colour of buttons and links, `#rrggbb` in lower case." }),
-  support_email: Schema.NullOr(EmailAddress),
+  support_email: EmailAddress,
   frame_ancestors: Schema.Array(HttpsOrigin).check(Schema.isMaxLength(maximumFrameAncestors)).annotate({
     description: `Origins that may show the payment page in a frame, at most ${maximumFrameAncestors}; none by default.`
   }),
@@ -43,6 +42,13 @@ export const Branding = Schema.Struct({
   allow_restart: Schema.Boolean.annotate({
     description: "Whether the payment page of an expired invoice offers to begin anew."
   })
+}
+
+/** How the payment page looks, and where it may be shown. Without a logo or an address for help, it shows none. */
+export const Branding = Schema.Struct({
+  ...look,
+  logo_uri: Schema.NullOr(look.logo_uri),
+  support_email: Schema.NullOr(look.support_email)
 })
 export type Branding = typeof Branding.Type
 
@@ -121,7 +127,7 @@ const eachOptional = <F extends Fields>(fields: F) => {
 export const MerchantSettingsChange = Schema.Struct({
   ...eachOptional(environmental),
   default_environment: Schema.optionalKey(Schema.NullOr(Environment)),
-  branding: Schema.optionalKey(Schema.NullOr(Schema.Struct(eachOptional(Branding.fields))))
+  branding: Schema.optionalKey(Schema.NullOr(Schema.Struct(eachOptional(look))))
 }).annotate({
   identifier: "MerchantSettingsChange",
   description: "What is absent stays, null goes back to the default, branding is changed field by field.",

@@ -38,10 +38,37 @@ export const InvoiceFields = Schema.Struct({
   payment_return_url_enabled: absent(Schema.Boolean),
   locale: absent(Locale),
   payment_tolerance_bps: absent(ToleranceBasisPoints),
-  accepted_networks: absent(Schema.NonEmptyArray(Network).check(Schema.isMaxLength(networks.length))),
+  accepted_networks: absent(Schema.Array(Network).check(Schema.isMinLength(1), Schema.isMaxLength(networks.length))),
   receiver_override_enable: Schema.optionalKey(Schema.Literal(false))
 })
 export type InvoiceFields = typeof InvoiceFields.Type
+
+/** A new invoice as the reference shows it: every field with its range, of which only the amount is needed. */
+const DocumentedInvoice = Schema.Struct({
+  amount: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 10, maximum: 1_000_000_000 })).annotate({
+      description: "Thousandths of a dollar, $0.01 to $1,000,000. Send this or `amount_usd`, not both."
+    })
+  ),
+  amount_usd: Schema.optionalKey(
+    Schema.Union([
+      Schema.Finite,
+      Schema.String.check(Schema.isPattern(/^\d+(\.\d{1,3})?$/))
+    ]).annotate({ description: "Dollars, as a number or a string with at most 3 decimals. Send this or `amount`, not both." })
+  ),
+  ...InvoiceFields.fields
+})
+
+/**
+ * The body of a new invoice. Documented and typed field by field, but accepted as any object: its checks have an order
+ * of their own, the amount before everything else, so the handler makes them (API reference, "POST /api/v1/invoices").
+ */
+export const NewInvoiceBody = Schema.Record(Schema.String, Schema.Json).check(
+  Schema.makeFilter(() => true, { toJsonSchema: () => Schema.toJsonSchemaDocument(DocumentedInvoice).schema })
+).annotate({
+  identifier: "NewInvoice",
+  examples: [{ amount_usd: 49.99, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1" } }]
+}) as unknown as Schema.Codec<typeof DocumentedInvoice.Type>
 
 /** What may change of an invoice; what is absent stays. */
 export const InvoiceChange = Schema.Struct({
@@ -197,9 +224,7 @@ const writeErrors = [
 
 export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   HttpApiEndpoint.post("create", "/api/v1/invoices", {
-    payload: Schema.Record(Schema.String, Schema.Json).annotate({
-      examples: [{ amount_usd: 49.99, description: "Starter plan", customer_id: "cust_123", metadata: { order_id: "ORD-1" } }]
-    }),
+    payload: NewInvoiceBody,
     success: CreatedInvoice,
     error: errors(
       "flat",
@@ -297,8 +322,9 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     summary: "Get an invoice payment",
     description: "The merchant's view of one payment, by its id."
   })),
-  HttpApiEndpoint.patch("amend", "/api/v1/invoices/:id", {
-    params: { id: Schema.String },
+  // One path, one name for its segment: GET calls it so (contract §4.5).
+  HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
+    params: { customer_id: Schema.String.annotate({ description: "Id of an invoice." }) },
     payload: InvoiceChange,
     success: Invoice,
     error: errors("flat", "VALIDATION_ERROR", "INVOICE_NOT_FOUND", ...writeErrors)
@@ -321,7 +347,10 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   .middleware(MerchantAuth)
   .middleware(Flat)
   .annotate(ParameterCodes, { ...listParameterCodes, payments_limit: "INVALID_LIMIT" })
-  .annotateMerge(OpenApi.annotations({ title: "Invoices" }))
+  .annotateMerge(OpenApi.annotations({
+    title: "Invoices",
+    description: "What is owed and what was paid of it. The states and events of an invoice are in the guides."
+  }))
 {}
 
 export class InvoicesApi extends HttpApi.make("invoices").add(InvoicesGroup) {}

@@ -358,7 +358,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       return jsonText(JSON.stringify(shown))
     }))
     .handle("amend", ({ params, payload }) =>
-      change(params.id, Effect.fnUntraced(function*({ invoice }) {
+      change(params.customer_id, Effect.fnUntraced(function*({ invoice }) {
         const { metadata: asked, ...rest } = payload
         if (asked === undefined) return { _tag: "Amend", ...rest }
         const metadata = amendedMetadata(invoice.metadata, asked)

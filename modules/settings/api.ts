@@ -43,7 +43,10 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
   .middleware(MerchantAuth)
   .middleware(Flat)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
-  .annotateMerge(OpenApi.annotations({ title: "Merchant settings" }))
+  .annotateMerge(OpenApi.annotations({
+    title: "Merchant settings",
+    description: "What a merchant decides about its later invoices and its payment page, in each environment."
+  }))
 {}
 
 export class SettingsApi extends HttpApi.make("settings").add(SettingsGroup) {}
