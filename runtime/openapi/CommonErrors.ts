@@ -1,7 +1,7 @@
 /** What a call can be refused with whoever serves it: the door, the limits and the middlewares of its group. */
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { ErrorCode } from "../../schemas/Errors.ts"
-import { IdempotencyRequired, Idempotent, MerchantAuth } from "../Http.ts"
+import { authenticationErrors, IdempotencyRequired, Idempotent, MerchantAuth } from "../Http.ts"
 
 /** Whether a middleware stands before an endpoint. */
 export const passes = (endpoint: HttpApiEndpoint.Top, middleware: { readonly key: string }): boolean =>
@@ -13,11 +13,6 @@ const always: ReadonlyArray<ErrorCode> = [
 
 const withBody: ReadonlyArray<ErrorCode> = ["INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"]
 
-const withCredential: ReadonlyArray<ErrorCode> = [
-  "AMBIGUOUS_CREDENTIALS", "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH",
-  "IP_NOT_ALLOWED", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
-]
-
 const withIdempotencyKey: ReadonlyArray<ErrorCode> = [
   "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
 ]
@@ -26,7 +21,7 @@ const withIdempotencyKey: ReadonlyArray<ErrorCode> = [
 export const commonCodes = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<ErrorCode> => [
   ...always,
   ...endpoint.payload.size > 0 && endpoint.method !== "GET" ? withBody : [],
-  ...passes(endpoint, MerchantAuth) ? withCredential : [],
+  ...passes(endpoint, MerchantAuth) ? authenticationErrors : [],
   ...passes(endpoint, IdempotencyRequired) ? ["IDEMPOTENCY_KEY_MISSING" as const] : [],
   ...passes(endpoint, Idempotent) || passes(endpoint, IdempotencyRequired) ? withIdempotencyKey : []
 ]

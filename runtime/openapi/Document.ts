@@ -4,14 +4,14 @@
  */
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
-import { errorBody, type ErrorCode, type ErrorFamily, meaningOf, publicError, statusOf } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
 import { codesOf, IdempotencyRequired, Idempotent, SchemesTogether } from "../Http.ts"
 import { familyOf } from "../http/Families.ts"
 import { endpointsOf } from "../http/Routes.ts"
 import { commonCodes, passes } from "./CommonErrors.ts"
+import { errorResponses, sharingErrors } from "./ErrorResponses.ts"
 import { exampleOf } from "./Examples.ts"
-import { errorSchemas, exampleRequestId, headers, headersOf, parameters, pathDescriptions, queryDescriptions } from "./Parts.ts"
+import { errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions } from "./Parts.ts"
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
 
@@ -22,29 +22,6 @@ const description =
 Errors have one of two bodies: \`{error, code}\` for tokens, wallets, invoices, payment pages and merchant settings, and
 \`{success:false, error:{code, message, param, details, request_id}}\` everywhere else. Each code is explained at
 \`/docs/errors/{code}\`; guides are at \`/docs/guides\`.`
-
-const errorDescription = (codes: ReadonlyArray<ErrorCode>): string =>
-  codes.map((code) => `\`${code}\`: ${meaningOf(code)}.`).join("\n\n")
-
-const errorExample = (code: ErrorCode, family: ErrorFamily) => ({
-  summary: meaningOf(code),
-  value: errorBody(publicError(code), family, exampleRequestId)
-})
-
-/** One response per status, with an example per code. */
-const errorResponses = (codes: ReadonlyArray<ErrorCode>, family: ErrorFamily) =>
-  Object.fromEntries(
-    [...Map.groupBy(new Set(codes), statusOf)].toSorted(([a], [b]) => a - b).map(([status, group]) => [status, {
-      description: errorDescription(group),
-      headers: headersOf(status, false),
-      content: {
-        "application/json": {
-          schema: { $ref: `#/components/schemas/${family === "flat" ? "FlatError" : "WrappedError"}` },
-          examples: Object.fromEntries(group.map((code) => [code, errorExample(code, family)]))
-        }
-      }
-    }])
-  )
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema.JsonSchema }>>
 
@@ -98,14 +75,12 @@ const complete = (
     ...requestBody === undefined
       ? {}
       : { requestBody: { ...requestBody, content: withExample(requestBody.content as Content, schemas) } },
-    responses: {
-      ...Object.fromEntries(successes.map(([status, response]) => [status, {
-        ...response,
-        headers: { ...response.headers, ...headersOf(Number(status), replayable) },
-        ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
-      }])),
-      ...errorResponses([...declared, ...commonCodes(endpoint)], familyOf(endpoint))
-    }
+    responses: Object.fromEntries(successes.map(([status, response]) => [status, {
+      ...response,
+      headers: { ...response.headers, ...headersOf(Number(status), replayable) },
+      ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
+    }])),
+    errors: errorResponses([...declared, ...commonCodes(endpoint)], familyOf(endpoint))
   }
 }
 
@@ -116,14 +91,20 @@ const isNoBound = (key: string, value: unknown) =>
 /** Bodies may hold more than they must: unknown fields of a request are ignored, and an answer may gain fields. */
 const isClosing = (key: string, value: unknown) => key === "additionalProperties" && typeof value === "boolean"
 
-/** Schemas as a reader wants them: open, without bounds that bind nothing, a choice of one as that one. */
+/** Each alternative once, and no choice where there is one. */
+const choice = (anyOf: unknown): object => {
+  if (!Array.isArray(anyOf)) return anyOf === undefined ? {} : { anyOf }
+  const distinct = [...new Map(anyOf.map((one) => [JSON.stringify(one), one as object])).values()]
+  return distinct.length === 1 ? distinct[0] ?? {} : { anyOf: distinct }
+}
+
+/** Schemas as a reader wants them: open, without bounds that bind nothing, and no choice of one. */
 const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== "object" || value === null) return value
   const { anyOf, ...rest } = value as { readonly anyOf?: unknown }
-  const only = Array.isArray(anyOf) && anyOf.length === 1 ? anyOf[0] as object : { ...anyOf === undefined ? {} : { anyOf } }
   return Object.fromEntries(
-    Object.entries({ ...only, ...rest })
+    Object.entries({ ...choice(anyOf), ...rest })
       .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner))
       .map(([key, inner]) => [key, plain(inner)])
   )
@@ -131,6 +112,21 @@ const plain = (value: unknown): unknown => {
 
 /** The path of an endpoint as OpenAPI spells it. */
 const pathOf = (endpoint: HttpApiEndpoint.Top) => endpoint.path.replaceAll(/:(\w+)/g, "{$1}")
+
+type Operation = ReturnType<typeof complete>
+
+const namesIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? "")
+
+/** The operation under `path`, which is its own path but for the names of the parameters. */
+const renamed = (operation: Operation, own: string, path: string): Operation => {
+  const names = new Map(namesIn(own).map((name, index) => [name, namesIn(path)[index] ?? name]))
+  const parameters = operation.parameters.map((parameter) =>
+    "in" in parameter && parameter.in === "path"
+      ? { ...parameter, name: names.get(parameter.name) ?? parameter.name }
+      : parameter
+  )
+  return { ...operation, parameters }
+}
 
 /** One document of all `apis`, for a service that is reached at `publicUrl`. */
 export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) => {
@@ -140,14 +136,22 @@ export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: s
   )
   const spec = plain(OpenApi.fromApi(merged as never)) as OpenApi.OpenAPISpec
   const schemas: Schemas = { ...spec.components.schemas, ...plain(errorSchemas) as typeof errorSchemas }
-  const paths: Record<string, Record<string, unknown>> = {}
+  const collected: Record<string, Record<string, Operation>> = {}
+  const known = new Map<string, string>()
   for (const [group, endpoint] of endpointsOf(merged)) {
-    const path = pathOf(endpoint)
+    const own = pathOf(endpoint)
     const method = endpoint.method.toLowerCase() as "get"
-    const operation = spec.paths[path]?.[method]
+    const operation = spec.paths[own]?.[method]
     if (operation === undefined) continue
-    paths[path] = { ...paths[path], [method]: complete(operation, group, endpoint, schemas) }
+    const shape = own.replaceAll(/\{\w+\}/g, "{}")
+    const path = known.get(shape) ?? own
+    known.set(shape, path)
+    collected[path] = {
+      ...collected[path],
+      [method]: renamed(complete(operation, group, endpoint, schemas), own, path)
+    }
   }
+  const { paths, responses } = sharingErrors(collected)
   return {
     openapi: spec.openapi,
     info: {
@@ -163,9 +167,15 @@ export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: s
     paths,
     components: {
       schemas,
-      securitySchemes: spec.components.securitySchemes,
+      securitySchemes: Object.fromEntries(
+        Object.entries(spec.components.securitySchemes).map(([name, scheme]) => [
+          name,
+          { description: schemeDescriptions[name] ?? name, ...scheme }
+        ])
+      ),
       parameters,
-      headers
+      headers,
+      responses
     }
   }
 }

@@ -96,6 +96,15 @@ const bodyOf = (schema: Schema.Top, description: string): JsonSchema.JsonSchema 
   return { ...body, properties, description }
 }
 
+/** What each credential is, by the name of its scheme. */
+export const schemeDescriptions: Readonly<Record<string, string>> = {
+  apiKey: "An API key, `mk_…` of merchant scope or `ck_…` of commerce scope. For your server only.",
+  commerceKey: "A commerce key under its old name; `x-api-key` is preferred.",
+  bearer: "The access token of a wallet's sign-in.",
+  sessionToken: "The session of one invoice, from its creation; sent with its signature.",
+  signature: "The signature of that session."
+}
+
 /** The two error bodies, for `components.schemas`. */
 export const errorSchemas = {
   FlatError: bodyOf(FlatErrorBody, "Errors of tokens, wallets, invoices, payment pages and merchant settings."),

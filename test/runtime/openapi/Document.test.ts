@@ -32,7 +32,12 @@ const things = HttpApiGroup.make("things").add(
     success: Thing,
     error: errors("wrapped", "NOT_FOUND", "VALIDATION_ERROR")
   }).middleware(IdempotencyRequired),
-  HttpApiEndpoint.delete("remove", "/things/:id", { params: { id: Schema.String }, success: Thing }).middleware(Idempotent)
+  HttpApiEndpoint.delete("remove", "/things/:id", { params: { id: Schema.String }, success: Thing }).middleware(Idempotent),
+  HttpApiEndpoint.patch("change", "/things/:thing_id", {
+    params: { thing_id: Schema.String },
+    payload: Thing,
+    success: Thing
+  })
 ).middleware(MerchantAuth).middleware(Wrapped)
 
 const pages = HttpApiGroup.make("pages").add(
@@ -43,7 +48,13 @@ const document: any = documentOf(
   [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)],
   "https://till.test"
 )
-const { paths } = document
+const { components, paths } = document
+
+/** The response of a status, wherever it stands. */
+const response = (operation: any, status: number) => {
+  const found = operation.responses[status]
+  return found.$ref === undefined ? found : components.responses[found.$ref.split("/").at(-1)]
+}
 const create = paths["/things"].post
 
 const references = (operation: any): ReadonlyArray<string> =>
@@ -69,24 +80,36 @@ describe("the document", () => {
 
   it("lists errors of the endpoint, its middlewares and the door, each with its body in the family of the route", () => {
     const codes = (operation: any, status: number) =>
-      Object.keys(operation.responses[status].content["application/json"].examples).toSorted()
+      Object.keys(response(operation, status).content["application/json"].examples).toSorted()
     assert.deepStrictEqual(codes(create, 404), ["NOT_FOUND"])
     assert.deepStrictEqual(codes(create, 409), ["IDEMPOTENCY_REQUEST_IN_PROGRESS"])
     assert.includeMembers(codes(create, 400), ["VALIDATION_ERROR", "INVALID_JSON", "INVALID_VERSION", "IDEMPOTENCY_KEY_MISSING"])
     assert.includeMembers(codes(create, 401), ["UNAUTHORIZED", "API_KEY_INVALID"])
     assert.deepStrictEqual(Object.keys(paths["/page"].get.responses), ["200", "400", "404", "429", "500", "503"])
     assert.deepStrictEqual(
-      paths["/page"].get.responses[404].content["application/json"].examples.INVOICE_NOT_FOUND.value,
+      response(paths["/page"].get, 404).content["application/json"].examples.INVOICE_NOT_FOUND.value,
       { error: "No such invoice", code: "INVOICE_NOT_FOUND" }
     )
-    const wrapped = create.responses[404].content["application/json"].examples.NOT_FOUND.value
+    const wrapped = response(create, 404).content["application/json"].examples.NOT_FOUND.value
     assert.deepStrictEqual(Object.keys(wrapped.error), ["code", "message", "param", "details", "request_id"])
   })
 
+  it("writes an answer that several calls share once", () => {
+    assert.deepStrictEqual(create.responses[429], { $ref: "#/components/responses/Wrapped429" })
+    assert.deepStrictEqual(paths["/things"].get.responses[429], create.responses[429])
+    assert.isUndefined(create.responses[404].$ref)
+  })
+
+  it("has one entry for a path, whatever its parameters are called", () => {
+    assert.hasAllKeys(paths["/things/{id}"], ["delete", "patch"])
+    const [named] = paths["/things/{id}"].patch.parameters
+    assert.deepStrictEqual([named.name, named.in], ["id", "path"])
+  })
+
   it("says in 429 when to try again, and in every answer which limit holds", () => {
-    assert.property(create.responses[429].headers, "Retry-After")
+    assert.property(response(create, 429).headers, "Retry-After")
     for (const status of Object.keys(create.responses)) {
-      assert.includeMembers(Object.keys(create.responses[status].headers), ["X-Request-Id", "RateLimit-Remaining"])
+      assert.includeMembers(Object.keys(response(create, Number(status)).headers), ["X-Request-Id", "RateLimit-Remaining"])
     }
   })
 
