@@ -8,6 +8,11 @@ export type TokenListing = Omit<Token, "id">
 
 export class TokenCatalog extends Context.Service<TokenCatalog, {
   /**
+   * Declares a source. What two sources list is as the one declared first says, and the other's only once that one no
+   * longer lists it: plugins declare themselves in the config's order. A source that syncs undeclared is declared by it.
+   */
+  readonly declare: (source: string) => Effect.Effect<void>
+  /**
    * Makes the catalogue hold what a source lists: new tokens get the next id, known ones are updated, tokens of this
    * source that are gone become inactive. Ids are kept in the database and never reused.
    */

@@ -75,7 +75,7 @@ const Options = Schema.Struct({
 })
 
 /** Shipped with the service, never linked from elsewhere (API reference, "Tokens and acceptance policy"). */
-const photoUriOf = (symbol: string): string => `/assets/tokens/${encodeURIComponent(symbol.toLowerCase())}.svg`
+export const photoUriOf = (symbol: string): string => `/assets/tokens/${encodeURIComponent(symbol.toLowerCase())}.svg`
 
 const bundledListing = (token: Omit<typeof BundledToken.Type, "source" | "notes">): TokenListing => ({
   network: token.network,

@@ -107,6 +107,8 @@ const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const oneAtATime = yield* Semaphore.make(1)
+  /** What each source lists, in order of precedence; undefined: declared, and not heard of yet. */
+  const sources = new Map<string, ReadonlyArray<TokenListing> | undefined>()
   const attestations = new Attestations()
   let current = snapshotOf([], "", attestations)
 
@@ -160,7 +162,8 @@ const make = Effect.gen(function*() {
     )
   })
 
-  const write = (source: string, listings: ReadonlyArray<TokenListing>) =>
+  /** Writes one source; leaves alone what `unheard` sources, which come before it, had listed before this start. */
+  const write = (source: string, listings: ReadonlyArray<TokenListing>, unheard: ReadonlyArray<string>) =>
     sql.withTransaction(Effect.gen(function*() {
       const rows = JSON.stringify(distinct(source, listings))
       // One writer at a time, so that no id is taken in vain and the listing order is the id order; readers go on.
@@ -180,7 +183,7 @@ const make = Effect.gen(function*() {
           = (listed.source, listed.symbol, listed.name, listed.address, listed.decimals, listed.type,
             listed.requires_memo, listed.asset, listed.stable, listed.active, listed.photo_uri)
         FROM json_populate_recordset(null::tokens, ${rows}::json) AS listed
-        WHERE tokens.key = listed.key AND
+        WHERE tokens.key = listed.key AND tokens.source <> ALL (${unheard}::text[]) AND
           (tokens.source, tokens.symbol, tokens.name, tokens.address, tokens.decimals, tokens.type,
             tokens.requires_memo, tokens.asset, tokens.stable, tokens.active, tokens.photo_uri)
           IS DISTINCT FROM
@@ -192,11 +195,36 @@ const make = Effect.gen(function*() {
           SELECT FROM json_populate_recordset(null::tokens, ${rows}::json) AS listed WHERE listed.key = tokens.key)`
     }))
 
+  const declare = (source: string) =>
+    Effect.sync(() => {
+      if (!sources.has(source)) sources.set(source, undefined)
+    })
+
+  /** Writes `changed` and the sources after it, each without what the ones before it list. */
+  const writeFrom = Effect.fnUntraced(function*(changed: string) {
+    const held = new Set<string>()
+    const unheard: Array<string> = []
+    let reached = false
+    for (const [source, listings] of sources) {
+      reached ||= source === changed
+      if (listings === undefined) {
+        unheard.push(source)
+        continue
+      }
+      if (reached) yield* write(source, listings.filter((listing) => !held.has(tokenKey(listing))), unheard)
+      for (const listing of listings) held.add(tokenKey(listing))
+    }
+  })
+
   const sync = Effect.fn("TokenCatalog.sync")(function*(source: string, listings: ReadonlyArray<TokenListing>) {
     if (listings.length > maximumListings) {
       return yield* Effect.die(new Error(`Token source ${source} lists more than ${maximumListings} tokens`))
     }
-    yield* oneAtATime.withPermit(Effect.andThen(write(source, listings), reload)).pipe(Effect.orDie)
+    const change = Effect.suspend(() => {
+      sources.set(source, listings)
+      return Effect.andThen(writeFrom(source), reload)
+    })
+    yield* oneAtATime.withPermit(change).pipe(Effect.orDie)
   })
 
   const follow = Effect.gen(function*() {
@@ -211,6 +239,7 @@ const make = Effect.gen(function*() {
   yield* Effect.forkScoped(follow)
 
   return TokenCatalog.of({
+    declare,
     sync,
     guard,
     unattested,

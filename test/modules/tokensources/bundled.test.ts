@@ -76,6 +76,7 @@ describe("bundled tokens", () => {
         get: () => undefined,
         find: () => undefined,
         list: () => [],
+        declare: () => Effect.void,
         sync: (source, tokens) => Effect.sync(() => void synced.push([source, tokens]))
       })
       yield* Layer.build((plugin.layer(options) as Layer.Layer<never, unknown, TokenCatalog>).pipe(

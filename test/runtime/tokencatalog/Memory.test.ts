@@ -67,6 +67,28 @@ describe("token catalogue", () => {
       assert.deepStrictEqual(active, ["T2", "T3"])
     }).pipe(Effect.provide(databaseLayer)))
 
+  it.live("believes the source declared first, before it is heard of and until it lists the token no more", () =>
+    Effect.gen(function*() {
+      const catalog = yield* instance
+      const nameOf = () => catalog.find("base", "devnet", listing("1").address)?.name
+      yield* catalog.sync("first", [listing("1", { name: "Right" })])
+      yield* catalog.sync("second", [listing("1", { name: "Lie", decimals: 0 }), listing("2")])
+      assert.strictEqual(nameOf(), "Right")
+      assert.isTrue(catalog.find("base", "devnet", listing("2").address)?.active)
+
+      const after = yield* instance
+      const nameAfter = () => after.find("base", "devnet", listing("1").address)?.name
+      yield* after.declare("first")
+      yield* after.sync("second", [listing("1", { name: "Lie" }), listing("2")])
+      assert.strictEqual(nameAfter(), "Right", "a source that is out of reach at the start keeps its tokens")
+      yield* after.sync("first", [])
+      assert.strictEqual(nameAfter(), "Lie")
+      yield* after.sync("first", [listing("1", { name: "Right again" })])
+      assert.strictEqual(nameAfter(), "Right again")
+      yield* after.sync("second", [listing("1", { name: "Lie" })])
+      assert.strictEqual(nameAfter(), "Right again")
+    }).pipe(Effect.provide(databaseLayer)))
+
   it.live("of two listings of one token in one sync the last one holds", () =>
     Effect.gen(function*() {
       const catalog = yield* instance
