@@ -16,17 +16,7 @@ import {
   type WalletIdentity
 } from "../../runtime/SignIns.ts"
 import { layer as registry } from "../../runtime/signins/Registry.ts"
-
-export type Signed = Omit<SignInProof, "message">
-
-/** An account as a wallet holds it: its keys are with an implementation that is not ours. */
-export interface SignInAccount {
-  /** As its wallet shows it. */
-  readonly address: string
-  /** Other spellings of the same account. */
-  readonly spellings: ReadonlyArray<string>
-  readonly sign: (challenge: Challenge, message: string) => Promise<Signed>
-}
+import type { Signed, SignInWallet } from "../support/SignInWallets.ts"
 
 /** As much of a plugin as makes a driver. */
 export interface SignInPlugin {
@@ -36,8 +26,7 @@ export interface SignInPlugin {
 export interface SignInSubject {
   readonly plugin: SignInPlugin
   readonly network: Network
-  /** A new account for each number, from 1. */
-  readonly account: (seed: number) => Promise<SignInAccount>
+  readonly wallet: SignInWallet
   /** Texts that look like addresses and are none. */
   readonly malformed: ReadonlyArray<string>
   /** False where the signature names the challenge's fields instead of the text (TON). */
@@ -126,7 +115,7 @@ const Letter = Schema.Literals([..."023456789abcdef"])
 
 /** Runs the suite. */
 export const signInConformance = (name: string, subject: SignInSubject) => {
-  const { account, network, plugin } = subject
+  const { network, plugin, wallet: account } = subject
   const family = familyOf(network)
 
   let signing: Promise<Signed> | undefined
@@ -135,7 +124,7 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
   const signedIn = Effect.gen(function*() {
     yield* TestClock.setTime(testSeconds * 1000)
     const driver = yield* driverOf(plugin, family)
-    const wallet = yield* Effect.promise(() => account(1))
+    const wallet = account(1)
     const challenge = challengeOf(driver, network, wallet.address)
     const message = driver.message(challenge)
     const signed = yield* Effect.promise(() => signing ??= wallet.sign(challenge, message))
@@ -169,7 +158,7 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
         for (const spelling of wallet.spellings) {
           assert.strictEqual(driver.canonicalAddress(spelling), canonical, spelling)
         }
-        const other = yield* Effect.promise(() => account(2))
+        const other = account(2)
         assert.notStrictEqual(driver.canonicalAddress(other.address), canonical)
       }))
 
@@ -225,7 +214,7 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
     it.effect("nobody for another challenge: address, nonce or domain", () =>
       Effect.gen(function*() {
         const { challenge, driver, proof } = yield* signedIn
-        const other = yield* Effect.promise(() => account(2))
+        const other = account(2)
         const changes: ReadonlyArray<Partial<Challenge>> = [
           { address: driver.canonicalAddress(other.address)! },
           { nonce: nonceOf("6") },
@@ -260,7 +249,7 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
     it.effect("nobody by another account's proof, whole or in parts", () =>
       Effect.gen(function*() {
         const { challenge, driver, proof } = yield* signedIn
-        const other = yield* Effect.promise(() => account(2))
+        const other = account(2)
         const theirs = yield* Effect.promise(() => other.sign(challenge, proof.message))
         const mixes: ReadonlyArray<SignInProof> = [
           { ...proof, ...theirs },

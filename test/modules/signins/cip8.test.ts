@@ -6,96 +6,52 @@
 import type foundation from "@cardano-foundation/cardano-verify-datasignature"
 import { assert, describe, it } from "@effect/vitest"
 import { blake2b } from "@noble/hashes/blake2.js"
-import { bech32 } from "@scure/base"
-import { encode } from "cborg"
 import { Effect } from "effect"
 import { createRequire } from "node:module"
-import nacl from "tweetnacl"
 import { plugin } from "../../../modules/signins/cip8.ts"
 import type { Challenge, SignInDriver } from "../../../runtime/SignIns.ts"
-import { challengeOf, driverOf, type SignInAccount, signInConformance, type Signed } from "../../conformance/signins.ts"
+import { challengeOf, driverOf, signInConformance } from "../../conformance/signins.ts"
+import {
+  bech32Text,
+  cardanoKinds,
+  cardanoWallet,
+  coseKey,
+  keyHashOf,
+  keysOf,
+  type Signed,
+  signData,
+  stakeHash
+} from "../../support/SignInWallets.ts"
 
 /** CommonJS that Node and vitest import differently. */
 const verifyDataSignature: typeof foundation.default = createRequire(import.meta.url)(
   "@cardano-foundation/cardano-verify-datasignature"
 )
 
-const keysOf = (seed: number) => nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(seed))
-const hashOf = (key: Uint8Array) => blake2b(key, { dkLen: 28 })
-const stakeHash = new Uint8Array(28).fill(0x5e)
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
-
-const text = (prefix: string, bytes: Uint8Array) => bech32.encode(prefix, bech32.toWords(bytes), false)
-
-/** The addresses a key answers for (CIP-19), as bytes and their prefix. */
-const kinds = {
-  base: (hash: Uint8Array) => ["addr", Uint8Array.of(0x01, ...hash, ...stakeHash)],
-  "base with a stake script": (hash: Uint8Array) => ["addr", Uint8Array.of(0x21, ...hash, ...stakeHash)],
-  enterprise: (hash: Uint8Array) => ["addr", Uint8Array.of(0x61, ...hash)],
-  reward: (hash: Uint8Array) => ["stake", Uint8Array.of(0xe1, ...hash)],
-  "test base": (hash: Uint8Array) => ["addr_test", Uint8Array.of(0x00, ...hash, ...stakeHash)]
-} as const satisfies Record<string, (hash: Uint8Array) => readonly [string, Uint8Array]>
-
-type Entries = ReadonlyArray<readonly [unknown, unknown]>
-
-interface Cose {
-  readonly header?: Entries
-  readonly open?: Entries
-  readonly payload?: Uint8Array | null
-  readonly key?: Entries
-}
-
-const keyOf = (publicKey: Uint8Array): Entries => [[1, 1], [3, -8], [-1, 6], [-2, publicKey]]
-
-/** What `signData` answers for `address`; `cose` says what differs. */
-const signData = (seed: number, address: Uint8Array, message: string, cose: Cose = {}): Signed => {
-  const { publicKey, secretKey } = keysOf(seed)
-  const payload = cose.payload === undefined ? Buffer.from(message) : cose.payload
-  const header = encode(new Map(cose.header ?? [[1, -8], ["address", address]]))
-  const signedBytes = encode(["Signature1", header, new Uint8Array(), payload ?? new Uint8Array()])
-  const signature = nacl.sign.detached(signedBytes, secretKey)
-  const open = new Map(cose.open ?? [["hashed", false]])
-  return {
-    signature: hex(encode([header, open, payload, signature])),
-    publicKey: hex(encode(new Map(cose.key ?? keyOf(publicKey)))),
-    proof: null
-  }
-}
-
-const account = (kind: keyof typeof kinds) => (seed: number): Promise<SignInAccount> => {
-  const [prefix, bytes] = kinds[kind](hashOf(keysOf(seed).publicKey))
-  const address = text(prefix, bytes)
-  return Promise.resolve({
-    address,
-    spellings: [address.toUpperCase(), hex(bytes), hex(bytes).toUpperCase()],
-    sign: (_challenge, message) => Promise.resolve(signData(seed, bytes, message, { open: [] }))
-  })
-}
-
-const hash = hashOf(keysOf(1).publicKey)
+const hash = keyHashOf(keysOf(1).publicKey)
 
 const malformed = [
   // Scripts, a pointer, a Byron address, a network that is none, another length.
-  text("addr", Uint8Array.of(0x11, ...hash, ...stakeHash)),
-  text("addr", Uint8Array.of(0x31, ...hash, ...stakeHash)),
-  text("addr", Uint8Array.of(0x71, ...hash)),
-  text("stake", Uint8Array.of(0xf1, ...hash)),
-  text("addr", Uint8Array.of(0x41, ...hash, 1, 2, 3)),
-  text("addr", Uint8Array.of(0x62, ...hash)),
-  text("addr", Uint8Array.of(0x61, ...hash, 0)),
+  bech32Text("addr", Uint8Array.of(0x11, ...hash, ...stakeHash)),
+  bech32Text("addr", Uint8Array.of(0x31, ...hash, ...stakeHash)),
+  bech32Text("addr", Uint8Array.of(0x71, ...hash)),
+  bech32Text("stake", Uint8Array.of(0xf1, ...hash)),
+  bech32Text("addr", Uint8Array.of(0x41, ...hash, 1, 2, 3)),
+  bech32Text("addr", Uint8Array.of(0x62, ...hash)),
+  bech32Text("addr", Uint8Array.of(0x61, ...hash, 0)),
   "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na",
   // A prefix of another network, of another kind, and of another chain.
-  text("addr_test", Uint8Array.of(0x61, ...hash)),
-  text("addr", Uint8Array.of(0x60, ...hash)),
-  text("stake", Uint8Array.of(0x61, ...hash)),
-  text("bc", Uint8Array.of(0x61, ...hash))
+  bech32Text("addr_test", Uint8Array.of(0x61, ...hash)),
+  bech32Text("addr", Uint8Array.of(0x60, ...hash)),
+  bech32Text("stake", Uint8Array.of(0x61, ...hash)),
+  bech32Text("bc", Uint8Array.of(0x61, ...hash))
 ]
 
 for (const kind of ["base", "base with a stake script", "enterprise", "reward"] as const) {
   signInConformance(`cip8 (Cardano, ${kind} address)`, {
     plugin,
     network: "cardano",
-    account: account(kind),
+    wallet: cardanoWallet(kind),
     malformed,
     signsText: true
   })
@@ -107,11 +63,11 @@ const judge = (driver: SignInDriver, challenge: Challenge, message: string, sign
     (error) => Effect.succeed(error.message)
   )
 
-const enterprise = kinds.enterprise(hash)[1]
+const enterprise = cardanoKinds.enterprise(hash)[1]
 
 const begin = Effect.gen(function*() {
   const driver = yield* driverOf(plugin, "cardano")
-  const challenge = challengeOf(driver, "cardano", text("addr", enterprise))
+  const challenge = challengeOf(driver, "cardano", bech32Text("addr", enterprise))
   return { driver, challenge, message: driver.message(challenge) }
 })
 
@@ -120,7 +76,7 @@ describe("cip8", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "cardano")
       for (const kind of ["base", "enterprise", "reward"] as const) {
-        const wallet = yield* Effect.promise(() => account(kind)(1))
+        const wallet = cardanoWallet(kind)(1)
         const challenge = challengeOf(driver, "cardano", wallet.address)
         const message = driver.message(challenge)
         const good = yield* Effect.promise(() => wallet.sign(challenge, message))
@@ -128,7 +84,7 @@ describe("cip8", () => {
           verifyDataSignature(signed.signature, signed.publicKey ?? "", said, wallet.address)
         assert.isTrue(judged(good, message), kind)
         assert.strictEqual(yield* judge(driver, challenge, message, good), wallet.address)
-        const theirs = signData(2, kinds[kind](hash)[1], message)
+        const theirs = signData(2, cardanoKinds[kind](hash)[1], message)
         for (const [signed, said] of [[theirs, message], [good, `${message} `]] as const) {
           assert.isFalse(judged(signed, said), kind)
           assert.isNull(yield* judge(driver, challenge, said, signed))
@@ -186,7 +142,7 @@ describe("cip8", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "cardano")
       for (const [kind, chainId] of [["base", "preprod"], ["test base", "mainnet"], ["test base", "preprod"]] as const) {
-        const wallet = yield* Effect.promise(() => account(kind)(1))
+        const wallet = cardanoWallet(kind)(1)
         const challenge = challengeOf(driver, "cardano", wallet.address, { chainId })
         const message = driver.message(challenge)
         const signed = yield* Effect.promise(() => wallet.sign(challenge, message))
@@ -211,11 +167,11 @@ describe("cip8", () => {
           open: [["address", enterprise]]
         }),
         "an address as text": signData(1, enterprise, message, { header: [[1, -8], ["address", challenge.address]] }),
-        "another address": signData(1, kinds.base(hash)[1], message),
+        "another address": signData(1, cardanoKinds.base(hash)[1], message),
         "a key of another type": signData(1, enterprise, message, { key: [[1, 2], [3, -8], [-1, 6], [-2, publicKey]] }),
         "a key of another curve": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 4], [-2, publicKey]] }),
         "a key without bytes": signData(1, enterprise, message, { key: [[1, 1], [3, -8], [-1, 6]] }),
-        "a short key": signData(1, enterprise, message, { key: keyOf(publicKey.slice(1)) }),
+        "a short key": signData(1, enterprise, message, { key: coseKey(publicKey.slice(1)) }),
         "no key": { ...good, publicKey: null },
         "more behind it": { ...good, signature: `${good.signature}00` },
         "a tag": { ...good, signature: `d2${good.signature}` },

@@ -11,7 +11,6 @@ import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { SiweMessage } from "siwe"
 import { createPublicClient, type Hex, http, keccak256, recoverMessageAddress, serializeErc6492Signature } from "viem"
-import { privateKeyToAccount } from "viem/accounts"
 import { createSiweMessage } from "viem/siwe"
 import { makeDriver as makeChainDriver } from "../../../modules/chains/evm.ts"
 import { makeDriver, plugin } from "../../../modules/signins/siwe.ts"
@@ -23,32 +22,16 @@ import {
   chainsThatRead,
   challengeOf,
   driverOf,
-  type SignInAccount,
   signInConformance,
   testSeconds
 } from "../../conformance/signins.ts"
 import { anvil } from "../../support/Anvil.ts"
-
-const keyOf = (seed: number): Hex => `0x${seed.toString(16).padStart(64, "0")}`
-
-const account = (seed: number): SignInAccount => {
-  const wallet = privateKeyToAccount(keyOf(seed))
-  const digits = wallet.address.slice(2)
-  return {
-    address: wallet.address,
-    spellings: [`0x${digits.toLowerCase()}`, `0x${digits.toUpperCase()}`],
-    sign: async (_challenge, message) => ({
-      signature: await wallet.signMessage({ message }),
-      publicKey: null,
-      proof: null
-    })
-  }
-}
+import { contractWalletCode, evmKeyOf, evmWallet } from "../../support/SignInWallets.ts"
 
 signInConformance("siwe (EVM)", {
   plugin,
   network: "base",
-  account: (seed) => Promise.resolve(account(seed)),
+  wallet: evmWallet,
   malformed: [
     // A wrong checksum, no prefix, and a name.
     "0x7E5F4552091A69125d5DfCb7b8C2659029395BdF",
@@ -65,7 +48,7 @@ const proofOf = (message: string, signature: string) => ({ message, signature, p
 const signed = (driver: SignInDriver, challenge: Challenge, seed = 1) =>
   Effect.promise(async () => {
     const message = driver.message(challenge)
-    const { signature } = await account(seed).sign(challenge, message)
+    const { signature } = await evmWallet(seed).sign(challenge, message)
     return { message, signature: signature as Hex }
   })
 
@@ -78,13 +61,13 @@ describe("siwe", () => {
           const chainId = driver.chainId(network, environment)
           assert.strictEqual(chainId, evmChainIds[environment][network]?.toString() ?? null)
           if (chainId === null) continue
-          const challenge = challengeOf(driver, network, account(1).address, {
+          const challenge = challengeOf(driver, network, evmWallet(1).address, {
             chainId,
             domain: "localhost:8080",
             uri: "http://localhost:8080"
           })
           const fields = {
-            address: account(1).address as Hex,
+            address: evmWallet(1).address as Hex,
             chainId: Number(chainId),
             domain: challenge.domain,
             uri: challenge.uri,
@@ -110,12 +93,12 @@ describe("siwe", () => {
   it.effect("accepts what ethers signs, and siwe accepts what is signed here, with everything checked", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "evm")
-      const challenge = challengeOf(driver, "ethereum", account(7).address)
+      const challenge = challengeOf(driver, "ethereum", evmWallet(7).address)
       const message = driver.message(challenge)
-      const signature = yield* Effect.promise(() => new Wallet(keyOf(7)).signMessage(message))
+      const signature = yield* Effect.promise(() => new Wallet(evmKeyOf(7)).signMessage(message))
       assert.deepStrictEqual(yield* driver.verify(challenge, proofOf(message, signature)), {
         family: "evm",
-        address: account(7).address,
+        address: evmWallet(7).address,
         chainId: null
       })
       const judged = yield* Effect.promise(() =>
@@ -132,14 +115,14 @@ describe("siwe", () => {
   it.effect("refuses the other form of a signature, which recovers the same key, and recovery numbers that are none", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "evm")
-      const challenge = challengeOf(driver, "base", account(1).address)
+      const challenge = challengeOf(driver, "base", evmWallet(1).address)
       const { message, signature } = yield* signed(driver, challenge)
       const s = BigInt(`0x${signature.slice(66, 130)}`)
       const high = (secp256k1.Point.CURVE().n - s).toString(16).padStart(64, "0")
       const recovery = signature.endsWith("1b") ? "1c" : "1b"
       const malleated = `${signature.slice(0, 66)}${high}${recovery}` as Hex
       const recovered = yield* Effect.promise(() => recoverMessageAddress({ message, signature: malleated }))
-      assert.strictEqual(recovered, account(1).address)
+      assert.strictEqual(recovered, evmWallet(1).address)
       assert.isNull(yield* driver.verify(challenge, proofOf(message, malleated)))
       for (const last of ["02", "1d", "23", "24", "ff"]) {
         assert.isNull(yield* driver.verify(challenge, proofOf(message, signature.slice(0, -2) + last)), last)
@@ -152,9 +135,9 @@ describe("siwe", () => {
   it.effect("refuses a contract that is not deployed yet (EIP-6492), and says so", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "evm")
-      const challenge = challengeOf(driver, "base", account(1).address)
+      const challenge = challengeOf(driver, "base", evmWallet(1).address)
       const { message, signature } = yield* signed(driver, challenge, 2)
-      const wrapped = serializeErc6492Signature({ address: account(3).address as Hex, data: "0x1234", signature })
+      const wrapped = serializeErc6492Signature({ address: evmWallet(3).address as Hex, data: "0x1234", signature })
       const error = yield* Effect.flip(driver.verify(challenge, proofOf(message, wrapped)))
       assert.include(error.message, "not deployed yet")
     }))
@@ -164,7 +147,7 @@ describe("siwe", () => {
 const withoutKey = (chains: Layer.Layer<Chains>, network: Network = "base") =>
   Effect.gen(function*() {
     const driver = yield* driverOf(plugin, "evm", chains)
-    const challenge = challengeOf(driver, network, account(1).address)
+    const challenge = challengeOf(driver, network, evmWallet(1).address)
     const { message, signature } = yield* signed(driver, challenge, 2)
     return yield* driver.verify(challenge, proofOf(message, signature))
   })
@@ -186,7 +169,7 @@ describe("siwe asks a contract", () => {
       ]
       for (const [answer, approves] of answers) {
         const identity = yield* withoutKey(chainsThatRead(() => Effect.succeed(answer)))
-        const contract = { family: "evm", address: account(1).address, chainId: "8453" } as const
+        const contract = { family: "evm", address: evmWallet(1).address, chainId: "8453" } as const
         assert.deepStrictEqual(identity, approves ? contract : null, answer)
       }
     }))
@@ -194,7 +177,7 @@ describe("siwe asks a contract", () => {
   it.effect("and does not ask where the key signed", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "evm", chainsThatRead(() => Effect.die("asked")))
-      const challenge = challengeOf(driver, "base", account(1).address)
+      const challenge = challengeOf(driver, "base", evmWallet(1).address)
       const { message, signature } = yield* signed(driver, challenge)
       assert.strictEqual((yield* driver.verify(challenge, proofOf(message, signature)))?.chainId, null)
     }))
@@ -223,27 +206,6 @@ describe("siwe asks a contract", () => {
     }))
 })
 
-/**
- * A wallet as EIP-1271 wants it, for `owner`'s key; by hand, since nothing here compiles Solidity:
- *
- *     function isValidSignature(bytes32 hash, bytes sig) returns (bytes4) {
- *       return ecrecover(hash, uint8(sig[64]), sig[0:32], sig[32:64]) == owner ? 0x1626ba7e : 0xffffffff;
- *     } // any other function reverts
- */
-const walletCode = (owner: string): string =>
-  [
-    "5f3560e01c631626ba7e14601157", // selector 1626ba7e: on at 0x11
-    "5f5ffd5b", // else revert
-    "6004355f52", // memory 0x00: hash
-    "60a4355f1a602052", // 0x20: v, the last byte of the signature
-    "606435604052", // 0x40: r
-    "608435606052", // 0x60: s
-    "60205f60805f60015afa50", // precompile 1 (ecrecover) over them, its answer at 0x00
-    `5f5173${owner.slice(2).toLowerCase()}14605f57`, // the owner: on at 0x5f
-    "63ffffffff60e01b5f5260205ff3",
-    "5b631626ba7e60e01b5f5260205ff3"
-  ].join("")
-
 describe("siwe with a contract wallet on a real node", () => {
   it.live("signs in its owner, as an account of that chain", () =>
     Effect.gen(function*() {
@@ -258,7 +220,7 @@ describe("siwe with a contract wallet on a real node", () => {
       )
       const driver = yield* Effect.provide(Effect.map(Chains, makeDriver), chains)
       const address = `0x${keccak256("0x01").slice(26)}`
-      yield* node.rpc("anvil_setCode", address, `0x${walletCode(account(2).address)}`)
+      yield* node.rpc("anvil_setCode", address, contractWalletCode(evmWallet(2).address))
       const challenge = challengeOf(driver, "base", address, { chainId: "84532" })
       const judge = createPublicClient({ transport: http(node.url) })
       for (const [signer, expected] of [[2, true], [3, false]] as const) {

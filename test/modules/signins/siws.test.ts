@@ -9,28 +9,13 @@ import { Effect } from "effect"
 import nacl from "tweetnacl"
 import { plugin } from "../../../modules/signins/siws.ts"
 import type { Challenge } from "../../../runtime/SignIns.ts"
-import { challengeOf, driverOf, type SignInAccount, signInConformance } from "../../conformance/signins.ts"
-
-const keysOf = (seed: number) => nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(seed))
-
-const account = (seed: number): SignInAccount => {
-  const { publicKey, secretKey } = keysOf(seed)
-  return {
-    address: base58.encode(publicKey),
-    spellings: [],
-    sign: (_challenge, message) =>
-      Promise.resolve({
-        signature: base58.encode(nacl.sign.detached(Buffer.from(message), secretKey)),
-        publicKey: null,
-        proof: null
-      })
-  }
-}
+import { challengeOf, driverOf, signInConformance } from "../../conformance/signins.ts"
+import { keysOf, solanaWallet } from "../../support/SignInWallets.ts"
 
 signInConformance("siws (Solana)", {
   plugin,
   network: "solana",
-  account: (seed) => Promise.resolve(account(seed)),
+  wallet: solanaWallet,
   malformed: ["0".repeat(44), "1".repeat(31), "1".repeat(33), "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "So1111"],
   signsText: true
 })
@@ -52,10 +37,10 @@ describe("siws", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "solana")
       for (const chainId of ["mainnet", "devnet"]) {
-        const challenge = challengeOf(driver, "solana", account(1).address, { chainId })
+        const challenge = challengeOf(driver, "solana", solanaWallet(1).address, { chainId })
         const message = driver.message(challenge)
         assert.strictEqual(message, createSignInMessageText(inputOf(challenge)))
-        const { signature } = yield* Effect.promise(() => account(1).sign(challenge, message))
+        const { signature } = yield* Effect.promise(() => solanaWallet(1).sign(challenge, message))
         const output = {
           account: { publicKey: keysOf(1).publicKey } as never,
           signedMessage: new TextEncoder().encode(message),
@@ -79,7 +64,7 @@ describe("siws", () => {
   it.effect("does not take the envelope of hardware wallets for the message", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "solana")
-      const challenge = challengeOf(driver, "solana", account(1).address)
+      const challenge = challengeOf(driver, "solana", solanaWallet(1).address)
       const message = driver.message(challenge)
       const text = Buffer.from(message)
       const length = Buffer.from([text.length & 0xff, text.length >> 8])

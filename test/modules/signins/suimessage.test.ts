@@ -2,9 +2,6 @@
  * Goal: Sui wallets sign in with each kind of key.
  * Method: the conformance suite once a kind, with the keys of Sui's own SDK, which judges the signatures too.
  */
-import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519"
-import { Secp256k1Keypair } from "@mysten/sui/keypairs/secp256k1"
-import { Secp256r1Keypair } from "@mysten/sui/keypairs/secp256r1"
 import { MultiSigPublicKey } from "@mysten/sui/multisig"
 import { verifyPersonalMessageSignature } from "@mysten/sui/verify"
 import { assert, describe, it } from "@effect/vitest"
@@ -12,35 +9,14 @@ import { p256 } from "@noble/curves/nist.js"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { Effect } from "effect"
 import { plugin } from "../../../modules/signins/suimessage.ts"
-import { challengeOf, driverOf, type SignInAccount, signInConformance } from "../../conformance/signins.ts"
+import { challengeOf, driverOf, signInConformance } from "../../conformance/signins.ts"
+import { suiKeys, suiWallet } from "../../support/SignInWallets.ts"
 
-const secret = (seed: number) => new Uint8Array(32).fill(seed)
-
-type Keypair = Ed25519Keypair | Secp256k1Keypair | Secp256r1Keypair
-
-const accountOf = (keys: Keypair): SignInAccount => {
-  const address = keys.toSuiAddress()
-  return {
-    address,
-    spellings: [`0x${address.slice(2).toUpperCase()}`],
-    sign: async (_challenge, message) => {
-      const { signature } = await keys.signPersonalMessage(Buffer.from(message))
-      return { signature, publicKey: null, proof: null }
-    }
-  }
-}
-
-const kinds: Readonly<Record<string, (seed: number) => Keypair>> = {
-  Ed25519: (seed) => Ed25519Keypair.fromSecretKey(secret(seed)),
-  secp256k1: (seed) => Secp256k1Keypair.fromSecretKey(secret(seed)),
-  secp256r1: (seed) => Secp256r1Keypair.fromSecretKey(secret(seed))
-}
-
-for (const [kind, keys] of Object.entries(kinds)) {
+for (const kind of ["Ed25519", "secp256k1", "secp256r1"] as const) {
   signInConformance(`suimessage (Sui, ${kind})`, {
     plugin,
     network: "sui",
-    account: (seed) => Promise.resolve(accountOf(keys(seed))),
+    wallet: suiWallet(kind),
     malformed: ["0x2", "2", "a".repeat(64), `0x${"g".repeat(64)}`, `0X${"a".repeat(64)}`, `0x${"a".repeat(40)}`],
     signsText: true
   })
@@ -60,7 +36,7 @@ describe("suimessage", () => {
   it.effect("agrees with Sui's SDK on messages around each length of a length", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "sui")
-      const keys = kinds["Ed25519"]!(1)
+      const keys = suiKeys.Ed25519(1)
       const challenge = challengeOf(driver, "sui", keys.toSuiAddress())
       for (const length of [0, 1, 127, 128, 16_383, 16_384, 20_000]) {
         const message = "é".repeat(Math.floor(length / 2)) + "x".repeat(length % 2)
@@ -74,7 +50,7 @@ describe("suimessage", () => {
   it.effect("refuses the other form of an ECDSA signature", () =>
     Effect.gen(function*() {
       for (const [kind, curve] of [["secp256k1", secp256k1], ["secp256r1", p256]] as const) {
-        const keys = kinds[kind]!(1)
+        const keys = suiKeys[kind](1)
         const outcome = yield* attempt(keys.toSuiAddress(), async (message) => {
           const bytes = Buffer.from((await keys.signPersonalMessage(Buffer.from(message))).signature, "base64")
           const { r, s } = curve.Signature.fromBytes(bytes.subarray(1, 65), "compact")
@@ -87,7 +63,7 @@ describe("suimessage", () => {
 
   it.effect("does not take a signed transaction, or bare bytes, for a personal message", () =>
     Effect.gen(function*() {
-      const keys = kinds["Ed25519"]!(1)
+      const keys = suiKeys.Ed25519(1)
       const signed = [
         (message: string) => keys.signTransaction(Buffer.from(message)).then(({ signature }) => signature),
         async (message: string) => {
@@ -103,7 +79,7 @@ describe("suimessage", () => {
 
   it.effect("says why accounts of several keys, of zkLogin and of passkeys cannot sign in", () =>
     Effect.gen(function*() {
-      const keys = kinds["Ed25519"]!(1)
+      const keys = suiKeys.Ed25519(1)
       const multisig = MultiSigPublicKey.fromPublicKeys({
         threshold: 1,
         publicKeys: [{ publicKey: keys.getPublicKey(), weight: 1 }]

@@ -3,95 +3,30 @@
  * Method: the conformance suite with tweetnacl's keys and the contracts' published codes; a proof that a wallet app made;
  * `@ton/core` judges addresses.
  */
-import { Address, beginCell, Cell, contractAddress, storeStateInit } from "@ton/core"
+import { Address, contractAddress } from "@ton/core"
 import { sha256_sync } from "@ton/crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import nacl from "tweetnacl"
 import { plugin } from "../../../modules/signins/tonproof.ts"
 import type { Challenge, SignInDriver, SignInProof } from "../../../runtime/SignIns.ts"
 import {
   challengeOf,
   driverOf,
   nonceOf,
-  type SignInAccount,
   signInConformance,
-  type Signed,
   testSeconds
 } from "../../conformance/signins.ts"
-import codes from "../../fixtures/tonWallets.json" with { type: "json" }
-
-type Version = keyof typeof codes
-
-const keysOf = (seed: number) => nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(seed))
-
-/** The data of a new wallet (`@ton/ton`): what stands before the key and behind it differs. */
-const dataOf = (version: Version, key: Uint8Array, mayKeySign = true): Cell => {
-  const data = beginCell()
-  if (version === "v5r1") data.storeBit(mayKeySign)
-  data.storeUint(0, 32)
-  if (version !== "v2r2") data.storeUint(698_983_191, 32)
-  data.storeBuffer(Buffer.from(key))
-  return (version === "v4r2" || version === "v5r1" ? data.storeBit(false) : data).endCell()
-}
-
-const stateOf = (version: Version, key: Uint8Array, mayKeySign = true) => ({
-  code: Cell.fromBase64(codes[version]),
-  data: dataOf(version, key, mayKeySign)
-})
-
-interface Said {
-  readonly timestamp?: number
-  readonly domain?: string
-  readonly payload?: string
-  readonly lengthBytes?: number
-  readonly address?: Address
-}
-
-/** What a wallet answers to a proof request (TON Connect 2, "Address proof signature"). */
-const prove = (version: Version, seed: number, challenge: Challenge, said: Said = {}, workchain = 0): Signed => {
-  const { publicKey, secretKey } = keysOf(seed)
-  const state = stateOf(version, publicKey)
-  const { domain = challenge.domain, payload = challenge.nonce, timestamp = testSeconds } = said
-  const address = said.address ?? contractAddress(workchain, state)
-  const header = Buffer.alloc(4)
-  header.writeInt32BE(address.workChain)
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE(Buffer.byteLength(domain))
-  const time = Buffer.alloc(8)
-  time.writeBigUInt64LE(BigInt(timestamp))
-  const bytes = (...parts: ReadonlyArray<Buffer | string>) =>
-    Buffer.concat(parts.map((part) => typeof part === "string" ? Buffer.from(part) : part))
-  const message = bytes("ton-proof-item-v2/", header, address.hash, length, domain, time, payload)
-  const digest = sha256_sync(bytes(Buffer.from([255, 255]), "ton-connect", sha256_sync(message)))
-  const signature = Buffer.from(nacl.sign.detached(digest, secretKey)).toString("base64")
-  return {
-    signature,
-    publicKey: null,
-    proof: {
-      timestamp,
-      domain: { lengthBytes: said.lengthBytes ?? Buffer.byteLength(domain), value: domain },
-      payload,
-      signature,
-      state_init: beginCell().store(storeStateInit(state)).endCell().toBoc().toString("base64")
-    }
-  }
-}
-
-const account = (version: Version, workchain = 0) => (seed: number): Promise<SignInAccount> => {
-  const address = contractAddress(workchain, stateOf(version, keysOf(seed).publicKey))
-  const spellings = [true, false].flatMap((bounceable) =>
-    [true, false].flatMap((urlSafe) =>
-      [true, false].map((testOnly) => address.toString({ bounceable, urlSafe, testOnly }))
-    )
-  )
-  return Promise.resolve({
-    address: address.toRawString(),
-    spellings: [...spellings, address.toRawString().toUpperCase()],
-    sign: (challenge) => Promise.resolve(prove(version, seed, challenge, {}, workchain))
-  })
-}
+import {
+  keysOf,
+  type Signed,
+  tonProof,
+  type TonSaid,
+  tonState,
+  tonStateText,
+  type TonVersion,
+  tonWallet
+} from "../../support/SignInWallets.ts"
 
 const malformed = [
   "1:" + "a".repeat(64),
@@ -106,7 +41,7 @@ for (const version of ["v3r1", "v3r2", "v4r2", "v5r1"] as const) {
   signInConformance(`tonproof (TON, wallet ${version})`, {
     plugin,
     network: "ton",
-    account: account(version),
+    wallet: tonWallet(version),
     malformed,
     signsText: false
   })
@@ -122,11 +57,11 @@ const judge = (challenge: Challenge, signed: Signed, driver: SignInDriver) =>
     ({ message }) => Effect.succeed(message)
   )
 
-const begin = (version: Version = "v4r2", workchain = 0) =>
+const begin = (version: TonVersion = "v4r2", workchain = 0) =>
   Effect.gen(function*() {
     yield* TestClock.setTime(testSeconds * 1000)
     const driver = yield* driverOf(plugin, "ton")
-    const wallet = yield* Effect.promise(() => account(version, workchain)(1))
+    const wallet = tonWallet(version, workchain)(1)
     return { driver, challenge: challengeOf(driver, "ton", wallet.address) }
   })
 
@@ -151,11 +86,9 @@ describe("tonproof", () => {
       yield* TestClock.setTime(recorded.timestamp * 1000)
       const driver = yield* driverOf(plugin, "ton")
       const { domain, payload, signature, timestamp } = recorded
-      const data = beginCell().storeBit(true).storeUint(0, 32).storeUint(0x7fff_ff11, 32)
-        .storeBuffer(Buffer.from(recorded.publicKey, "hex")).storeBit(false).endCell()
-      const state = { code: Cell.fromBase64(codes.v5r1), data }
+      const state = tonState("v5r1", Buffer.from(recorded.publicKey, "hex"), { walletId: 0x7fff_ff11 })
       assert.strictEqual(contractAddress(0, state).toRawString(), recorded.address)
-      const state_init = beginCell().store(storeStateInit(state)).endCell().toBoc().toString("base64")
+      const state_init = tonStateText(state)
       const challenge = challengeOf(driver, "ton", recorded.address, { nonce: payload, domain })
       const signed = (at: number | string): Signed => ({
         signature,
@@ -170,7 +103,7 @@ describe("tonproof", () => {
   it.effect("binds time, domain, nonce and address, and believes no field that is not signed", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin()
-      const said: ReadonlyArray<Said> = [
+      const said: ReadonlyArray<TonSaid> = [
         { domain: "pay.example.org" },
         { payload: nonceOf("6") },
         { lengthBytes: 1 },
@@ -179,11 +112,11 @@ describe("tonproof", () => {
         { address: new Address(0, Buffer.alloc(32, 1)) }
       ]
       for (const one of said) {
-        assert.isNull(yield* judge(challenge, prove("v4r2", 1, challenge, one), driver), JSON.stringify(one))
+        assert.isNull(yield* judge(challenge, tonProof("v4r2", 1, challenge, one), driver), JSON.stringify(one))
       }
-      const good = prove("v4r2", 1, challenge)
+      const good = tonProof("v4r2", 1, challenge)
       const proof = good.proof as { readonly [key: string]: Schema.Json }
-      const other = prove("v4r2", 2, challenge).signature
+      const other = tonProof("v4r2", 2, challenge).signature
       const changes: ReadonlyArray<Schema.Json> = [
         null,
         "",
@@ -210,7 +143,7 @@ describe("tonproof", () => {
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin()
       for (const [skew, counts] of [[-301, false], [-300, true], [300, true], [301, false]] as const) {
-        const signed = prove("v4r2", 1, challenge, { timestamp: testSeconds + skew })
+        const signed = tonProof("v4r2", 1, challenge, { timestamp: testSeconds + skew })
         assert.strictEqual(yield* judge(challenge, signed, driver), counts ? challenge.address : null, String(skew))
       }
     }))
@@ -218,18 +151,18 @@ describe("tonproof", () => {
   it.effect("signs in a wallet of the masterchain", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin("v4r2", -1)
-      assert.strictEqual(yield* judge(challenge, prove("v4r2", 1, challenge, {}, -1), driver), challenge.address)
-      assert.isNull(yield* judge(challenge, prove("v4r2", 1, challenge), driver))
+      assert.strictEqual(yield* judge(challenge, tonProof("v4r2", 1, challenge, {}, -1), driver), challenge.address)
+      assert.isNull(yield* judge(challenge, tonProof("v4r2", 1, challenge), driver))
     }))
 
   it.effect("says so where a contract's key cannot be known, or may not sign", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin("v2r2")
-      assert.include(yield* judge(challenge, prove("v2r2", 1, challenge), driver) ?? "", "sign in with a v3, v4 or v5")
-      const mute = stateOf("v5r1", keysOf(1).publicKey, false)
+      assert.include(yield* judge(challenge, tonProof("v2r2", 1, challenge), driver) ?? "", "sign in with a v3, v4 or v5")
+      const mute = tonState("v5r1", keysOf(1).publicKey, { mayKeySign: false })
       const muted = challengeOf(driver, "ton", contractAddress(0, mute).toRawString())
-      const good = prove("v5r1", 1, muted, { address: contractAddress(0, mute) })
-      const state_init = beginCell().store(storeStateInit(mute)).endCell().toBoc().toString("base64")
+      const good = tonProof("v5r1", 1, muted, { address: contractAddress(0, mute) })
+      const state_init = tonStateText(mute)
       const signed = { ...good, proof: { ...good.proof as object, state_init } } as Omit<SignInProof, "message">
       assert.include(yield* judge(muted, signed, driver) ?? "", "sign in with a v3, v4 or v5")
     }))
