@@ -1,7 +1,7 @@
 /** Wallet sign-in (API reference, "Authentication and keys"): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { authenticationErrors, errors, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
 import { EpochSeconds, MerchantId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
@@ -128,7 +128,7 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
       "INTERNAL_ERROR",
       "SERVICE_UNAVAILABLE"
     )
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(AddressLimitOf, "nonce").annotateMerge(OpenApi.annotations({
     summary: "Ask for a message to sign in with",
     description: "Answers the text that the wallet signs. It names this service, the wallet's address and a nonce, is " +
       "good for one use within 5 minutes, and opens a session by POST /api/v1/auth/verify."
@@ -193,6 +193,7 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
       "sent. Its tokens are refused everywhere within 5 seconds. A refresh token that opens nothing is no error."
   }))
 )
+  .middleware(Anonymous)
   .middleware(Wrapped)
   .annotateMerge(OpenApi.annotations({
     title: "Wallet sign-in",
@@ -325,6 +326,7 @@ export class KeySetGroup extends HttpApiGroup.make("key-set").add(
       "not in it."
   }))
 )
+  .middleware(Anonymous)
   .middleware(Wrapped)
   .annotateMerge(OpenApi.annotations({ title: "Key set" }))
 {}

@@ -14,7 +14,7 @@ import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { runs, things, ThingsApi, thingsLayer } from "./things.ts"
 
-const limits = { keyPerMinute: 3, keyInFlight: 2, anonymousPerMinute: 4 }
+const limits = { keyPerMinute: 3, keyInFlight: 2, anonymousPerMinute: 4, noncePerMinute: 2 }
 
 const served = apiLayer([ThingsApi], thingsLayer, kernel([things], settingsLayer({ limits })))
 
@@ -87,6 +87,21 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
       }
       assert.strictEqual((yield* as("nobody")).status, 429)
       assert.strictEqual((yield* as("merchant-a")).status, 200)
+    }))
+
+  it.effect("of a route that asks for no credential is held to the limit that route names", () =>
+    Effect.gen(function*() {
+      yield* later
+      const { call } = yield* Api
+      const open = call("/api/v1/open-things", { headers: { origin: "https://shop.example" } })
+      assert.deepStrictEqual(told(yield* open), ["2", "1", "60", "2;w=60"])
+      yield* open
+      const refused = yield* open
+      assert.deepStrictEqual([refused.status, refused.json.code, ...told(refused)], [
+        429, "RATE_LIMIT_EXCEEDED", "2", "0", "61", "2;w=60"
+      ])
+      assert.include(refused.headers.get("access-control-expose-headers")!, "retry-after")
+      assert.deepStrictEqual(told(yield* as("nobody")), ["4", "3", "60", "4;w=60"])
     }))
 
   it.effect("has a few calls under way at once; one more waits a second, and others do not", () =>

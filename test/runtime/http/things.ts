@@ -4,6 +4,8 @@ import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/h
 import { SqlClient } from "effect/sql"
 import { Commit } from "../../../runtime/Commit.ts"
 import {
+  AddressLimitOf,
+  Anonymous,
   AnyOrigin,
   Credentials,
   CurrentPrincipal,
@@ -59,7 +61,8 @@ class FlatGroup extends HttpApiGroup.make("flat-things")
 {}
 
 class OpenGroup extends HttpApiGroup.make("open-things")
-  .add(HttpApiEndpoint.get("get", "/", { success: Thing }))
+  .add(HttpApiEndpoint.get("get", "/", { success: Thing }).annotate(AddressLimitOf, "nonce"))
+  .middleware(Anonymous)
   .middleware(Flat)
   .prefix("/api/v1/open-things")
   .annotate(AnyOrigin, true)

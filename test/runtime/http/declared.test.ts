@@ -1,0 +1,75 @@
+/**
+ * Goal: one table of errors that handlers, reference and tests share, and no route without a limit.
+ * Method: every API of every module, read as the reference reads it.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { readdirSync } from "node:fs"
+import { PayorSession } from "../../../modules/payments/api.ts"
+import { Anonymous, MerchantAuth } from "../../../runtime/Http.ts"
+import { commonCodes, passes } from "../../../runtime/openapi/CommonErrors.ts"
+import { documentOf } from "../../../runtime/openapi/Document.ts"
+import { type ErrorCode, errorCodes, statusOf } from "../../../schemas/Errors.ts"
+
+const modules = new URL("../../../modules/", import.meta.url)
+
+const apis: ReadonlyArray<HttpApi.Constraint> = await Promise.all(
+  readdirSync(modules)
+    .filter((name) => readdirSync(new URL(name, modules)).includes("plugin.ts"))
+    .map(async (name) => (await import(new URL(`${name}/plugin.ts`, modules).href)).plugin.http)
+).then((found) => found.filter((api) => api !== undefined))
+
+const endpoints = (apis as ReadonlyArray<HttpApi.Top>).flatMap((api) =>
+  Object.values(api.groups as Readonly<Record<string, HttpApiGroup.Top>>).flatMap((group) =>
+    Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) => ({ group, endpoint }))
+  )
+)
+
+/** Codes that no endpoint declares: they come before or instead of one. */
+const ofTheDoor: ReadonlySet<ErrorCode> = new Set(["METHOD_NOT_ALLOWED", "NOT_FOUND", "INVALID_FORMAT"])
+
+/** Published codes whose routes are not built yet, and why. */
+const reserved: Readonly<Partial<Record<ErrorCode, string>>> = {
+  WEBHOOK_NOT_FOUND: "no route of this release names an endpoint in its path",
+  QUOTE_EXPIRED: "no route of this release takes a quote that can have ended"
+}
+
+/** Codes in the descriptions of a document's answers, each as the table words it. */
+const described = (operation: { readonly responses?: Readonly<Record<string, { readonly description?: string }>> }) =>
+  Object.entries(operation.responses ?? {}).flatMap(([status, { description = "" }]) =>
+    [...description.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, code]) => [Number(status), code!] as const)
+  )
+
+const document = documentOf(apis, "https://till.test") as unknown as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>
+}
+const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+const declared = operations.flatMap((operation) => described(operation as never))
+
+describe("errors", () => {
+  it("that an endpoint declares are in the table, under its status", () => {
+    assert.isAbove(declared.length, 100)
+    for (const [status, code] of declared) {
+      assert.include(errorCodes as ReadonlyArray<string>, code)
+      assert.strictEqual(statusOf(code as ErrorCode), status, code)
+    }
+  })
+
+  it("of the table are declared by an endpoint, or come from the door", () => {
+    const known = new Set<string>([
+      ...declared.map(([, code]) => code),
+      ...endpoints.flatMap(({ endpoint }) => commonCodes(endpoint)),
+      ...ofTheDoor
+    ])
+    assert.deepStrictEqual(errorCodes.filter((code) => !known.has(code) && reserved[code] === undefined), [])
+    assert.deepStrictEqual(Object.keys(reserved).filter((code) => known.has(code)), [], "no longer reserved")
+  })
+})
+
+describe("a route", () => {
+  it("is limited: by its credential, its session, or its caller's address; documents are not", () => {
+    const limited = [MerchantAuth, PayorSession, Anonymous]
+    const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => passes(endpoint, middleware)))
+    assert.deepStrictEqual([...new Set(free.map(({ group }) => group.identifier))], ["docs"])
+  })
+})
