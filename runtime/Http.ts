@@ -264,6 +264,18 @@ export const readEnvironment = (
     ? Effect.succeed(asked ?? principal.environment)
     : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
 
+/**
+ * The environment a write is in: the caller's own. A key that names the other one is refused rather than misunderstood;
+ * a wallet's call is in the one it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
+ */
+export const writeEnvironment = (
+  principal: Principal,
+  asked: Environment | undefined
+): Effect.Effect<Environment, PublicError> =>
+  asked === undefined || asked === principal.environment
+    ? Effect.succeed(principal.environment)
+    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
+
 /** Fails with `SCOPE_MISMATCH` unless the caller's key is of merchant scope. */
 export const requireMerchantScope = Effect.flatMap(
   CurrentPrincipal,

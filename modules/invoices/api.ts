@@ -141,6 +141,13 @@ const upTo = (maximum: number) =>
 
 const environment = Schema.optionalKey(Environment.annotate({ description: "Default: the caller's own." }))
 
+/** Of a write: a wallet names where it acts, a key's environment is its own. */
+const writeQuery = {
+  environment: Schema.optionalKey(Environment.annotate({
+    description: "Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only."
+  }))
+}
+
 const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
   description: `Comma list of ${expansions.join(", ")}: each is added to the invoice.`
 }))
@@ -219,11 +226,12 @@ const listErrors = errors(
 )
 
 const writeErrors = [
-  "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...scopeErrors
+  "INVALID_ENVIRONMENT", "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...scopeErrors
 ] as const
 
 export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   HttpApiEndpoint.post("create", "/api/v1/invoices", {
+    query: writeQuery,
     payload: NewInvoiceBody,
     success: CreatedInvoice,
     error: errors(
@@ -325,6 +333,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   // One path, one name for its segment: GET calls it so (contract §4.5).
   HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
     params: { customer_id: Schema.String.annotate({ description: "Id of an invoice." }) },
+    query: writeQuery,
     payload: InvoiceChange,
     success: Invoice,
     error: errors("flat", "VALIDATION_ERROR", "INVOICE_NOT_FOUND", ...writeErrors)
@@ -336,6 +345,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   })),
   HttpApiEndpoint.post("cancel", "/api/v1/invoices/:id/cancel", {
     params: { id: Schema.String },
+    query: writeQuery,
     success: Invoice,
     error: errors("flat", "INVOICE_NOT_FOUND", "INVOICE_NOT_CANCELABLE", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({

@@ -9,7 +9,8 @@ import {
   jsonText,
   readEnvironment,
   replayed,
-  RequestInfo
+  RequestInfo,
+  writeEnvironment
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -280,9 +281,10 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
   /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
   const change = Effect.fnUntraced(function*(
     id: string,
+    asked: Environment | undefined,
     plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
   ) {
-    const { invoice } = yield* visible.one(id)
+    const { invoice } = yield* visible.one(id, yield* writeEnvironment(yield* CurrentPrincipal, asked))
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
     const { aggregate } = yield* invoices.change(
@@ -298,13 +300,13 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
   })
 
   return group
-    .handle("create", Effect.fnUntraced(function*({ payload }) {
+    .handle("create", Effect.fnUntraced(function*({ payload, query }) {
       const principal = yield* CurrentPrincipal
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       const owner = {
         merchantId: principal.merchantId,
-        environment: principal.environment,
+        environment: yield* writeEnvironment(principal, query.environment),
         commerce: principal.scope === "commerce"
       }
       const cause = { requestId, idempotencyKey: idempotency.key }
@@ -357,15 +359,15 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       const [shown] = yield* shownPayments(invoice, payments.filter(({ id }) => id === params.payment_id))
       return jsonText(JSON.stringify(shown))
     }))
-    .handle("amend", ({ params, payload }) =>
-      change(params.customer_id, Effect.fnUntraced(function*({ invoice }) {
+    .handle("amend", ({ params, payload, query }) =>
+      change(params.customer_id, query.environment, Effect.fnUntraced(function*({ invoice }) {
         const { metadata: asked, ...rest } = payload
         if (asked === undefined) return { _tag: "Amend", ...rest }
         const metadata = amendedMetadata(invoice.metadata, asked)
         yield* checkMetadata(metadata)
         return { _tag: "Amend", ...rest, metadata }
       })))
-    .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
+    .handle("cancel", ({ params, query }) => change(params.id, query.environment, () => Effect.succeed({ _tag: "Cancel" })))
 }))
 
 /** The filters that the list and the totals share. */

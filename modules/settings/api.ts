@@ -18,11 +18,18 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
       "`environment` names the other one: the merchant's choices, and the defaults where it made none."
   })),
   HttpApiEndpoint.patch("change", path, {
+    query: {
+      environment: Schema.optionalKey(Environment.annotate({
+        description: "Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only."
+      }))
+    },
     payload: MerchantSettingsChange,
     success: MerchantSettings,
     error: errors(
       "flat",
       "VALIDATION_ERROR",
+      "INVALID_ENVIRONMENT",
+      "ENVIRONMENT_FORBIDDEN",
       "IDEMPOTENCY_KEY_INVALID",
       "UNAUTHORIZED",
       "API_KEY_INVALID",

@@ -1,7 +1,15 @@
 /** Settings between the wire and the actor. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  replayed,
+  RequestInfo,
+  requireMerchantScope,
+  writeEnvironment
+} from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 
@@ -14,12 +22,13 @@ export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(
       const environment = yield* readEnvironment(principal, query.environment)
       return jsonText(JSON.stringify(yield* settings.read(principal.merchantId, environment)))
     }))
-    .handle("change", Effect.fnUntraced(function*({ payload }) {
-      const { environment, merchantId } = yield* requireMerchantScope
+    .handle("change", Effect.fnUntraced(function*({ payload, query }) {
+      const principal = yield* requireMerchantScope
+      const environment = yield* writeEnvironment(principal, query.environment)
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       const cause = { requestId, idempotencyKey: idempotency.key }
-      const after = yield* settings.change(merchantId, environment, payload, cause, (changed) =>
+      const after = yield* settings.change(principal.merchantId, environment, payload, cause, (changed) =>
         idempotency.reply(200, JSON.stringify(changed))).pipe(replayed)
       return jsonText(JSON.stringify(after))
     }))

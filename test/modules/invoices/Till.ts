@@ -91,8 +91,22 @@ const verify = (key: string) => {
   } as never)
 }
 
+/** Wallets of the tests: `wallet-<merchant id>`; they act where the merchant says, unless a call says otherwise. */
+const verifyWallet = Effect.map(Merchants, (merchants) =>
+  Effect.fnUntraced(function*(token: string) {
+    const merchantId = Number.parseInt(token.slice("wallet-".length), 10)
+    const environment = (yield* merchants.get(merchantId))!.defaultEnvironment
+    return { merchantId, scope: "merchant", environment, kind: "wallet", credential: token, apiVersion: "2026-11-01" } as never
+  }))
+
+const callers = Layer.effectDiscard(Effect.gen(function*() {
+  const { register, registerBearer } = yield* Credentials
+  yield* register(verify)
+  yield* registerBearer(yield* verifyWallet)
+}))
+
 const routes = Layer.mergeAll(
-  Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) => register(verify))),
+  callers,
   Payments.layer
 ).pipe(
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
@@ -136,6 +150,14 @@ export const callerOf = (
   const key = `${id} ${scope} ${environment} ${which}`
   const call: Caller["call"] = (path, more = {}) =>
     Effect.flatMap(Api, (api) => api.call(path, { ...more, headers: { "x-api-key": key, ...more.headers } }))
+  return { id, call, ok: (path, more) => Effect.map(call(path, more), (answer) => (ok(answer), answer.json)) }
+}
+
+/** The merchant's wallet, signed in. */
+export const walletOf = (id: number): Caller => {
+  const call: Caller["call"] = (path, more = {}) =>
+    Effect.flatMap(Api, (api) =>
+      api.call(path, { ...more, headers: { authorization: `Bearer wallet-${id}`, ...more.headers } }))
   return { id, call, ok: (path, more) => Effect.map(call(path, more), (answer) => (ok(answer), answer.json)) }
 }
 

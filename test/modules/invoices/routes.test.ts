@@ -11,8 +11,8 @@ import { CreatedInvoice, ExpandedInvoice, InvoiceList, InvoiceStatusView, Paymen
 import { Invoice } from "../../../schemas/Invoice.ts"
 import { Payment } from "../../../schemas/Payment.ts"
 import { usdc } from "../../fixtures/tokens.ts"
-import { Api } from "../../support/Api.ts"
-import { arrive, type Caller, callerOf, eventsOf, newInvoice, newMerchant, post, refused, till } from "./Till.ts"
+import { Api, type Call } from "../../support/Api.ts"
+import { arrive, type Caller, callerOf, eventsOf, newInvoice, newMerchant, post, refused, till, walletOf } from "./Till.ts"
 
 const path = "/api/v1/invoices"
 
@@ -131,6 +131,35 @@ layer(till)("creating an invoice", (it) => {
       const kept = { ...Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, n])), constructor: 1, toString: null }
       assert.deepStrictEqual((yield* newInvoice(devnet, { amount: 10, metadata: kept, unknown: { field: 1 } })).metadata, kept)
       assert.strictEqual((yield* create(devnet, "{\"amount\":10,\"metadata\":{\"__proto__\":{\"a\":1}}}")).text.includes("{\"__proto__\":{\"a\":1}}"), true)
+    }))
+
+  it.effect("takes a wallet's call where it says, else where its merchant's calls are, and a key's in its own place only", () =>
+    Effect.gen(function*() {
+      const { devnet } = yield* merchant
+      const wallet = walletOf(devnet.id)
+      const environmentOf = (query = "") => Effect.map(wallet.ok(`${path}${query}`, post({ amount: 10 })), ({ invoice }) => invoice.environment)
+      assert.strictEqual(yield* environmentOf(), "devnet")
+      assert.strictEqual(yield* environmentOf("?environment=mainnet"), "mainnet")
+      const settings = (query: string, body: object) => wallet.call(`/api/v1/merchant/settings${query}`, { method: "PATCH", body })
+      assert.strictEqual((yield* settings("?environment=mainnet", { late_window_seconds: 60, default_environment: "mainnet" })).status, 200)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* environmentOf(), "mainnet")
+      assert.strictEqual(yield* environmentOf("?environment=devnet"), "devnet")
+      assert.strictEqual((yield* devnet.ok("/api/v1/merchant/settings")).late_window_seconds, 604_800)
+
+      const { id } = yield* newInvoice(devnet, { amount: 10 })
+      refused(yield* wallet.call(`${path}/${id}/cancel`, { method: "POST" }), 404, "INVOICE_NOT_FOUND")
+      const writes: ReadonlyArray<readonly [string, Call]> = [
+        [path, post({ amount: 10 })], [`${path}/${id}`, { method: "PATCH", body: {} }], [`${path}/${id}/cancel`, { method: "POST" }],
+        ["/api/v1/merchant/settings", { method: "PATCH", body: {} }]
+      ]
+      for (const [where, write] of writes) {
+        for (const caller of [wallet, devnet]) {
+          refused(yield* caller.call(`${where}?environment=testnet`, write), 400, "INVALID_ENVIRONMENT")
+        }
+        refused(yield* devnet.call(`${where}?environment=mainnet`, write), 403, "ENVIRONMENT_FORBIDDEN")
+        assert.strictEqual((yield* devnet.call(`${where}?environment=devnet`, write)).status, 200)
+      }
     }))
 
   it.effect("makes a commerce invoice with a commerce key, in the key's environment", () =>
