@@ -33,7 +33,7 @@ export interface TokenPage {
 const longestRun = 3
 
 /** Tokens indexed before other work gets its turn: a few milliseconds. */
-const turn = 250
+const turn = 50
 
 /** Between the fields of a token; no text holds it, so no match spans two fields. */
 const separator = "\u0000"
