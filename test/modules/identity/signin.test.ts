@@ -133,7 +133,13 @@ layer(instance())("a session", (it) => {
       yield* TestClock.adjust("1 second")
       assert.strictEqual(codeOf(yield* who(access_token)), "401 TOKEN_EXPIRED")
       const next = (yield* refresh(refresh_token)).json.data
-      yield* TestClock.adjust("2592000 seconds")
+      const sql = yield* SqlClient.SqlClient
+      const ends = sql<{ id: string; left: bigint }>`SELECT id, expires_at - created_at AS left FROM sign_in_sessions
+        ORDER BY created_at DESC, id LIMIT 1`
+      const [{ id, left }] = (yield* ends) as readonly [{ id: string; left: bigint }]
+      // Rotated 900 s after it began, and good for 30 days from then.
+      assert.strictEqual(Number(left), 900 + 2_592_000)
+      yield* sql`UPDATE sign_in_sessions SET expires_at = expires_at - 2592000 WHERE id = ${id}`
       assert.strictEqual(codeOf(yield* refresh(next.refresh_token)), "401 TOKEN_EXPIRED")
     }))
 
