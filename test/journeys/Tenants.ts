@@ -1,0 +1,101 @@
+/**
+ * Two merchants on one deployment of both environments, with a credential of every kind: who may do what is tried from
+ * outside, by code that knows nothing of the service but its reference.
+ */
+import { Context, Effect, Layer } from "effect"
+import { randomUUID } from "node:crypto"
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
+import { emptyDatabase } from "../support/Database.ts"
+import { generousLimits } from "../support/Limits.ts"
+import {
+  configOf, masterKey, type Received, rpcToken, type Sent, type Service, startService, temporaryDirectory
+} from "../support/Service.ts"
+import { answered } from "./Shop.ts"
+
+/** Headers that prove who is calling. */
+export type Credential = Readonly<Record<string, string>>
+
+export interface Tenant {
+  readonly merchantId: number
+  readonly account: ReturnType<typeof privateKeyToAccount>
+  readonly jwt: Credential
+  readonly refreshToken: string
+  /** Keys by scope and environment. */
+  readonly merchant: Credential
+  readonly commerce: Credential
+  readonly mainnet: Credential
+}
+
+/** Signs a wallet in; the first time it makes a merchant. Answers the body of `auth/verify`. */
+export const signIn = (service: Service, account: Tenant["account"]) =>
+  Effect.gen(function*() {
+    const asked = yield* service.call("/api/v1/auth/nonce", { body: { address: account.address, network: "base" } })
+    const { message } = answered(200, asked).data
+    const signature = yield* Effect.promise(() => account.signMessage({ message }))
+    return answered(200, yield* service.call("/api/v1/auth/verify", { body: { message, signature } })).data
+  })
+
+/** A new key, made by the signed-in merchant. */
+export const makeKey = (service: Service, jwt: Credential, fields: object) =>
+  Effect.map(
+    service.call("/api/v1/api-keys", { headers: jwt, body: { name: "matrix", ...fields } }),
+    (made) => answered(200, made).data as { readonly id: string; readonly key: string }
+  )
+
+const settle = (service: Service) =>
+  Effect.gen(function*() {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const session = yield* signIn(service, account)
+    const jwt = { authorization: `Bearer ${session.access_token}` }
+    const key = (scope: string, environment: string) =>
+      Effect.map(makeKey(service, jwt, { scope, environment }), (made) => ({ "x-api-key": made.key }))
+    const tenant: Tenant = {
+      merchantId: session.merchant.id,
+      account,
+      jwt,
+      refreshToken: session.refresh_token,
+      merchant: yield* key("merchant", "devnet"),
+      commerce: yield* key("commerce", "devnet"),
+      mainnet: yield* key("merchant", "mainnet")
+    }
+    return tenant
+  })
+
+export class Tenants extends Context.Service<Tenants, {
+  readonly service: Service
+  readonly a: Tenant
+  readonly b: Tenant
+}>()("test/Tenants") {}
+
+/** Tenants of a deployment with these limits. */
+const tenantsUnder = (limits: Readonly<Record<string, unknown>>) =>
+  Layer.effect(Tenants, Effect.gen(function*() {
+    const database = yield* emptyDatabase
+    const config = configOf({ database: database.url, chains: [{ use: "simulated" }], limits })
+    const service = yield* startService({
+      directory: yield* temporaryDirectory,
+      config: {
+        ...config,
+        environments: ["devnet", "mainnet"],
+        modules: config.modules.map(({ use }) => use === "identity" ? { use, options: { signup: "open" } } : { use }),
+        // A config that serves mainnet names its secrets and never holds one.
+        rpc: { token: "${env:RPC_TOKEN}" },
+        secrets: { master: ["${env:MASTER}"] }
+      },
+      environment: { RPC_TOKEN: rpcToken, MASTER: masterKey }
+    })
+    return { service, a: yield* settle(service), b: yield* settle(service) }
+  }))
+
+/** Tenants of a deployment whose limits nobody meets. */
+export const tenants = tenantsUnder(generousLimits)
+
+/** Tenants where strangers have the documented limits and nobody else meets any. */
+export const strictTenants = tenantsUnder({ ...generousLimits, anonymousPerMinute: 30 })
+
+/** A call with a fresh idempotency key, so that no two calls of a test are one. */
+export const ask = (service: Service, credential: Credential, path: string, sent: Sent = {}): Effect.Effect<Received> =>
+  service.call(path, {
+    ...sent,
+    headers: { ...credential, ...((sent.method ?? "GET") === "GET" ? {} : { "idempotency-key": randomUUID() }), ...sent.headers }
+  })

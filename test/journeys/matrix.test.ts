@@ -1,0 +1,161 @@
+/**
+ * Goal: every route answers every kind of caller as the published table says, and nobody learns anything of what is
+ * another's.
+ * Method: matrix.json holds a row for each operation of the served OpenAPI document, one status a credential. Every cell
+ * is a call of its own on resources of its own; an operation without a row, or a row without an operation, fails.
+ */
+import { assert, layer } from "@effect/vitest"
+import { HDKey } from "@scure/bip32"
+import { Effect } from "effect"
+import { randomBytes, randomUUID } from "node:crypto"
+import matrix from "./matrix.json" with { type: "json" }
+import { type Received } from "../support/Service.ts"
+import { answered } from "./Shop.ts"
+import { ask, type Credential, makeKey, Tenants, tenants } from "./Tenants.ts"
+
+/** A row of the table: how to call the route, and the statuses in the order of `callers`. */
+interface Row {
+  readonly route: string
+  /** Tells rows of one route apart. */
+  readonly case?: string
+  /** Query string, where `{…}` is a resource. */
+  readonly query?: string
+  readonly body?: unknown
+  /** What `{name}` of the path stands for, where it is not the resource of that name. */
+  readonly path?: Readonly<Record<string, string>>
+  readonly expect: string
+}
+
+const rows = matrix.rows as ReadonlyArray<Row>
+
+/** A public address that is never called: no commerce order is ever made here. */
+const unusedUrl = "https://93.184.215.14/hooks"
+
+/** The public part of an account nobody has. */
+const newAccount = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+
+/** Makes what a placeholder names, as merchant A on devnet, anew for every cell. */
+const resources = ({ a, service }: Tenants["Service"]): Readonly<Record<string, () => Effect.Effect<string>>> => {
+  const as = (credential: Credential) => (path: string, body?: unknown, method?: string) =>
+    Effect.map(
+      ask(service, credential, path, { method: method ?? (body === undefined ? "GET" : "POST"), ...(body === undefined ? {} : { body }) }),
+      (found) => answered(200, found)
+    )
+  const merchant = as(a.merchant)
+  const invoice = (credential: Credential) => as(credential)("/api/v1/invoices", { amount_usd: 5, customer_id: `cust_${randomUUID()}` })
+  const tokenId = Effect.map(merchant("/api/v1/merchant/tokens"), ({ tokens }) =>
+    String(tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id))
+  const paid = Effect.gen(function*() {
+    const { invoice_id: id } = yield* invoice(a.merchant)
+    const { data } = yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay" })
+    return data
+  })
+  const webhook = (credential: Credential) =>
+    Effect.map(as(credential)("/api/v1/webhooks", { url: unusedUrl, enabled_events: ["commerce.order.created"] }), ({ data }) => data.id)
+  return {
+    invoice: () => Effect.map(invoice(a.merchant), (made) => made.invoice_id),
+    commerce_invoice: () => Effect.map(invoice(a.commerce), (made) => made.invoice_id),
+    customer: () => Effect.map(invoice(a.merchant), (made) => made.invoice.customer_id),
+    commerce_customer: () => Effect.map(invoice(a.commerce), (made) => made.invoice.customer_id),
+    payment: () => Effect.map(paid, ({ invoice_payment }) => invoice_payment.id),
+    event: () => Effect.map(paid, ({ event_ids: [id] }) => id),
+    commerce_event: () =>
+      Effect.gen(function*() {
+        const { invoice_id: id } = yield* invoice(a.commerce)
+        const { data } = yield* as(a.commerce)(`/api/v1/events?invoice_id=${id}`)
+        return data.data[0].id
+      }),
+    token: () => tokenId,
+    quote: () =>
+      Effect.gen(function*() {
+        const { invoice_id } = yield* invoice(a.merchant)
+        const { data } = yield* merchant("/api/v1/quotes", { invoice_id, network: "base", token_id: Number.parseInt(yield* tokenId, 10) })
+        return data.id
+      }),
+    webhook: () => webhook(a.merchant),
+    key: () => Effect.map(makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" }), ({ id }) => id),
+    wallet: () =>
+      Effect.as(
+        merchant("/api/v1/merchant/wallets/evm", { kind: "xpub", value: newAccount() }, "PUT"),
+        "evm"
+      )
+  }
+}
+
+/** Replaces `{name}` in every string of a value, each name with one resource; `"{token}"` alone becomes a number. */
+const filled = (value: unknown, made: ReadonlyMap<string, string>): unknown => {
+  if (typeof value === "string") {
+    if (value === "{token}") return Number.parseInt(made.get("token")!, 10)
+    return value.replaceAll(/\{(\w+)\}/g, (whole, name: string) => made.get(name) ?? whole)
+  }
+  if (Array.isArray(value)) return value.map((each) => filled(each, made))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, filled(each, made)]))
+}
+
+const namesIn = (value: unknown): ReadonlyArray<string> =>
+  [...JSON.stringify(value ?? "").matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+
+const callersOf = ({ a, b, service }: Tenants["Service"]) =>
+  Effect.gen(function*() {
+    const revoked = yield* makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" })
+    answered(200, yield* ask(service, a.jwt, `/api/v1/api-keys/${revoked.id}`, { method: "DELETE" }))
+    const made = answered(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+    const callers: Readonly<Record<string, Credential>> = {
+      none: {},
+      merchant: a.merchant,
+      commerce: a.commerce,
+      alias: { "x-commerce-api-key": a.commerce["x-api-key"]! },
+      jwt: a.jwt,
+      session: made.payment_session_headers,
+      revoked: { "x-api-key": revoked.key },
+      other_environment: a.mainnet,
+      other_merchant: b.merchant
+    }
+    return callers
+  })
+
+/** No answer tells of our insides, whoever asks. */
+const assertDiscreet = ({ status, text }: Received, what: string) => {
+  assert.isBelow(status, 500, `${what}: ${text}`)
+  assert.notMatch(text, /\bat (?:\S+ \()?(?:file:|\/|node:)|node_modules|SqlError|postgres/i, what)
+}
+
+layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do what", (it) => {
+  it.effect("is said for every operation that is served, and for no other", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Tenants
+      const { json } = yield* service.call("/openapi.json")
+      const served = Object.entries<any>(json.paths).flatMap(([path, methods]) =>
+        Object.keys(methods).filter((method) => method !== "parameters").map((method) => `${method.toUpperCase()} ${path}`))
+      assert.deepStrictEqual([...new Set(rows.map(({ route }) => route))].sort(), [...new Set(served)].sort())
+      for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), matrix.callers.length, route)
+    }))
+
+  for (const row of rows) {
+    it.effect(`${row.route}${row.case === undefined ? "" : `, ${row.case}`}`, () =>
+      Effect.gen(function*() {
+        const town = yield* Tenants
+        const make = resources(town)
+        const callers = yield* callersOf(town)
+        const [method, template] = row.route.split(" ") as [string, string]
+        const parameters = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+        const pathOf = (name: string) => row.path?.[name] ?? `{${name}}`
+        const found: Array<string> = []
+        for (const caller of matrix.callers) {
+          const wanted = new Set([...parameters.flatMap((name) => namesIn(pathOf(name))), ...namesIn(row.query), ...namesIn(row.body)])
+          const made = new Map<string, string>()
+          for (const name of wanted) made.set(name, yield* make[name]!())
+          const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => filled(pathOf(name), made) as string)
+          const query = row.query === undefined ? "" : `?${filled(row.query, made) as string}`
+          const answer = yield* ask(town.service, callers[caller]!, `${path}${query}`, {
+            method,
+            ...(row.body === undefined ? {} : { body: filled(row.body, made) })
+          })
+          assertDiscreet(answer, `${caller} ${row.route}`)
+          found.push(String(answer.status))
+        }
+        assert.strictEqual(found.join(" "), row.expect, matrix.callers.join(" "))
+      }), 60_000)
+  }
+})
