@@ -61,14 +61,24 @@ interface Ban {
 
 const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !path.endsWith("/repo.ts"))
 
+/** Run in merchants' programs, where there is no Effect. */
+const published = { "modules/clients/": "published clients: plain promises, no Effect at run time" }
+
 const bans: ReadonlyArray<Ban> = [
   {
     what: "Date.now and new Date",
     pattern: /\bDate\.now\b|\bnew Date\b/g,
     instead: "Clock.currentTimeMillis, or a time the caller supplies",
-    within: own
+    within: own,
+    except: published
   },
-  { what: "Math.random", pattern: /\bMath\.random\b/g, instead: "Random, or node:crypto for secrets", within: own },
+  {
+    what: "Math.random",
+    pattern: /\bMath\.random\b/g,
+    instead: "Random, or node:crypto for secrets",
+    within: own,
+    except: published
+  },
   {
     what: "process.env",
     pattern: /\bprocess\.env\b/g,
@@ -81,14 +91,20 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\basync\s*(?:\(|function\b|\w+\s*=>)|(?<!\.)\bawait\s+[\w(]/g,
     instead: "Effect.gen; a promise of a library enters by Effect.tryPromise",
     within: own,
-    except: { "modules/transports/https.ts": "undici's API is promises; one function talks to it, measured twice as fast" }
+    except: {
+      "modules/transports/https.ts": "undici's API is promises; one function talks to it, measured twice as fast",
+      ...published
+    }
   },
   {
     what: "try and catch",
     pattern: /(?<![.\w])try\s*\{|\}\s*catch\b/g,
     instead: "Effect.try, Result.try or Option.liftThrowable",
     within: own,
-    except: { "runtime/store/embedded/": "synchronous file system calls at the start, where absence is an answer" }
+    except: {
+      "runtime/store/embedded/": "synchronous file system calls at the start, where absence is an answer",
+      ...published
+    }
   },
   {
     what: "Number( and parseFloat on money",
@@ -266,7 +282,6 @@ describe("imports", () => {
 
 const topLevel: ReadonlySet<string> = new Set([
   ...folders,
-  "node_modules",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
@@ -279,6 +294,12 @@ const topLevel: ReadonlySet<string> = new Set([
   "SECURITY.md"
 ])
 
+/** Made by tools and in no commit. */
+const made: ReadonlySet<string> = new Set(["node_modules", "dist"])
+
+/** The one folder of `modules/` that is no plugin: what the package publishes, a file for each of its names. */
+const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts", "build.ts"])
+
 /** The files of a module, by their jobs. */
 const moduleFiles = new Set([
   "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts"
@@ -287,7 +308,7 @@ const moduleFiles = new Set([
 describe("files", () => {
   it("at the top level are the five folders and standard files", () => {
     none(
-      readdirSync(root).filter((name) => !name.startsWith(".") && !topLevel.has(name))
+      readdirSync(root).filter((name) => !name.startsWith(".") && !topLevel.has(name) && !made.has(name))
         .map((name) => `${name}: put it in one of ${folders.join(", ")}`)
     )
   })
@@ -304,6 +325,7 @@ describe("files", () => {
       paths.filter((path) => top(path) === "modules").filter((path) => {
         const [, folder = "", ...rest] = path.split("/")
         if (slotFolders.has(folder)) return false
+        if (folder === "clients") return path.endsWith(".ts") && !clientFiles.has(rest.join("/"))
         return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
       }).map((path) => `${path}: a module's files are ${[...moduleFiles].join(", ")}`)
     )

@@ -1,0 +1,33 @@
+/**
+ * Makes `dist/` before the package is packed: JavaScript and types of what it exports, because Node strips no types below
+ * `node_modules`. Nothing at run time needs it, and it is in no commit.
+ */
+import { buildSync } from "esbuild"
+import { spawnSync } from "node:child_process"
+import { rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+
+const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
+const dist = join(root, "dist")
+const entry = (name: string) => join(root, "modules", "clients", `${name}.ts`)
+
+rmSync(dist, { recursive: true, force: true })
+
+buildSync({
+  entryPoints: ["fetch", "webhooks", "client"].map(entry),
+  outdir: dist,
+  bundle: true,
+  // Effect is the reader's own: two copies of it do not know each other's values.
+  packages: "external",
+  format: "esm",
+  target: "es2022",
+  platform: "neutral"
+})
+
+const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
+const declared = spawnSync(process.execPath, [compiler, "--project", join(root, "modules", "clients", "tsconfig.json")], {
+  stdio: "inherit"
+})
+
+process.exitCode = declared.status ?? 1

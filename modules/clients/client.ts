@@ -1,0 +1,80 @@
+/**
+ * `tillwire/client`: the API for programs on Effect, typed by the very definitions that the service serves. Calls fail with
+ * `PublicError`, which has the code; each write carries an Idempotency-Key.
+ *
+ * @example
+ * const tillwire = yield* make({ baseUrl: "https://pay.example", apiKey: Redacted.make(key) })
+ * const { invoice } = yield* tillwire.invoices.create({ payload: { amount_usd: 5 } })
+ */
+import { Context, Effect, Redacted } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApi, HttpApiClient } from "effect/http-api"
+import { AuthApi } from "../auth/api.ts"
+import { DevnetApi } from "../devnet/api.ts"
+import { EventsApi } from "../events/api.ts"
+import { IdentityApi } from "../identity/api.ts"
+import { InvoicesApi } from "../invoices/api.ts"
+import { MetricsApi } from "../metrics/api.ts"
+import { PaymentsApi } from "../payments/api.ts"
+import { QuotesApi } from "../quotes/api.ts"
+import { SettingsApi } from "../settings/api.ts"
+import { TokensApi } from "../tokens/api.ts"
+import { WalletsApi } from "../wallets/api.ts"
+import { WebhooksApi } from "../webhooks/api.ts"
+
+export { PublicError } from "../../schemas/Errors.ts"
+
+/** Every call of the built-in modules. */
+export const TillwireApi = HttpApi.make("tillwire")
+  .addHttpApi(AuthApi)
+  .addHttpApi(IdentityApi)
+  .addHttpApi(SettingsApi)
+  .addHttpApi(MetricsApi)
+  .addHttpApi(EventsApi)
+  .addHttpApi(TokensApi)
+  .addHttpApi(WalletsApi)
+  .addHttpApi(InvoicesApi)
+  .addHttpApi(QuotesApi)
+  .addHttpApi(PaymentsApi)
+  .addHttpApi(WebhooksApi)
+  .addHttpApi(DevnetApi)
+
+/** The Idempotency-Key of the writes made under it; absent: a new UUID for each. Give one to repeat a write safely. */
+export const IdempotencyKey = Context.Reference<string | undefined>("tillwire/client/IdempotencyKey", {
+  defaultValue: () => undefined
+})
+
+export interface ClientOptions {
+  /** Where the service is, e.g. `https://pay.example`. */
+  readonly baseUrl: string
+  /** For a server. Secret. */
+  readonly apiKey?: Redacted.Redacted
+  /** Of a wallet's sign-in. */
+  readonly accessToken?: Redacted.Redacted
+  /** Of one payment page. */
+  readonly session?: { readonly token: Redacted.Redacted; readonly signature: Redacted.Redacted }
+  /** A date; absent: what the key is pinned to. */
+  readonly version?: string
+}
+
+const headersOf = ({ accessToken, apiKey, session, version }: ClientOptions): Record<string, string> => ({
+  ...apiKey === undefined ? {} : { "x-api-key": Redacted.value(apiKey) },
+  ...accessToken === undefined ? {} : { authorization: `Bearer ${Redacted.value(accessToken)}` },
+  ...session === undefined
+    ? {}
+    : { "x-session-token": Redacted.value(session.token), "x-signature": Redacted.value(session.signature) },
+  ...version === undefined ? {} : { "x-service-version": version }
+})
+
+/** A client of one deployment. It does not try again: give it a schedule, and a write its {@link IdempotencyKey}. */
+export const make = (options: ClientOptions) =>
+  HttpApiClient.make(TillwireApi, {
+    baseUrl: options.baseUrl,
+    transformClient: HttpClient.mapRequestEffect((request) =>
+      Effect.map(IdempotencyKey, (key) => {
+        const credential = HttpClientRequest.setHeaders(request, headersOf(options))
+        return request.method === "GET"
+          ? credential
+          : HttpClientRequest.setHeader(credential, "idempotency-key", key ?? crypto.randomUUID())
+      }))
+  })
