@@ -7,10 +7,10 @@ const maximumUrl = 2_000
 const isHttpsUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const { password, protocol, username } = new URL(text)
-  return protocol === "https:" && username === "" && password === "" && /^https:\/\/[^\s"'<>\\^`{|}]+$/.test(text)
+  return protocol === "https:" && username === "" && password === "" && /^https:\/\/[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
 }
 
-/** An https URL without credentials, spaces or quotes, as it is put into a page. */
+/** An https URL without credentials, spaces, quotes, invisible or bidirectional marks, as it is put into a page. */
 export const HttpsUrl = Schema.String.check(
   Schema.isMaxLength(maximumUrl),
   Schema.makeFilter((text: string) => isHttpsUrl(text) || "Expected an https URL without credentials")
@@ -30,7 +30,7 @@ export const HttpsOrigin = Schema.String.check(
 /** An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321). */
 export const EmailAddress = Schema.String.check(
   Schema.isMaxLength(254),
-  Schema.isPattern(/^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>"]+$/, { message: "Expected an e-mail address" })
+  Schema.isPattern(/^[^\s\p{C}@<>"]+@[^\s\p{C}@<>"]+\.[^\s\p{C}@<>"]+$/u, { message: "Expected an e-mail address" })
 ).annotate({ format: "email" })
 
 /** A language tag (BCP 47), like `en` or `pt-BR`, at most 35 characters. */
