@@ -1,4 +1,4 @@
-/** Group I: the wire and floods (reliability, threats 90 to 97). */
+/** Group I: the wire and floods (reliability, threats 90 to 97, and 29, which is a flood too). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -253,7 +253,7 @@ layer(target({ ...generousLimits, keyInFlight: 20, connectionsPerAddress: perAdd
     }))
 })
 
-layer(target({ ...generousLimits, anonymousPerMinute: 20 }), {
+layer(target({ ...generousLimits, anonymousPerMinute: 20, sessionPerMinute: 8, payorPerMinute: 40 }), {
   excludeTestServices: true,
   timeout: "90 seconds"
 })("I", (it) => {
@@ -274,5 +274,37 @@ layer(target({ ...generousLimits, anonymousPerMinute: 20 }), {
         [401, 429].map((status) => all.filter((found) => harmless(found).status === status).length), [20, 40]
       )
       assert.strictEqual(outcome(yield* call("/api/v1/events")), "200")
+    }))
+
+  it.effect("29: one session asks for 1,000 addresses: it gets one, then 429, and other sessions go on", () =>
+    Effect.gen(function*() {
+      const { create, service } = yield* Target
+      const sessionOf = Effect.map(create({ amount: 1_000 }), (made) => harmless(made).json.payment_session_headers)
+      const session = yield* sessionOf
+      const tokens = yield* service.call("/api/v1/payments/available-tokens", { headers: session })
+      const { id, network } = tokens.json[0]
+      const asked = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        () => service.call("/api/v1/payments/payment-addresses", { headers: session, body: { network, token_id: id } }),
+        { concurrency: 4 }
+      )
+      const given = asked.filter(({ status }) => status === 200)
+      assert.strictEqual(given.length, 7)
+      assert.strictEqual(new Set(given.map(({ json }) => json.temp_address)).size, 1)
+      for (const refused of asked.filter(({ status }) => status !== 200)) {
+        assert.strictEqual(refused.text, "{\"error\":\"Too many requests\",\"code\":\"RATE_LIMIT_EXCEEDED\"}")
+        assert.strictEqual(refused.headers["ratelimit-policy"], "8;w=60")
+        assert.isAtLeast(Number(refused.headers["retry-after"]), 1)
+      }
+      const other = yield* sessionOf
+      const free = yield* service.call("/api/v1/payments/payment-status", { headers: other })
+      assert.deepStrictEqual([free.status, free.headers["ratelimit-policy"]], [200, "8;w=60"])
+      // The address has a limit over all its sessions, good and bad.
+      const rest = yield* Effect.forEach(
+        Array.from({ length: 25 }), () => service.call("/api/v1/payments/payment-status", { headers: { "x-session-token": "pst_x" } })
+      )
+      assert.strictEqual(outcome(rest.at(-1)!), "429 RATE_LIMIT_EXCEEDED")
+      const last = yield* service.call("/api/v1/payments/payment-status", { headers: yield* sessionOf })
+      assert.deepStrictEqual([last.status, last.headers["ratelimit-policy"]], [429, "40;w=60"])
     }))
 })

@@ -111,6 +111,8 @@ export const target = (limits?: Readonly<Record<string, unknown>>) =>
       commerceKey,
       call,
       create: (body, headers = {}) =>
-        call("/api/v1/invoices", { body, headers: { "idempotency-key": randomUUID(), ...headers } })
+        Effect.suspend(() =>
+          call("/api/v1/invoices", { body, headers: { "idempotency-key": randomUUID(), ...headers } })
+        )
     })
   }))
