@@ -4,6 +4,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { Keys, Merchants, PayorSessions } from "../../../modules/auth/actor.ts"
@@ -13,6 +14,8 @@ import { migrations as invoiceMigrations, tables as invoiceTables } from "../../
 import { Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
 import { Payments } from "../../../modules/payments/actor.ts"
 import { layer as paymentQuotes } from "../../../modules/quotes/actor.ts"
+import { QuotesApi } from "../../../modules/quotes/api.ts"
+import { handlers as quoteHandlers } from "../../../modules/quotes/handlers.ts"
 import { migrations as quoteMigrations } from "../../../modules/quotes/migrations.ts"
 import { SettingsApi } from "../../../modules/settings/api.ts"
 import { migrations as settingsMigrations, tables as settingsTables } from "../../../modules/settings/migrations.ts"
@@ -23,7 +26,7 @@ import * as Actors from "../../../runtime/actors/Local.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/Rows.ts"
 import { Credentials } from "../../../runtime/Http.ts"
-import { Quotes } from "../../../runtime/Quotes.ts"
+import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { baseUnits, readRate } from "../../../schemas/Money.ts"
@@ -46,13 +49,21 @@ usualPrices()
 
 export const setPrice = (asset: string, dollars: string) => void prices.set(asset, dollars)
 
+/** From now on nobody knows what the asset is worth. */
+export const losePrice = (asset: string) => void prices.delete(asset)
+
 const spotOf = ({ asset }: Token, at: number) => {
   const text = prices.get(asset ?? "")!
   return { rate: readRate(text)!, text, source: "test", at }
 }
 
 const quotes = Layer.mock(Quotes, {
-  spot: (asked) => Effect.map(Clock.currentTimeMillis, (millis) => spotOf(asked, Math.floor(millis / 1000))),
+  spot: Effect.fnUntraced(function*(asked) {
+    if (!prices.has(asked.asset ?? "")) {
+      return yield* new PriceUnavailable({ symbol: asked.symbol, reason: "Rate data is stale", retryAfterSeconds: 15 })
+    }
+    return spotOf(asked, Math.floor((yield* Clock.currentTimeMillis) / 1000))
+  }),
   latest: (asked) => spotOf(asked, 0)
 })
 
@@ -107,7 +118,8 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
 
 const routes = Layer.mergeAll(
   callers,
-  Payments.layer
+  Payments.layer,
+  HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers))
 ).pipe(
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
   Layer.provideMerge(paymentQuotes),
@@ -115,7 +127,7 @@ const routes = Layer.mergeAll(
 )
 
 export const till = apiLayer(
-  [InvoicesApi, SettingsApi],
+  [InvoicesApi, SettingsApi, QuotesApi],
   routes as never,
   Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalogOf(usdc, ether, mainnetUsdc))),
@@ -220,6 +232,14 @@ export const arrive = Effect.fnUntraced(function*(
     version: 1
   }
   yield* held.onTransfer!(entry)
+  return entry
+})
+
+/** The journal hands a transfer over once more, as it does when it cannot know that it was dealt with. */
+export const reportAgain = Effect.fnUntraced(function*(entry: JournalEntry) {
+  const next = { ...entry, version: entry.version + 1 }
+  yield* held.onTransfer!(next)
+  return next
 })
 
 /** Lets the clock do what is due now: expiry, ends of grace. */
