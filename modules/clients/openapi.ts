@@ -4758,7 +4758,10 @@ export interface operations {
     };
     "settings.change": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -4827,6 +4830,8 @@ export interface operations {
             /**
              * @description `VALIDATION_ERROR`: A field of the request is wrong.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
@@ -4851,7 +4856,9 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
@@ -6462,7 +6469,10 @@ export interface operations {
     };
     "invoices.create": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
             header: {
                 /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
                 "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
@@ -6556,6 +6566,8 @@ export interface operations {
              *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -7133,7 +7145,10 @@ export interface operations {
     };
     "invoices.amend": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -7210,6 +7225,8 @@ export interface operations {
             };
             /**
              * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -7587,7 +7604,10 @@ export interface operations {
     };
     "invoices.cancel": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -7650,7 +7670,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
