@@ -139,6 +139,16 @@ describe("tonproof", () => {
       assert.strictEqual(yield* judge(challenge, good, driver), challenge.address)
     }))
 
+  it.effect("does not take a stranger's key for the address that the stranger signed", () =>
+    Effect.gen(function*() {
+      const { challenge, driver } = yield* begin()
+      const theirs = tonProof("v4r2", 2, challenge, { address: Address.parse(challenge.address) })
+      assert.isNull(yield* judge(challenge, theirs, driver))
+      const { state_init } = tonProof("v4r2", 1, challenge).proof as { readonly state_init: string }
+      const mixed = { ...theirs, proof: { ...theirs.proof as object, state_init } } as Signed
+      assert.isNull(yield* judge(challenge, mixed, driver))
+    }))
+
   it.effect("counts for 5 minutes by either clock", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin()
