@@ -192,7 +192,26 @@ export interface Grant extends Principal {
   readonly endsAtMillis?: number
   /** Whether it may be used from an address (null: unknown); absent: from any. */
   readonly admits?: (address: string | null) => boolean
+  /** The session of a wallet's token, `ses_<uuid>`: what a logout ends, and `Revocations` tells of. Absent for keys. */
+  readonly session?: string
 }
+
+/** Tells that a credential ended, to what was opened by it and is still open. */
+export class Revocations extends Context.Service<Revocations, {
+  /** The owner of the ids that begin with `<kind>_`: answers those that are still good. */
+  readonly register: (
+    kind: "key" | "ses",
+    good: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+  ) => Effect.Effect<void>
+  /**
+   * Returns within 5 s of the end of a key (`key_<uuid>`) or of a wallet's session (`ses_<uuid>`) that was good when it
+   * was called, on whichever instance it ended; and within 5 s of losing the database, when nobody can tell any more.
+   *
+   * @example
+   * yield* Effect.raceFirst(serve(stream), Effect.andThen(revocations.ended(key), end(endings.revoked)))
+   */
+  readonly ended: (id: string) => Effect.Effect<void>
+}>()("tillwire/runtime/Http/Revocations") {}
 
 /** Checks credentials; the modules that own them register themselves here. */
 export class Credentials extends Context.Service<Credentials, {

@@ -16,6 +16,7 @@ import type {
   Idempotent,
   IdempotencyRequired,
   MerchantAuth,
+  Revocations,
   Throttle,
   Wrapped
 } from "./Http.ts"
@@ -43,6 +44,7 @@ export type Kernel =
   | EventBus
   | Leases
   | Quotes
+  | Revocations
   | Rpc
   | Secrets
   | Settings

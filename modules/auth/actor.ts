@@ -214,6 +214,8 @@ export class Keys extends Context.Service<Keys, {
   readonly revoke: (name: KeyName, order?: KeyOrder<KeyState>) => Effect.Effect<KeyState, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
+  /** Those of the keys with these ids that are neither revoked nor expired. */
+  readonly usable: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
 }>()("tillwire/modules/auth/Keys") {
   static readonly layer = Layer.effect(
     Keys,
@@ -419,7 +421,8 @@ export class Keys extends Context.Service<Keys, {
         change,
         rotate,
         revoke: revokeKey,
-        verify
+        verify,
+        usable: (ids) => Effect.flatMap(nowSeconds, (now) => repo.usable(ids, now))
       })
     })
   )

@@ -1,7 +1,7 @@
 /** Merchants, API keys and payment sessions: who is calling, and on whose behalf. */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Credentials } from "../../runtime/Http.ts"
+import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Keys, Merchants, PayorSessions } from "./actor.ts"
@@ -17,6 +17,7 @@ const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys
   const credentials = yield* Credentials
   yield* credentials.register(keys.verify)
+  yield* (yield* Revocations).register("key", keys.usable)
   yield* demoStore
 }))
 

@@ -190,6 +190,13 @@ export const make = Effect.gen(function*() {
           AND status = 'active' AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
         (rows) => Number(rows[0]!.n)
       ),
+    /** Those of `ids` that may be used at `nowSeconds`. */
+    usable: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<string>> =>
+      Effect.map(
+        Effect.orDie(sql<{ id: string }>`SELECT id FROM api_keys WHERE id = ANY (${[...ids]}::text[])
+          AND status = 'active' AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
+        (rows) => rows.map(({ id }) => id)
+      ),
     noteUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(
         sql.unsafe(noteUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])

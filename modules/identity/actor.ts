@@ -218,6 +218,8 @@ export class Sessions extends Context.Service<Sessions, {
   readonly endByAccess: (accessToken: string) => Effect.Effect<void, PublicError>
   /** What an access token entitles to now. Errors: `TOKEN_INVALID`, also once its session ended; `TOKEN_EXPIRED`. */
   readonly verify: (accessToken: string) => Effect.Effect<Grant, PublicError>
+  /** Those of the sessions with these ids that have not ended. */
+  readonly active: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
   /** The keys that check access tokens. */
   readonly publishedKeys: AccessTokens["published"]
 }>()("tillwire/modules/identity/Sessions") {
@@ -340,6 +342,7 @@ export class Sessions extends Context.Service<Sessions, {
             scope: "merchant",
             kind: "wallet",
             credential: session.walletId,
+            session: session.id,
             apiVersion: newestVersion,
             endsAtMillis: claims.expiresAt * 1000
           }
@@ -354,6 +357,7 @@ export class Sessions extends Context.Service<Sessions, {
           endByAccess: (token) =>
             Effect.flatMap(accessTokens.check(token), ({ sessionId }) => endFound(repo.session(sessionId))),
           verify,
+          active: (ids) => Effect.flatMap(nowSeconds, (now) => repo.active(ids, now)),
           publishedKeys: accessTokens.published
         })
       })

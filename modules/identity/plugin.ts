@@ -1,7 +1,7 @@
 /** Wallets that sign in: sessions for merchants' people, and the keys that check their tokens. */
 import { Effect, Layer, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Credentials } from "../../runtime/Http.ts"
+import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -33,7 +33,9 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
         linkNamed({ merchantId: merchant, network, address, isContract: contract }),
         ({ message }) => new Error(`options.wallets: ${address} of merchant ${merchant}: ${message}`)
       ), { discard: true })
-    yield* (yield* Credentials).registerBearer((yield* Sessions).verify)
+    const sessions = yield* Sessions
+    yield* (yield* Credentials).registerBearer(sessions.verify)
+    yield* (yield* Revocations).register("ses", sessions.active)
     yield* pruning
   }))
 

@@ -163,6 +163,13 @@ export const make = Effect.gen(function*() {
         Effect.orDie(sql<SessionRow>`SELECT * FROM sign_in_sessions WHERE id = ${id}`),
         (rows) => rows[0] && sessionOf(rows[0])
       ),
+    /** Those of `ids` that are open at `nowSeconds`. */
+    active: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<string>> =>
+      Effect.map(
+        Effect.orDie(sql<{ id: string }>`SELECT id FROM sign_in_sessions WHERE id = ANY (${[...ids]}::text[])
+          AND status = 'active' AND expires_at > ${nowSeconds}`),
+        (rows) => rows.map(({ id }) => id)
+      ),
     openSessions: (walletId: string): Effect.Effect<ReadonlyArray<SessionState>> =>
       Effect.map(
         Effect.orDie(sql<SessionRow>`SELECT * FROM sign_in_sessions WHERE wallet_id = ${walletId} AND status = 'active'`),

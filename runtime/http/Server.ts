@@ -11,6 +11,7 @@ import {
   type Idempotent,
   type IdempotencyRequired,
   type MerchantAuth,
+  type Revocations,
   Throttle,
   type Wrapped
 } from "../Http.ts"
@@ -21,6 +22,7 @@ import { credentials, merchantAuth } from "./Authentication.ts"
 import { door } from "./Door.ts"
 import * as Families from "./Families.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as Ended from "./Revocations.ts"
 import { fromApis } from "./Routes.ts"
 import * as Throttling from "./Throttle.ts"
 
@@ -31,7 +33,7 @@ import * as Throttling from "./Throttle.ts"
  * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  Anonymous | Credentials | Flat | Wrapped | MerchantAuth | Idempotent | IdempotencyRequired | Throttle,
+  Anonymous | Credentials | Flat | Wrapped | MerchantAuth | Idempotent | IdempotencyRequired | Revocations | Throttle,
   never,
   HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
@@ -41,6 +43,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   return Layer.mergeAll(
     Families.layer,
     Idempotency.layer,
+    Ended.layer,
     Layer.provideMerge(merchantAuth, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | Throttle>
   ).pipe(Layer.provideMerge(Throttling.layer))

@@ -14,7 +14,7 @@ import { fromMasters } from "../../../runtime/secrets/Master.ts"
 import { type SignInDriver, SignInRefused, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
 import * as Registry from "../../../runtime/signins/Registry.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
-import { Credentials, CurrentPrincipal, MerchantAuth, Wrapped } from "../../../runtime/Http.ts"
+import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, Wrapped } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, databaseLayer, type TestDatabase } from "../../support/Database.ts"
@@ -76,10 +76,12 @@ export interface Options {
 export const masters = [randomBytes(32)] as const
 
 const keyOwner = Layer.effectDiscard(Effect.gen(function*() {
-  yield* (yield* Credentials).register((yield* Keys).verify)
+  const keys = yield* Keys
+  yield* (yield* Credentials).register(keys.verify)
+  yield* (yield* Revocations).register("key", keys.usable)
 }))
 
-type Services = Api | Keys | Merchants | Wallets | Credentials | SqlClient.SqlClient | Secrets
+type Services = Api | Keys | Merchants | Wallets | Credentials | Revocations | SqlClient.SqlClient | Secrets
 
 /** One instance; several over one database share nothing else. */
 export const instance = (

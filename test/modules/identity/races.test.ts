@@ -7,7 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { Keys } from "../../../modules/auth/actor.ts"
 import { Wallets } from "../../../modules/identity/actor.ts"
+import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import {
   codeOf, link, logout, newAddress, nonce, refresh, session, sign, signIn, start, unlink, verify, walletsOf, who
@@ -153,6 +155,40 @@ describe("what ended on one instance", () => {
         assert.strictEqual(codeOf(yield* Effect.provide(who(access_token), b)), "401 TOKEN_INVALID")
       }
       assert.strictEqual((yield* Effect.provide(who(owner.access_token), b)).status, 200)
+    }))
+})
+
+describe("a stream opened on one instance", () => {
+  it.effect("ends within 5 s of the revocation of its key or the end of its session on another, and not before", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* twins
+      const keys = yield* Effect.provide(Keys, a)
+      const owner = yield* Effect.provide(session(), a)
+      const newKey = { merchantId: owner.merchant.id, name: "k", scope: "merchant", environment: "devnet", expiresAt: null } as const
+      const revoked = yield* keys.create(newKey)
+      const kept = yield* keys.create(newKey)
+      const out = yield* Effect.provide(session(), a)
+      const { verifyBearer } = yield* Effect.provide(Credentials, b)
+      const grants = yield* Effect.forEach([out, owner], ({ access_token }) => verifyBearer(access_token))
+      const { ended } = yield* Effect.provide(Revocations, b)
+      const streams = yield* Effect.forEach(
+        [revoked.state.id, grants[0]!.session!, kept.state.id, grants[1]!.session!],
+        (id) => Effect.forkChild(ended(id), { startImmediately: true })
+      )
+      const over = () => streams.map((stream) => stream.pollUnsafe() !== undefined)
+      // The owners are asked on the real clock: virtual time goes on second by second while they answer.
+      const seconds = (count: number) =>
+        Effect.repeat(
+          Effect.andThen(TestClock.adjust("1 second"), Effect.provide(Effect.repeat(walletsOf(owner.access_token), { times: 3 }), b)),
+          { times: count - 1 }
+        )
+      yield* seconds(3)
+      assert.deepStrictEqual(over(), [false, false, false, false])
+      yield* keys.revoke({ merchantId: owner.merchant.id, environment: null, id: revoked.state.id })
+      yield* Effect.provide(logout({ refresh_token: out.refresh_token }), a)
+      yield* seconds(5)
+      assert.deepStrictEqual(over(), [true, true, false, false])
+      yield* Effect.forEach(streams, Fiber.interrupt)
     }))
 })
 
