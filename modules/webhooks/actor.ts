@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
 import { type EndpointRow, endpointWrite } from "../../runtime/webhooks/Endpoints.ts"
@@ -24,7 +25,8 @@ export class Endpoints extends Context.Service<Endpoints, {
   /**
    * Makes an endpoint with a new secret; `reply` is made of both and lands in the same commit. The limit of 16 is exact
    * under any concurrency: one mailbox per merchant here, and a count row with a version over all instances. Errors:
-   * `WEBHOOK_URL_INVALID`, `WEBHOOK_LIMIT_REACHED`, `ENVIRONMENT_FORBIDDEN`, `INVALID_ENVIRONMENT`, `VALIDATION_ERROR`.
+   * `WEBHOOK_URL_INVALID`, `WEBHOOK_LIMIT_REACHED`, `ENVIRONMENT_FORBIDDEN`, `INVALID_ENVIRONMENT`, `*_NOT_ENABLED`,
+   * `VALIDATION_ERROR`.
    */
   readonly create: (
     principal: Principal,
@@ -38,6 +40,7 @@ export class Endpoints extends Context.Service<Endpoints, {
     const commit = yield* Commit
     const secrets = yield* Secrets
     const webhooks = yield* Webhooks
+    const { environments } = yield* Settings
     const repo = yield* makeRepo
 
     const create = Effect.fnUntraced(function*(
@@ -46,7 +49,7 @@ export class Endpoints extends Context.Service<Endpoints, {
       cause: CommitCause,
       reply: (endpoint: EndpointRow, secret: string) => ReplyWrite | undefined
     ) {
-      const decided = decideEndpoint(principal, request)
+      const decided = decideEndpoint(principal, request, environments)
       if (decided instanceof PublicError) return yield* decided
       yield* webhooks.checkUrl(decided.url)
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)

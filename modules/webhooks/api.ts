@@ -13,11 +13,13 @@ const maximumDescription = 500
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-/** A new endpoint. `environment` absent or null is the key's own. */
+/** A new endpoint. `environment` absent is the caller's own; null is a key's own, and both for a wallet. */
 export const NewWebhookEndpoint = Schema.Struct({
   url: Schema.String,
   enabled_events: Schema.Array(Schema.String).check(Schema.isMinLength(1), Schema.isMaxLength(maximumFilters)),
-  environment: absent(Schema.String),
+  environment: absent(Schema.String).annotate({
+    description: "Absent: the caller's own. null, by a wallet: both; by a key: its own"
+  }),
   description: absent(Schema.String.check(Schema.isMaxLength(maximumDescription))),
   api_version: absent(Schema.String)
 }).annotate({

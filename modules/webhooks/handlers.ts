@@ -40,7 +40,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
       {
         url: payload.url,
         enabledEvents: payload.enabled_events,
-        environment: payload.environment ?? null,
+        environment: payload.environment,
         description: payload.description ?? null,
         apiVersion: payload.api_version ?? apiVersion
       },

@@ -10,7 +10,8 @@ import { filtersMatching, maximumEndpoints } from "../../schemas/Webhook.ts"
 export interface EndpointRequest {
   readonly url: string
   readonly enabledEvents: ReadonlyArray<string>
-  readonly environment: string | null
+  /** Undefined: not sent. */
+  readonly environment: string | null | undefined
   readonly description: string | null
   /** The version its deliveries are told in, for good. */
   readonly apiVersion: string
@@ -19,7 +20,8 @@ export interface EndpointRequest {
 /** An endpoint as decided; the actor adds id, secret and time. */
 export interface NewEndpoint {
   readonly url: string
-  readonly environment: Environment
+  /** Null hears of both. */
+  readonly environment: Environment | null
   readonly commerceOnly: boolean
   readonly filters: ReadonlyArray<string>
   readonly apiVersion: string
@@ -33,17 +35,34 @@ const refuse = (code: ErrorCode, param: string, message?: string): PublicError =
   publicError(code, { param, ...(message === undefined ? {} : { message }) })
 
 /**
+ * The environment of a new endpoint. A key's is its own, also where null was sent; a wallet may name another one that is
+ * `served`, or null for both.
+ */
+const environmentOf = (
+  { environment: own, kind }: Principal,
+  asked: string | null | undefined,
+  served: ReadonlyArray<Environment>
+): Environment | null | PublicError => {
+  if (asked === undefined) return own
+  if (asked === null) return kind === "wallet" ? null : own
+  const named = Environment.literals.find((environment) => environment === asked)
+  if (named === undefined) return refuse("INVALID_ENVIRONMENT", "environment")
+  if (named === own) return own
+  if (kind === "key") return refuse("ENVIRONMENT_FORBIDDEN", "environment")
+  return served.includes(named) ? named : refuse(named === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", "environment")
+}
+
+/**
  * What `principal` gets for `request`, or why not. An endpoint made by a key has the key's environment; one made by a
  * commerce key hears of commerce only (API reference, "Endpoint management"). Total.
  */
-export const decideEndpoint = (principal: Principal, request: EndpointRequest): NewEndpoint | PublicError => {
-  const environments: ReadonlyArray<string> = Environment.literals
-  if (request.environment !== null && !environments.includes(request.environment)) {
-    return refuse("INVALID_ENVIRONMENT", "environment")
-  }
-  if (request.environment !== null && request.environment !== principal.environment) {
-    return refuse("ENVIRONMENT_FORBIDDEN", "environment")
-  }
+export const decideEndpoint = (
+  principal: Principal,
+  request: EndpointRequest,
+  served: ReadonlyArray<Environment>
+): NewEndpoint | PublicError => {
+  const environment = environmentOf(principal, request.environment, served)
+  if (typeof environment === "object" && environment !== null) return environment
   const unknown = request.enabledEvents.findIndex((filter) => !knownFilters.has(filter))
   if (unknown !== -1) {
     return refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
@@ -54,7 +73,7 @@ export const decideEndpoint = (principal: Principal, request: EndpointRequest): 
   }
   return {
     url: request.url,
-    environment: principal.environment,
+    environment,
     commerceOnly: principal.scope === "commerce",
     filters: [...new Set(request.enabledEvents)],
     apiVersion: request.apiVersion,

@@ -30,7 +30,10 @@ const verify = (key: string) => {
 
 const routes = Layer.mergeAll(
   plugin.layer(undefined as never),
-  Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
+  Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify))),
+  Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) =>
+    credentials.registerBearer((token) =>
+      Effect.map(verify(token), (principal) => ({ ...principal!, kind: "wallet" as const })))))
 )
 
 const served = apiLayer(
@@ -120,6 +123,21 @@ layer(served)("creating a webhook endpoint", (it) => {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* sql<any>`SELECT id FROM webhook_endpoints WHERE merchant_id = 4 AND commerce_only`
       assert.deepStrictEqual(rows.map(({ id }) => id), [json.data.id])
+    }))
+
+  it.effect("lets a wallet, and nobody else, listen to both environments, or name another that is served", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const byWallet = (body: object) =>
+        call("/api/v1/webhooks", { headers: { authorization: "Bearer 6" }, body: { ...wanted, ...body } })
+      assert.isNull((yield* byWallet({ environment: null })).json.data.environment)
+      assert.strictEqual((yield* byWallet({})).json.data.environment, "devnet")
+      assert.strictEqual((yield* byWallet({ environment: "devnet" })).json.data.environment, "devnet")
+      refused(yield* byWallet({ environment: "mainnet" }), 403, "MAINNET_NOT_ENABLED", "environment")
+      refused(yield* byWallet({ environment: "both" }), 400, "INVALID_ENVIRONMENT", "environment")
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* sql<any>`SELECT environment FROM webhook_endpoints WHERE merchant_id = 6 ORDER BY environment`
+      assert.deepStrictEqual(rows.map(({ environment }) => environment), ["devnet", "devnet", null])
     }))
 
   it.effect("refuses events that do not exist, other versions, bad URLs and missing fields", () =>
