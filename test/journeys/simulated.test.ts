@@ -33,7 +33,11 @@ class Desk extends Context.Service<Desk, {
         const service = yield* startService({
           directory,
           config,
-          environment: { TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]) },
+          environment: {
+            TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]),
+            // The test looks far more often than a shop does.
+            TILLWIRE__LIMITS__KEY_PER_MINUTE: "100000"
+          },
           ...(ports === undefined ? {} : { ports })
         }).pipe(Scope.provide(scope))
         return { scope, service }
