@@ -365,11 +365,11 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
 
 export class InvoicesApi extends HttpApi.make("invoices").add(InvoicesGroup) {}
 
-/** The states a `status` filter may name, or null when it names something else. `all` does not filter. */
+/** The states a `status` filter may name, each once, or null when it names something else. `all` does not filter. */
 export const readStatusFilter = (text: string | undefined): ReadonlyArray<InvoiceStatus> | "all" | null => {
   if (text === undefined) return "all"
   const names = text.split(",")
   if (names.includes("all")) return "all"
   const known: ReadonlyArray<string> = InvoiceStatus.literals
-  return names.every((name) => known.includes(name)) ? names as ReadonlyArray<InvoiceStatus> : null
+  return names.every((name) => known.includes(name)) ? [...new Set(names as ReadonlyArray<InvoiceStatus>)] : null
 }

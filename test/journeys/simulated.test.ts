@@ -124,6 +124,34 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       assert.deepStrictEqual([again.status, again.json.error.code], [409, "INVOICE_NOT_PAYABLE"])
     }))
 
+  it.effect("follows the merchant's settings at the next invoice, and lets the merchant read and note what became of it", () =>
+    Effect.gen(function*() {
+      const { service, shop } = (yield* Desk).now()
+      const headers = { "x-api-key": shop.key }
+      const settings = (body: object) =>
+        Effect.map(service.call("/api/v1/merchant/settings", { method: "PATCH", headers, body }), (found) => answered(200, found))
+      const before = yield* newInvoice(shop, { amount_usd: 10 })
+      yield* settings({ payment_tolerance_amount: 500, partial_payment_policy: "any_route" })
+      const after = yield* newInvoice(shop, { amount_usd: 10 })
+      const part = (id: string, network: string, amount: number) =>
+        Effect.map(simulate(shop, id, { action: "pay", network, amount }), (found) => answered(200, found).data.invoice)
+      assert.include(yield* part(before.id, "base", 9_500), { status: "underpaid" })
+      assert.include(yield* part(after.id, "base", 4_000), { status: "underpaid" })
+      assert.include(yield* part(after.id, "optimism", 5_500), { status: "paid", amount_paid: 9_500, amount_remaining: 0 })
+      yield* settings({ payment_tolerance_amount: null, partial_payment_policy: null })
+
+      const read = (path: string) => Effect.map(service.call(path, { headers }), (found) => answered(200, found))
+      const status = yield* read(`/api/v1/invoices/${after.id}/status`)
+      assert.deepStrictEqual([status.invoice.status, status.latest_payment.network], ["paid", "optimism"])
+      const { data: payments } = yield* read(`/api/v1/invoices/${after.id}/payments`)
+      assert.deepStrictEqual(payments.map(({ amount }: any) => amount).toSorted(), [4_000, 5_500])
+      assert.deepStrictEqual(yield* read(`/api/v1/invoice-payments/${payments[0].id}`), payments[0])
+      const noted = yield* service.call(`/api/v1/invoices/${after.id}`, { method: "PATCH", headers, body: { metadata: { seen: true } } })
+      assert.deepStrictEqual(answered(200, noted).metadata, { seen: true })
+      const told = (yield* eventsOf(shop, after.id)).at(-1)
+      assert.deepStrictEqual([told.type, told.data.previous_attributes], ["invoice.updated", { metadata: {} }])
+    }))
+
   it.effect("shows a commerce key the commerce invoices and their events, and the merchant's key all of them", () =>
     Effect.gen(function*() {
       const { service, shop } = (yield* Desk).now()
