@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, webhook, start, tokens, crash; none means all.
+ * measured in the same run. Names: create, events, http, expiry, webhook, start, tokens, signin, crash; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -15,6 +15,7 @@ import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
 import { type Line, table } from "./Report.ts"
+import { signin } from "./signin.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
 import { webhook } from "./webhook.ts"
@@ -27,6 +28,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   webhook,
   start,
   tokens,
+  signin,
   crash
 }
 
