@@ -42,12 +42,17 @@ export const concretePath = (url: string): string => {
 
 const malformed = publicError("INVALID_JSON")
 
-/** SHA-256 of the canonical form of a body; the empty body has a fingerprint of its own. */
-const fingerprintOf = (text: string): Effect.Effect<string, PublicError> =>
-  text === ""
-    ? Effect.succeed(sha256(""))
+/**
+ * SHA-256 of the canonical form of a body; the empty body has a fingerprint of its own. A key of commerce scope asks
+ * something else than a merchant's with the same body: it must never be given what only the merchant's may see.
+ */
+const fingerprintOf = (text: string, { scope }: Principal): Effect.Effect<string, PublicError> => {
+  const mark = scope === "merchant" ? "" : `${scope} `
+  return text === ""
+    ? Effect.succeed(sha256(mark))
     : Effect.map(Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => malformed }), (body) =>
-      sha256(canonicalJson(body)))
+      sha256(`${mark}${canonicalJson(body)}`))
+}
 
 const replays = Metric.counter("idempotency_replays_total", {
   description: "Repeats answered with the stored reply",
@@ -220,7 +225,7 @@ const make = Effect.gen(function*() {
       const key = readKey(header)
       if (key === undefined) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
       const principal = yield* CurrentPrincipal
-      const fingerprint = yield* fingerprintOf(yield* request.text)
+      const fingerprint = yield* fingerprintOf(yield* request.text, principal)
       const scope = `${request.method} ${concretePath(request.url)} ${key}`
       const now = yield* Clock.currentTimeMillis
       return yield* once(app, { principal, key, scope, fingerprint }, endpoint, now + waitMillis)

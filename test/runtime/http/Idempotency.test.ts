@@ -104,6 +104,24 @@ layer(served as Layer.Layer<Api | SqlClient.SqlClient | Secrets>)("idempotent re
       assert.strictEqual(answer.status, 200)
     }))
 
+  it.effect("a key of commerce scope is never given what a merchant's was answered, nor the other way round", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const send = (path: string, caller: string, key: string, body?: object) =>
+        call(path, { method: "POST", headers: headers(key, caller), ...(body === undefined ? {} : { body }) })
+      for (const [first, second] of [["merchant-a", "commerce-a"], ["commerce-a", "merchant-a"]] as const) {
+        const key = `shared-${first}`
+        const requests = [["/api/v1/things", { id: key }], [`/api/v1/things/${key}/ok`]] as const
+        for (const [path, body] of requests) {
+          const own = yield* send(path, first, key, body)
+          const [other, ran] = yield* countingRuns(send(path, second, key, body))
+          assert.deepStrictEqual([own.status, other.status, ran], [200, 422, 0])
+          assert.strictEqual(codeOf(other), "IDEMPOTENCY_KEY_REUSED")
+          assert.strictEqual((yield* send(path, first, key, body)).text, own.text)
+        }
+      }
+    }))
+
   it.effect("a missing key is refused where one is required, a malformed one everywhere, before the body is judged", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
