@@ -4,7 +4,7 @@
  *
  * @example
  * const tillwire = yield* make({ baseUrl: "https://pay.example", apiKey: Redacted.make(key) })
- * const { invoice } = yield* tillwire.invoices.create({ payload: { amount_usd: 5 } })
+ * const { invoice } = yield* tillwire.invoices.create({ query: {}, payload: { amount_usd: 5 } })
  */
 import { Context, Effect, Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
