@@ -1137,6 +1137,7 @@ export interface components {
         NewWebhookEndpoint: {
             url: string;
             enabled_events: string[];
+            /** @description Absent: the caller's own. null, by a wallet: both; by a key: its own */
             environment?: string | null;
             description?: string | null;
             api_version?: string | null;
@@ -5679,7 +5680,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description tokenId */
+                /** @description Id of a token. */
                 tokenId: string;
             };
             cookie?: never;
@@ -6017,7 +6018,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description family */
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
                 family: "evm" | "solana" | "ton" | "sui" | "cardano";
             };
             cookie?: never;
@@ -6146,7 +6147,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description family */
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
                 family: "evm" | "solana" | "ton" | "sui" | "cardano";
             };
             cookie?: never;
@@ -7515,7 +7516,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description payment_id */
+                /** @description Id of an invoice payment. */
                 payment_id: string;
             };
             cookie?: never;
@@ -8098,7 +8099,7 @@ export interface operations {
                 amount_usd?: string;
                 /** @description One network. */
                 network: string;
-                /** @description token_id */
+                /** @description One token, by its id in the token list. */
                 token_id: number;
                 /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
                 environment?: "devnet" | "mainnet";
@@ -8236,7 +8237,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description quote_id */
+                /** @description Id of a quote, `quo_…`. */
                 quote_id: string;
             };
             cookie?: never;
@@ -8565,11 +8566,11 @@ export interface operations {
     "payments.availableTokens": {
         parameters: {
             query?: {
-                /** @description mode */
+                /** @description `monitored`: what can be paid in now; `all`: every token; `network`: those of `network`. */
                 mode?: "monitored" | "all" | "network";
                 /** @description One network. */
                 network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                /** @description available_only */
+                /** @description `true` leaves out what cannot be paid in right now. */
                 available_only?: "true" | "false";
             };
             header?: {

@@ -328,7 +328,7 @@ export class KeySetGroup extends HttpApiGroup.make("key-set").add(
 )
   .middleware(Anonymous)
   .middleware(Wrapped)
-  .annotateMerge(OpenApi.annotations({ title: "Key set" }))
+  .annotateMerge(OpenApi.annotations({ title: "Key set", description: "The public keys that access tokens are verified with." }))
 {}
 
 export class IdentityApi extends HttpApi.make("identity-api").add(SignInGroup).add(SignInWalletsGroup).add(KeySetGroup) {}

@@ -144,7 +144,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   .middleware(MerchantAuth)
   .middleware(Wrapped)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
-  .annotateMerge(OpenApi.annotations({ title: "Metrics" }))
+  .annotateMerge(OpenApi.annotations({ title: "Metrics", description: "Sums of a merchant's business, kept by every commit." }))
 {}
 
 export class MetricsApi extends HttpApi.make("metrics").add(MetricsGroup) {}

@@ -258,7 +258,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   .middleware(Flat)
   .annotate(AnyOrigin, true)
   .annotate(SchemesTogether, true)
-  .annotateMerge(OpenApi.annotations({ title: "Payments" }))
+  .annotateMerge(OpenApi.annotations({ title: "Payments", description: "What a payment page asks, with the session of its invoice." }))
 {}
 
 export class PaymentsApi extends HttpApi.make("payments").add(PaymentsGroup) {}

@@ -219,7 +219,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
   .prefix("/api/v1/merchant/tokens")
   .middleware(MerchantAuth)
   .middleware(Flat)
-  .annotateMerge(OpenApi.annotations({ title: "Supported tokens" }))
+  .annotateMerge(OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." }))
 {}
 
 export const TokensApi = HttpApi.make("tokens-api").add(TokensGroup)

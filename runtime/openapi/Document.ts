@@ -91,6 +91,9 @@ const isNoBound = (key: string, value: unknown) =>
 /** Bodies may hold more than they must: unknown fields of a request are ignored, and an answer may gain fields. */
 const isClosing = (key: string, value: unknown) => key === "additionalProperties" && typeof value === "boolean"
 
+/** JSON Schema's patterns are in Unicode mode; half of the tools have none and refuse what only that mode knows. */
+const isUnicodeOnly = (key: string, value: unknown) => key === "pattern" && typeof value === "string" && value.includes("\\p{")
+
 /** Each alternative once, and no choice where there is one. */
 const choice = (anyOf: unknown): object => {
   if (!Array.isArray(anyOf)) return anyOf === undefined ? {} : { anyOf }
@@ -105,7 +108,7 @@ const plain = (value: unknown): unknown => {
   const { anyOf, ...rest } = value as { readonly anyOf?: unknown }
   return Object.fromEntries(
     Object.entries({ ...choice(anyOf), ...rest })
-      .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner))
+      .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner) && !isUnicodeOnly(key, inner))
       .map(([key, inner]) => [key, plain(inner)])
   )
 }

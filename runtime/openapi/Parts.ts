@@ -133,6 +133,9 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   payer_wallet_address: "The wallet that paid last.",
   payer_wallet_network: "The network that was paid on last.",
   expand: "What to add to each object, comma-separated.",
+  token_id: "One token, by its id in the token list.",
+  mode: "`monitored`: what can be paid in now; `all`: every token; `network`: those of `network`.",
+  available_only: "`true` leaves out what cannot be paid in right now.",
   search: "Part of a token's symbol, name or address; case does not matter.",
   token_type: "One kind of token.",
   blocked: "Only tokens that are, or are not, blocked; counts under the `selective` policy.",
@@ -144,5 +147,9 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
 export const pathDescriptions: Readonly<Record<string, string>> = {
   id: "Id of the object.",
   eventId: "Event id, `evt_<ms>-<seq>`.",
-  customer_id: "Invoice id, or your own customer id."
+  customer_id: "Invoice id, or your own customer id.",
+  payment_id: "Id of an invoice payment.",
+  quote_id: "Id of a quote, `quo_…`.",
+  tokenId: "Id of a token.",
+  family: "Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`."
 }

@@ -70,10 +70,10 @@ const judge = ({ distinct, walked, ...told }: Told) => {
 }
 
 const heyApi = `
-import { createClient, createConfig } from "./sdk/client"
+import { createClient, createConfig } from './sdk/client'
 import {
   eventsRetrieve, invoicesCancel, invoicesCreate, invoicesGet, invoicesList, paymentsSessionDetails, type WrappedError
-} from "./sdk"
+} from './sdk'
 
 const [baseUrl = "", key = ""] = process.argv.slice(2)
 const client = createClient(createConfig({ baseUrl, auth: (scheme) => scheme.name === "x-api-key" ? key : undefined }))
@@ -112,7 +112,7 @@ console.log(JSON.stringify({
 
 const openapiFetch = `
 import createClient from "openapi-fetch"
-import type { paths } from "./openapi"
+import type { paths } from './openapi'
 
 const [baseUrl = "", key = ""] = process.argv.slice(2)
 const client = createClient<paths>({ baseUrl, headers: { "x-api-key": key } })
