@@ -29,7 +29,7 @@ import {
   type PaymentState,
   remaining
 } from "../invoices/plugin.ts"
-import { PaymentQuotes, quoteEventText } from "../quotes/plugin.ts"
+import { QuoteRenewal, quoteEventText } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { isBlocked, TokenPolicies } from "../tokens/plugin.ts"
 import { Payments, PayorDetails, type Route } from "./actor.ts"
@@ -305,10 +305,10 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
 export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const bus = yield* EventBus
   const invoices = yield* Invoices
-  const quotes = yield* PaymentQuotes
+  const renewal = yield* QuoteRenewal
 
   const greeting = Effect.fnUntraced(function*(invoiceId: string, merchantId: number, version: string) {
-    const quote = yield* quotes.current(invoiceId)
+    const quote = yield* renewal.greet(invoiceId)
     const aggregate = yield* invoices.find(invoiceId)
     if (quote === null || aggregate === null) return []
     const position = yield* bus.nextPosition(merchantId)

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { PaymentQuotes } from "../quotes/plugin.ts"
+import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
 import { Payments, PayorDetails } from "./actor.ts"
@@ -19,7 +19,7 @@ export type { RefundDestination } from "./repo.ts"
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
-  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: PaymentQuotes, settings: MerchantSettings, tokens: TokenPolicies },
+  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: [PaymentQuotes, QuoteRenewal], settings: MerchantSettings, tokens: TokenPolicies },
   http: PaymentsApi,
   rpc: PaymentsRpc,
   migrations,

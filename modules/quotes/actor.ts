@@ -194,8 +194,8 @@ export const layer: Layer.Layer<PaymentQuotes, never, Quotes | Chains | SqlClien
   make
 )
 
-/** Quotes renewed at one look, at most; what is left has its turn a second later. */
-export const maximumRenewals = 100
+/** Invoices looked at closely in one second, at most; what is left has its turn a second later. */
+export const maximumRenewals = 500
 
 /** Renewals under way at once. */
 const renewalsAtOnce = 8
@@ -210,11 +210,11 @@ const maximumRead = 1_000
 interface Watched {
   /** Epoch seconds of the next look; `Infinity`: only an event of the invoice changes anything. */
   lookAt: number
-  /** The quote its payors know; undefined until the first look. */
+  /** The quote its payors know; undefined while they were told of none. */
   last: QuoteRow | undefined
   /** Set while they know that there is none. */
   unavailable: Quote | undefined
-  /** The invoice has changed since the last look. */
+  /** The invoice has changed since the last look, or was never looked at. */
   changed: boolean
 }
 
@@ -228,8 +228,16 @@ const isDue = (row: QuoteRow, watched: Watched, now: number): boolean =>
  * and told without a commit. Ends with the invoice.
  *
  * Work: a look at memory each second, one read for every 1,000 invoices that are due, at most
- * {@link maximumRenewals} renewals a second, each one commit.
+ * {@link maximumRenewals} renewals a second, each at most one commit.
  */
+export class QuoteRenewal extends Context.Service<QuoteRenewal, {
+  /**
+   * The quote to greet a new listener of an invoice with, null when the payor was shown none. Every change of it from
+   * here on is told to the listener, however soon it comes.
+   */
+  readonly greet: (invoiceId: string) => Effect.Effect<Quote | null>
+}>()("tillwire/modules/quotes/QuoteRenewal") {}
+
 const makeRenewal = Effect.gen(function*() {
   const bus = yield* EventBus
   const catalog = yield* TokenCatalog
@@ -250,14 +258,17 @@ const makeRenewal = Effect.gen(function*() {
       }
     }))
 
-  const tell = Effect.fnUntraced(function*(row: QuoteRow, before: Quote, after: Quote) {
-    const previous = previousAttributes(before as WireObject, after as WireObject)
-    if (Object.keys(previous).length === 0) return
+  /** `before` is what the listeners know; null: nothing. */
+  const tell = Effect.fnUntraced(function*(row: QuoteRow, before: Quote | null, after: Quote) {
+    const previous = before === null ? {} : previousAttributes(before as WireObject, after as WireObject)
+    // The countdown alone is no news.
+    const isNews = Object.keys(previous).some((field) => field !== "quote_expires_in_seconds")
+    if (before !== null && !isNews) return
     const position = yield* bus.nextPosition(row.merchantId)
     yield* sockets.tell(row.invoiceId, (version) => quoteEventText(position, row.environment, after, previous, version))
   })
 
-  const renew = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, before: Quote) {
+  const renew = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, before: Quote | null) {
     const aggregate = yield* invoices.find(row.invoiceId)
     const token = catalog.get(row.tokenId)
     const now = yield* nowSeconds
@@ -296,8 +307,8 @@ const makeRenewal = Effect.gen(function*() {
 
   /** The row shown last is at hand: tells what another request or instance made of it, and renews what is due. */
   const look = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, now: number) {
-    const known = watched.unavailable ?? quoteObject(watched.last ?? row, now)
-    const isNew = watched.last !== undefined && watched.last.id !== row.id
+    const known = watched.unavailable ?? (watched.last === undefined ? null : quoteObject(watched.last, now))
+    const isNew = watched.last?.id !== row.id
     watched.last = row
     if (isDue(row, watched, now)) {
       watched.changed = false
@@ -319,7 +330,7 @@ const makeRenewal = Effect.gen(function*() {
     for (const id of watchedInvoices.keys()) if (!listened.has(id)) watchedInvoices.delete(id)
     for (const id of listened) {
       if (!watchedInvoices.has(id)) {
-        watchedInvoices.set(id, { lookAt: 0, last: undefined, unavailable: undefined, changed: false })
+        watchedInvoices.set(id, { lookAt: 0, last: undefined, unavailable: undefined, changed: true })
       }
     }
   }
@@ -344,6 +355,21 @@ const makeRenewal = Effect.gen(function*() {
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("quotes could not be looked at", cause)))
 
   yield* Effect.forkScoped(Effect.repeat(tick, Schedule.spaced("1 second")))
+
+  const greet = Effect.fnUntraced(function*(invoiceId: string) {
+    const [row] = yield* repo.newestShown([invoiceId])
+    if (row === undefined) return null
+    const watched = watchedInvoices.get(invoiceId)
+    // Those who listened before may know an older one: the next look tells them.
+    if (watched === undefined) {
+      watchedInvoices.set(invoiceId, { lookAt: 0, last: row, unavailable: undefined, changed: true })
+    } else {
+      watched.lookAt = 0
+    }
+    return quoteObject(row, yield* nowSeconds)
+  })
+
+  return QuoteRenewal.of({ greet })
 })
 
-export const renewal = Layer.effectDiscard(makeRenewal)
+export const renewal = Layer.effect(QuoteRenewal, makeRenewal)

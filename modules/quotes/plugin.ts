@@ -9,7 +9,7 @@ import { QuotesApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
 
-export { isRefused, payableToken, PaymentQuotes } from "./actor.ts"
+export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./actor.ts"
 export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./machine.ts"
 
 export const plugin = Plugin.make({
@@ -20,7 +20,9 @@ export const plugin = Plugin.make({
   migrations,
   tables: ["quotes"],
   layer: () =>
-    Layer.mergeAll(HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(handlers)), renewal).pipe(
+    HttpApiBuilder.layer(QuotesApi).pipe(
+      Layer.provide(handlers),
+      Layer.provideMerge(renewal),
       Layer.provideMerge(layer)
     )
 })

@@ -22,7 +22,7 @@ const warmUpSeconds = 12
 const seconds = 4
 /** Commits of one merchant queue behind its stream row in any design; with these, nobody measures that queue. */
 const merchantCount = 100
-const pgbenchClients = 8
+export const pgbenchClients = 8
 
 export const invoiceBody = JSON.stringify({
   amount_usd: 49.99,
@@ -71,18 +71,19 @@ commit;
 `
 
 /** Where Debian and the manuals put it. */
-const findPgbench = (): string | undefined => {
+export const findPgbench = (): string | undefined => {
   const debian = "/usr/lib/postgresql"
   const versions = existsSync(debian) ? readdirSync(debian).toSorted().toReversed() : []
   return [...versions.map((version) => join(debian, version, "bin", "pgbench")), "/usr/bin/pgbench", "/usr/local/bin/pgbench"]
     .find((path) => existsSync(path))
 }
 
-const pgbench = (program: string, { host }: DatabaseServer, database: string, ids: ReadonlyArray<number>) =>
+/** Transactions of `text` a second. */
+export const pgbench = (program: string, { host }: DatabaseServer, database: string, text: string) =>
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "till-bench-"))
-    const script = join(folder, "create.sql")
-    writeFileSync(script, pgbenchScript(Math.min(...ids), Math.max(...ids)))
+    const script = join(folder, "script.sql")
+    writeFileSync(script, text)
     const ran = spawnSync(program, [
       ...["-h", host, "-U", "postgres", "-n", "-M", "prepared", "-f", script],
       ...["-c", String(pgbenchClients), "-j", "1", "-T", String(seconds), database]
@@ -158,7 +159,9 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
         const twin = yield* serveRole<{ readonly port: number }>(new URL("twin.ts", import.meta.url), spec)
         twins.push(yield* measure(twin.pid, twin.said.port, keys))
       }))
-      if (program !== undefined) bare.push(yield* pgbench(program, server, "create_pgbench", ids))
+      if (program !== undefined) {
+        bare.push(yield* pgbench(program, server, "create_pgbench", pgbenchScript(Math.min(...ids), Math.max(...ids))))
+      }
       const rates = [ours, twins].map((side) => side.at(-1)!.map(({ perSecond }) => Math.round(perSecond)).join(" / "))
       progress(`create ${round}/${rounds}: tillwire ${rates[0]}, twin ${rates[1]}, pgbench ${bare.at(-1)?.toFixed(0) ?? "-"}`)
     }

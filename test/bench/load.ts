@@ -16,6 +16,11 @@ export interface LoadSpec {
   /** API keys, likewise. */
   readonly keys: ReadonlyArray<string>
   readonly body?: string
+  /**
+   * Numbers the requests from here on: `{n}` in the body is the number as 12 hex digits, and the key is that many places
+   * into `keys`, so that each request can be about something of its own.
+   */
+  readonly first?: number
   /** Sends an `Idempotency-Key` of its own with each request. */
   readonly keyed?: boolean
   /** Ends earlier, when so many were answered. */
@@ -40,8 +45,10 @@ const generate = (spec: LoadSpec) => {
   const waits: Array<number> = []
   const end = performance.now() + seconds * 1_000
   const start = performance.now()
-  const body = spec.body ?? ""
-  const bodyHead = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
+  const { first } = spec
+  const bodyOf = (number: number) => (spec.body ?? "").replace("{n}", number.toString(16).padStart(12, "0"))
+  const bodyBytes = Buffer.byteLength(bodyOf(0))
+  const bodyHead = bodyBytes === 0 ? "" : `content-type: application/json\r\ncontent-length: ${bodyBytes}\r\n`
   let sent = 0
   let open = callers
   const due: Array<number> = []
@@ -49,10 +56,12 @@ const generate = (spec: LoadSpec) => {
 
   const bytes = () => {
     const path = anyOf(spec.paths)
-    const auth = `x-api-key: ${anyOf(spec.keys)}\r\n`
+    const number = (first ?? 0) + sent
+    const apiKey = first === undefined ? anyOf(spec.keys) : spec.keys[number % spec.keys.length]!
+    const auth = `x-api-key: ${apiKey}\r\n`
     const key = spec.keyed === true ? `idempotency-key: b-${process.pid}-${start}-${sent}\r\n` : ""
     sent++
-    return `${spec.method} ${path} HTTP/1.1\r\nhost: till\r\n${auth}${key}${bodyHead}\r\n${body}`
+    return `${spec.method} ${path} HTTP/1.1\r\nhost: till\r\n${auth}${key}${bodyHead}\r\n${bodyOf(number)}`
   }
 
   let finished = false

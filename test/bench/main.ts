@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, webhook, start, tokens, signin, crash; none means all.
+ * measured in the same run. Names: create, events, http, expiry, webhook, start, tokens, signin, quotes, crash; none
+ * means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -16,6 +17,7 @@ import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
 import { type Line, table } from "./Report.ts"
 import { signin } from "./signin.ts"
+import { quotes } from "./quotes.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
 import { webhook } from "./webhook.ts"
@@ -29,6 +31,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   start,
   tokens,
   signin,
+  quotes,
   crash
 }
 

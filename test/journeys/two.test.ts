@@ -70,6 +70,35 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
       assert.deepStrictEqual(ids[0], ids[1])
     }))
 
+  it.effect("a part that was paid renews the quote of the payors on both, who never asked", () =>
+    Effect.gen(function*() {
+      const { node, services, shops } = yield* Pair
+      const [a, b] = shops
+      const invoice = yield* newInvoice(a, { amount_usd: 5 })
+      const shown = yield* chooseToken(a, invoice, "USDC")
+      const again = yield* askAddress(b, invoice, { network: "base", token_id: shown.supported_token_id })
+      const listeners = [yield* listen(shown, services[0].url), yield* listen(again.json, services[1].url)]
+      yield* node.token("transfer", [shown.temp_address, 2_000_000n])
+      for (const { frames } of listeners) {
+        const quotes = Effect.sync(() => frames().filter(({ type }) => type === "payment_quote.updated"))
+        const [greeting, renewed] = yield* until("the new quote", quotes, (seen) => seen.length >= 2)
+        const { quote_expires_in_seconds: left } = greeting.data.object
+        assert.deepStrictEqual(greeting.data, {
+          object: { ...shown.quote, quote_expires_in_seconds: left },
+          previous_attributes: {}
+        })
+        const { object, previous_attributes: previous } = renewed.data
+        assert.deepStrictEqual(
+          [object.amount_remaining, object.estimated_token_amount_remaining, object.quote_status, previous.amount_remaining],
+          [3_000, "3.000000", "available", 5_000]
+        )
+        const isLater = renewed.id.split(/[_-]/)[1]! >= greeting.id.split(/[_-]/)[1]!
+        assert.isTrue(isLater, "numbered like every event")
+        const stored = yield* a.service.call(`/api/v1/events/${renewed.id}`, { headers: { "x-api-key": a.key } })
+        assert.strictEqual(answered(404, stored).error.code, "EVENT_NOT_FOUND", "told, never stored")
+      }
+    }))
+
   it.effect("what happens on one is heard on the sockets of both, and delivered by webhook exactly once", () =>
     Effect.gen(function*() {
       const { node, services, shops } = yield* Pair

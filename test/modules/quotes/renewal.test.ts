@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type Aggregate, Invoices } from "../../../modules/invoices/plugin.ts"
-import { layer as quotesLayer, renewal } from "../../../modules/quotes/actor.ts"
+import { layer as quotesLayer, QuoteRenewal, renewal } from "../../../modules/quotes/actor.ts"
 import { migrations } from "../../../modules/quotes/migrations.ts"
 import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
 import { Commit } from "../../../runtime/Commit.ts"
@@ -30,6 +30,7 @@ interface Instance {
   commits: number
   /** Makes the next commits fail. */
   broken: boolean
+  greet: QuoteRenewal["Service"]["greet"]
 }
 
 interface World {
@@ -57,15 +58,26 @@ const instanceLayer = (world: World, instance: Instance) => {
         append: ({ writes }) =>
           Effect.suspend(() => {
             if (instance.broken) return Effect.die(new Error("no database"))
-            instance.commits++
-            return insertQuote(writes[0]!).pipe(Effect.provideContext(context), Effect.orDie, Effect.as({ events: [] }))
+            return insertQuote(writes[0]!).pipe(
+              Effect.provideContext(context),
+              Effect.orDie,
+              Effect.map(() => (instance.commits++, { events: [] }))
+            )
           })
       })))
   )
-  return renewal.pipe(Layer.provideMerge(quotesLayer), Layer.provide(kernel))
+  const known = Layer.effectDiscard(Effect.map(QuoteRenewal, ({ greet }) => void (instance.greet = greet)))
+  return known.pipe(Layer.provide(renewal), Layer.provideMerge(quotesLayer), Layer.provide(kernel))
 }
 
-const newInstance = (): Instance => ({ listened: [], told: [], commits: 0, broken: false })
+const newInstance = (): Instance => ({ listened: [], told: [], commits: 0, broken: false, greet: () => Effect.succeed(null) })
+
+/** A payor connects: the hub has the connection, and it is greeted. */
+const connect = (instance: Instance) =>
+  Effect.suspend(() => {
+    instance.listened = [invoiceId]
+    return instance.greet(invoiceId)
+  })
 
 const request = {
   merchantId: 7,
@@ -126,7 +138,7 @@ describe("renewal of quotes", () => {
     running((world, one) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
+        yield* connect(one)
         world.market.text = "2500"
         yield* pass(269)
         assert.deepStrictEqual([one.told, one.commits], [[], 0])
@@ -162,7 +174,7 @@ describe("renewal of quotes", () => {
         yield* show
         yield* pass(280)
         assert.deepStrictEqual([one.told.length, one.commits], [0, 0])
-        one.listened = [invoiceId]
+        yield* connect(one)
         yield* pass(2)
         yield* until(() => one.told.length > 0)
         assert.strictEqual(one.commits, 1, "a payor who comes late gets a fresh one")
@@ -176,7 +188,7 @@ describe("renewal of quotes", () => {
     running((world, one) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
+        yield* connect(one)
         yield* pass(5)
         world.market.text = null
         yield* pass(267)
@@ -200,7 +212,7 @@ describe("renewal of quotes", () => {
     running((world, one) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
+        yield* connect(one)
         yield* pass(10)
         const { invoice } = openInvoice
         world.aggregate = {
@@ -219,11 +231,50 @@ describe("renewal of quotes", () => {
       })
     ), 60_000)
 
+  it.effect("misses nothing that happens between the greeting and its first look, on both instances", () =>
+    running((world, one, two) =>
+      Effect.gen(function*() {
+        yield* show
+        assert.strictEqual((yield* connect(one))?.amount_remaining, 49_990)
+        assert.strictEqual((yield* connect(two))?.amount_remaining, 49_990)
+        world.aggregate = {
+          ...openInvoice,
+          invoice: { ...openInvoice.invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+        }
+        two.broken = true
+        yield* pass(2)
+        yield* until(() => one.told.length > 0)
+        two.broken = false
+        yield* pass(7)
+        yield* until(() => two.told.length > 0)
+        for (const instance of [one, two]) {
+          assert.deepStrictEqual(objectsOf(instance).map((quote) => quote.amount_remaining), [29_990])
+          assert.strictEqual(instance.told[0]!.event.data.previous_attributes.amount_remaining, 49_990)
+        }
+        assert.deepStrictEqual([one.commits, two.commits], [1, 0])
+      })
+    ), 60_000)
+
+  it.effect("tells a payor who listened before a quote was shown of the first one", () =>
+    running((_, one) =>
+      Effect.gen(function*() {
+        assert.isNull(yield* connect(one))
+        yield* pass(2)
+        const { quote } = yield* show
+        yield* pass(32)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual(
+          [objectsOf(one)[0].exchange_rate, one.told[0]!.event.data.previous_attributes, one.commits],
+          [quote.exchange_rate, {}, 0]
+        )
+      })
+    ), 60_000)
+
   it.effect("retries a price that was lost when a part was paid, although the old quote has not ended", () =>
     running((world, one) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
+        yield* connect(one)
         yield* pass(3)
         world.market.text = null
         world.aggregate = {
@@ -244,8 +295,8 @@ describe("renewal of quotes", () => {
     running((world, one, two) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
-        two.listened = [invoiceId]
+        yield* connect(one)
+        yield* connect(two)
         world.market.text = "2500"
         // The second instance's turn comes a little later than the first's.
         two.broken = true
@@ -264,7 +315,7 @@ describe("renewal of quotes", () => {
     running((_, one) =>
       Effect.gen(function*() {
         yield* show
-        one.listened = [invoiceId]
+        yield* connect(one)
         one.broken = true
         yield* pass(272)
         assert.strictEqual(one.told.length, 0)
