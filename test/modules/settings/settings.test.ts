@@ -2,10 +2,11 @@
  * Goal: what a merchant sets is what holds, in its own environment, and nothing else changes it.
  * Method: the real router and commit log; histories of changes against a model that knows nothing of the code.
  */
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { readFileSync } from "node:fs"
 import { Keys, Merchants } from "../../../modules/auth/actor.ts"
 import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
 import { SettingsApi } from "../../../modules/settings/api.ts"
@@ -115,6 +116,19 @@ const after = (settings: any, change: any): any => {
   }
   return next
 }
+
+describe("the guide on states and events", () => {
+  it("names every setting that decides about invoices, with its default", () => {
+    const guide = readFileSync(new URL("../../../modules/docs/guides/states.md", import.meta.url), "utf8")
+    const rows = guide.split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split("|").map((cell) => cell.trim()))
+    const { branding: _branding, default_environment: _environment, ...policies } = defaults
+    for (const [name, value] of Object.entries(policies)) {
+      const [, names = "", shown = ""] = rows.find(([, first]) => first?.includes(`\`${name}\``)) ?? []
+      const at = names.split(", ").indexOf(`\`${name}\``)
+      assert.strictEqual(shown.split(", ")[at]?.replaceAll("`", ""), String(value), name)
+    }
+  })
+})
 
 layer(served)("merchant settings", (it) => {
   it.effect("are the published defaults, in the published order, until a merchant changes them", () =>
