@@ -181,12 +181,14 @@ const makeChallenges = Effect.gen(function*() {
     if (driver === undefined) return yield* unsupported
     const account = yield* driver.verify(challenge, proof).pipe(
       Effect.timeoutOrElse({ duration: verifyTimeout, orElse: () => Effect.fail(unavailable) }),
-      Effect.catchTag("SignInUnavailable", (error) =>
-        Effect.andThen(
-          Effect.logWarning("a sign-in could not be checked", error),
-          Effect.fail(publicError("NETWORK_DEGRADED", { retryAfterSeconds: 1 }))
-        )),
-      Effect.catchTag("SignInRefused", ({ message }) => Effect.fail(publicError("SIGNATURE_INVALID", { message })))
+      Effect.catchTags({
+        SignInUnavailable: (error) =>
+          Effect.andThen(
+            Effect.logWarning("a sign-in could not be checked", error),
+            Effect.fail(publicError("NETWORK_DEGRADED", { message: error.reason, retryAfterSeconds: 1 }))
+          ),
+        SignInRefused: ({ reason }) => Effect.fail(publicError("SIGNATURE_INVALID", { message: reason }))
+      })
     )
     // The port promises as much; whoever breaks the promise lets nobody in.
     if (account === null || account.family !== driver.family || account.address !== challenge.address) {

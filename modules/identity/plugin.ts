@@ -5,6 +5,7 @@ import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
+import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
 import { pruning, Sessions, Wallets } from "./actor.ts"
@@ -31,7 +32,7 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     yield* Effect.forEach(wallets, ({ address, contract = false, merchant, network }) =>
       Effect.mapError(
         linkNamed({ merchantId: merchant, network, address, isContract: contract }),
-        ({ message }) => new Error(`options.wallets: ${address} of merchant ${merchant}: ${message}`)
+        ({ code, message }) => publicError(code, { message: `options.wallets: ${address} of merchant ${merchant}: ${message}` })
       ), { discard: true })
     const sessions = yield* Sessions
     yield* (yield* Credentials).registerBearer(sessions.verify)
