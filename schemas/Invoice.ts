@@ -22,6 +22,33 @@ export type Metadata = typeof Metadata.Type
 /** Limits of {@link Metadata}, checked where it is accepted (API reference, "Conventions"). */
 export const metadataLimits = { keys: 50, keyLength: 64, bytes: 16_384 } as const
 
+/** The invoice of the reference's examples. */
+export const exampleInvoice = {
+  object: "invoice",
+  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  merchant_id: MerchantId.make(123),
+  status: "paid",
+  invoice_type: "standard",
+  currency: "usd",
+  amount: 49_990,
+  amount_decimal: "49.990",
+  amount_paid: 49_990,
+  amount_paid_decimal: "49.990",
+  amount_remaining: 0,
+  amount_remaining_decimal: "0.000",
+  amount_unit: "usd_millis",
+  customer_id: "cust_123",
+  payer_wallet_address: "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+  payer_wallet_network: "base",
+  commerce_order_id: null,
+  environment: "devnet",
+  expires_at: 1_766_363_200,
+  created_at: 1_766_320_000,
+  paid_at: 1_766_320_496,
+  last_payment_at: 1_766_320_480,
+  metadata: { order_id: "ORD-1" }
+} as const
+
 export const Invoice = Schema.Struct({
   object: Schema.tag("invoice"),
   id: InvoiceId,
@@ -49,30 +76,6 @@ export const Invoice = Schema.Struct({
 }).annotate({
   identifier: "Invoice",
   description: "An amount of US dollars that a payor pays in tokens.",
-  examples: [{
-    object: "invoice",
-    id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-    merchant_id: MerchantId.make(123),
-    status: "paid",
-    invoice_type: "standard",
-    currency: "usd",
-    amount: 49_990,
-    amount_decimal: "49.990",
-    amount_paid: 49_990,
-    amount_paid_decimal: "49.990",
-    amount_remaining: 0,
-    amount_remaining_decimal: "0.000",
-    amount_unit: "usd_millis",
-    customer_id: "cust_123",
-    payer_wallet_address: "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-    payer_wallet_network: "base",
-    commerce_order_id: null,
-    environment: "devnet",
-    expires_at: 1_766_363_200,
-    created_at: 1_766_320_000,
-    paid_at: 1_766_320_496,
-    last_payment_at: 1_766_320_480,
-    metadata: { order_id: "ORD-1" }
-  }]
+  examples: [exampleInvoice]
 })
 export type Invoice = typeof Invoice.Type

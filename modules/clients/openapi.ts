@@ -1401,6 +1401,90 @@ export interface components {
             next_poll_seconds: number;
         };
         /**
+         * @example {
+         *       "success": true,
+         *       "temp_address": "0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D",
+         *       "network": "base",
+         *       "supported_token_id": 123,
+         *       "memo": null,
+         *       "requires_memo": false,
+         *       "payment_uri": "ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?address=0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D&uint256=49990000",
+         *       "estimated_token_amount": "49.990000",
+         *       "exchange_rate": "1.000000",
+         *       "usd_amount": 49.99,
+         *       "quote": {
+         *         "object": "payment_quote",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "network": "base",
+         *         "supported_token_id": 123,
+         *         "settlement_token_id": null,
+         *         "currency": "usd",
+         *         "amount_remaining": 49990,
+         *         "amount_remaining_decimal": "49.990",
+         *         "amount_unit": "usd_millis",
+         *         "estimated_token_amount_remaining": "49.990000",
+         *         "exchange_rate": "1.000000",
+         *         "quote_last_updated_at": 1766320496,
+         *         "quote_valid_until": 1766320796,
+         *         "quote_expires_in_seconds": 300,
+         *         "quote_status": "available",
+         *         "status_code": "ok",
+         *         "message": null,
+         *         "retryable": null,
+         *         "retry_after_seconds": null
+         *       },
+         *       "quote_status": "available",
+         *       "status_code": "ok",
+         *       "message": null,
+         *       "quote_last_updated_at": 1766320496,
+         *       "quote_valid_until": 1766320796,
+         *       "quote_expires_in_seconds": 300,
+         *       "retryable": null,
+         *       "retry_after_seconds": null,
+         *       "ws_connection": {
+         *         "token": "eyJhbGciOi…",
+         *         "endpoint": "/ws/payment",
+         *         "format": "event_v1",
+         *         "ws_url": "wss://pay.example/ws/payment",
+         *         "expires_at": 1766324096
+         *       }
+         *     }
+         */
+        PaymentAddress: {
+            /** @enum {boolean} */
+            success: true;
+            temp_address: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @example 7 */
+            supported_token_id: number;
+            memo: string | null;
+            requires_memo: boolean;
+            payment_uri: string | null;
+            estimated_token_amount: string | null;
+            exchange_rate: string | null;
+            usd_amount: number;
+            quote: components["schemas"]["PaymentQuote"];
+            quote_status: ("available" | "unavailable" | "expired") | null;
+            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
+            message: string | null;
+            quote_last_updated_at: number | null;
+            quote_valid_until: number | null;
+            quote_expires_in_seconds: number | null;
+            retryable: boolean | null;
+            retry_after_seconds: number | null;
+            ws_connection: {
+                token: string;
+                /** @enum {string} */
+                endpoint: "/ws/payment";
+                /** @enum {string} */
+                format: "event_v1";
+                ws_url: string;
+                /** @example 1766320496 */
+                expires_at: number;
+            };
+        };
+        /**
          * @description What remains of an invoice, in one token, at one moment.
          * @example {
          *       "object": "payment_quote",
@@ -1464,6 +1548,173 @@ export interface components {
             /** @description `id` of `available-tokens`; `tokenId` is read too */
             token_id?: number;
             tokenId?: number;
+        };
+        /**
+         * @example {
+         *       "id": 123,
+         *       "token_symbol": "USDC",
+         *       "token_name": "USD Coin",
+         *       "token_type": "erc20",
+         *       "network": "base",
+         *       "token_decimals": 6,
+         *       "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+         *       "requires_memo": false,
+         *       "photo_uri": "/assets/tokens/usdc.svg",
+         *       "has_settlement_route": false,
+         *       "supports_stable_settlement": true,
+         *       "is_monitored": true,
+         *       "settlement_rate": 1,
+         *       "settlement_cost_usd": 0,
+         *       "is_same_token_settlement": true,
+         *       "tier": null,
+         *       "tier_fee": null,
+         *       "availability_status": "DEVNET",
+         *       "rate_updated_at": 1766320400,
+         *       "unavailable_reason": null,
+         *       "min_amount": 10
+         *     }
+         */
+        AvailableToken: {
+            /** @example 7 */
+            id: number;
+            token_symbol: string;
+            token_name: string;
+            /** @enum {string} */
+            token_type: "native" | "erc20" | "spl" | "sui" | "ton";
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            token_decimals: number;
+            token_address: string | null;
+            requires_memo: boolean;
+            photo_uri: string;
+            has_settlement_route: boolean;
+            supports_stable_settlement: boolean;
+            is_monitored: boolean;
+            settlement_rate: number | null;
+            settlement_cost_usd: number;
+            is_same_token_settlement: boolean;
+            tier: null;
+            tier_fee: null;
+            /** @enum {string} */
+            availability_status: "DEVNET" | "AVAILABLE" | "STALE" | "NO_LIQUIDITY" | "QUOTE_REQUIRED" | "NETWORK_DEGRADED";
+            rate_updated_at: number | null;
+            unavailable_reason: string | null;
+            min_amount: number;
+        };
+        /**
+         * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "invoice_status": "unpaid",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "amount_paid": 0,
+         *       "amount_paid_decimal": "0.000",
+         *       "amount_remaining": 49990,
+         *       "amount_remaining_decimal": "49.990",
+         *       "amount_unit": "usd_millis",
+         *       "currency": "usd",
+         *       "amount_usd": 49.99,
+         *       "amount_remaining_usd": 49.99,
+         *       "description": "Starter plan",
+         *       "invoice_title": "Starter",
+         *       "invoice_footer": null,
+         *       "expires_at": 1766363200,
+         *       "remaining_time": 42704000,
+         *       "merchant_name": "Demo Store",
+         *       "merchant_email": "help@shop.example",
+         *       "network_environment": "devnet",
+         *       "payment_return_url": "https://shop.example/done",
+         *       "locked_network": null,
+         *       "locked_token_id": null,
+         *       "locked_payment_address": null,
+         *       "branding": {
+         *         "name": "Demo Store",
+         *         "logo_uri": null,
+         *         "accent": "#2a4fd8",
+         *         "support_email": "help@shop.example"
+         *       },
+         *       "payments": []
+         *     }
+         */
+        SessionDetails: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            invoice_status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            /** @enum {string} */
+            currency: "usd";
+            amount_usd: number;
+            amount_remaining_usd: number;
+            description: string | null;
+            invoice_title: string | null;
+            invoice_footer: string | null;
+            /** @example 1766320496 */
+            expires_at: number;
+            remaining_time: number;
+            merchant_name: string;
+            merchant_email: string | null;
+            /** @enum {string} */
+            network_environment: "devnet" | "mainnet";
+            payment_return_url: string | null;
+            locked_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            locked_token_id: number | null;
+            locked_payment_address: string | null;
+            branding: {
+                name: string;
+                logo_uri: string | null;
+                accent: string;
+                support_email: string | null;
+            };
+            payments: {
+                /** @enum {string} */
+                object: "invoice_payment";
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                invoice_id: string;
+                /** @example 123 */
+                merchant_id: number;
+                /** @enum {string} */
+                invoice_type: "standard" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                customer_id: string | null;
+                commerce_order_id: string | null;
+                /** @enum {string} */
+                status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";
+                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                payer_tx_hash: string | null;
+                payer_wallet_address: string | null;
+                payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                payer_amount_token: string | null;
+                /** @enum {string} */
+                currency: "usd";
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @enum {string} */
+                amount_unit: "usd_millis";
+                confirmed_at: number | null;
+                metadata: Record<string, never>;
+                confirmations: number;
+                required_confirmations: number;
+                explorer_url: string | null;
+            }[];
         };
         /**
          * @description What remains of an invoice in one token, and until when that holds.
@@ -1559,7 +1810,19 @@ export interface components {
             /** @example 1766320496 */
             quote_last_updated_at: number;
         };
-        /** @description One of `quote` and `error` is null. */
+        /**
+         * @description One of `quote` and `error` is null.
+         * @example {
+         *       "network": "sui",
+         *       "token_id": 124,
+         *       "quote": null,
+         *       "error": {
+         *         "code": "UNSUPPORTED_NETWORK",
+         *         "message": "This network is not offered here",
+         *         "param": "network"
+         *       }
+         *     }
+         */
         QuoteRouteResult: {
             network: string;
             token_id: number;
@@ -1639,7 +1902,36 @@ export interface components {
             invoice: components["schemas"]["Invoice"];
             latest_payment: components["schemas"]["InvoicePayment"] | null;
         };
-        /** @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them. */
+        /**
+         * @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.
+         * @example {
+         *       "object": "invoice",
+         *       "id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "merchant_id": 123,
+         *       "status": "paid",
+         *       "invoice_type": "standard",
+         *       "currency": "usd",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "amount_paid": 49990,
+         *       "amount_paid_decimal": "49.990",
+         *       "amount_remaining": 0,
+         *       "amount_remaining_decimal": "0.000",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_123",
+         *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *       "payer_wallet_network": "base",
+         *       "commerce_order_id": null,
+         *       "environment": "devnet",
+         *       "expires_at": 1766363200,
+         *       "created_at": 1766320000,
+         *       "paid_at": 1766320496,
+         *       "last_payment_at": 1766320480,
+         *       "metadata": {
+         *         "order_id": "ORD-1"
+         *       }
+         *     }
+         */
         ExpandedInvoice: {
             /** @enum {string} */
             object: "invoice";
@@ -1773,6 +2065,46 @@ export interface components {
             /** @example 49.990 */
             amount_paid_decimal: string;
         };
+        /**
+         * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
+         *       "session_token": "pst_Zk3…",
+         *       "signature": "9f2c….1766278800000",
+         *       "expires_at": 1766363200,
+         *       "payment_session_headers": {
+         *         "x-session-token": "pst_Zk3…",
+         *         "x-signature": "9f2c….1766278800000"
+         *       },
+         *       "invoice": {
+         *         "object": "invoice",
+         *         "id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "merchant_id": 123,
+         *         "status": "unpaid",
+         *         "invoice_type": "standard",
+         *         "currency": "usd",
+         *         "amount": 49990,
+         *         "amount_decimal": "49.990",
+         *         "amount_paid": 0,
+         *         "amount_paid_decimal": "0.000",
+         *         "amount_remaining": 49990,
+         *         "amount_remaining_decimal": "49.990",
+         *         "amount_unit": "usd_millis",
+         *         "customer_id": "cust_123",
+         *         "payer_wallet_address": null,
+         *         "payer_wallet_network": null,
+         *         "commerce_order_id": null,
+         *         "environment": "devnet",
+         *         "expires_at": 1766363200,
+         *         "created_at": 1766320000,
+         *         "paid_at": null,
+         *         "last_payment_at": null,
+         *         "metadata": {
+         *           "order_id": "ORD-1"
+         *         }
+         *       }
+         *     }
+         */
         CreatedInvoice: {
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             invoice_id: string;
@@ -6314,113 +6646,28 @@ export interface operations {
                      *           "object": "invoice",
                      *           "id": "550e8400-e29b-41d4-a716-446655440000",
                      *           "merchant_id": 123,
-                     *           "status": "unpaid",
+                     *           "status": "paid",
                      *           "invoice_type": "standard",
                      *           "currency": "usd",
                      *           "amount": 49990,
                      *           "amount_decimal": "49.990",
                      *           "amount_paid": 49990,
                      *           "amount_paid_decimal": "49.990",
-                     *           "amount_remaining": 49990,
-                     *           "amount_remaining_decimal": "49.990",
+                     *           "amount_remaining": 0,
+                     *           "amount_remaining_decimal": "0.000",
                      *           "amount_unit": "usd_millis",
-                     *           "customer_id": "string",
-                     *           "payer_wallet_address": "string",
-                     *           "payer_wallet_network": "ethereum",
-                     *           "commerce_order_id": "string",
+                     *           "customer_id": "cust_123",
+                     *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                     *           "payer_wallet_network": "base",
+                     *           "commerce_order_id": null,
                      *           "environment": "devnet",
-                     *           "expires_at": 1766320496,
-                     *           "created_at": 1766320496,
+                     *           "expires_at": 1766363200,
+                     *           "created_at": 1766320000,
                      *           "paid_at": 1766320496,
-                     *           "last_payment_at": 1766320496,
-                     *           "metadata": {},
-                     *           "latest_payment": {
-                     *             "object": "invoice_payment",
-                     *             "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *             "merchant_id": 123,
-                     *             "invoice_type": "standard",
-                     *             "environment": "devnet",
-                     *             "customer_id": "cust_123",
-                     *             "commerce_order_id": null,
-                     *             "status": "confirmed",
-                     *             "network": "base",
-                     *             "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *             "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *             "payer_wallet_network": "base",
-                     *             "payer_amount_token": "49.99",
-                     *             "currency": "usd",
-                     *             "amount": 49990,
-                     *             "amount_decimal": "49.990",
-                     *             "amount_unit": "usd_millis",
-                     *             "confirmed_at": 1766320496,
-                     *             "settlement_status": null,
-                     *             "settled_amount": null,
-                     *             "settled_amount_decimal": null,
-                     *             "balance_transaction_id": null,
-                     *             "settled_at": null,
-                     *             "settlement": null,
-                     *             "metadata": {
-                     *               "quote": {
-                     *                 "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *                 "exchange_rate": "1",
-                     *                 "rate_source": "kraken",
-                     *                 "priced_at": 1766320400,
-                     *                 "pricing": "locked"
-                     *               },
-                     *               "confirmations": 12,
-                     *               "required_confirmations": 12,
-                     *               "block_number": 39214871,
-                     *               "exception": null
-                     *             }
-                     *           },
-                     *           "payments": {
-                     *             "object": "list",
-                     *             "data": [
-                     *               {
-                     *                 "object": "invoice_payment",
-                     *                 "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *                 "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *                 "merchant_id": 123,
-                     *                 "invoice_type": "standard",
-                     *                 "environment": "devnet",
-                     *                 "customer_id": "cust_123",
-                     *                 "commerce_order_id": null,
-                     *                 "status": "confirmed",
-                     *                 "network": "base",
-                     *                 "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *                 "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *                 "payer_wallet_network": "base",
-                     *                 "payer_amount_token": "49.99",
-                     *                 "currency": "usd",
-                     *                 "amount": 49990,
-                     *                 "amount_decimal": "49.990",
-                     *                 "amount_unit": "usd_millis",
-                     *                 "confirmed_at": 1766320496,
-                     *                 "settlement_status": null,
-                     *                 "settled_amount": null,
-                     *                 "settled_amount_decimal": null,
-                     *                 "balance_transaction_id": null,
-                     *                 "settled_at": null,
-                     *                 "settlement": null,
-                     *                 "metadata": {
-                     *                   "quote": {
-                     *                     "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *                     "exchange_rate": "1",
-                     *                     "rate_source": "kraken",
-                     *                     "priced_at": 1766320400,
-                     *                     "pricing": "locked"
-                     *                   },
-                     *                   "confirmations": 12,
-                     *                   "required_confirmations": 12,
-                     *                   "block_number": 39214871,
-                     *                   "exception": null
-                     *                 }
-                     *               }
-                     *             ],
-                     *             "has_more": true
-                     *           },
-                     *           "payment_url": "string"
+                     *           "last_payment_at": 1766320480,
+                     *           "metadata": {
+                     *             "order_id": "ORD-1"
+                     *           }
                      *         }
                      *       ],
                      *       "has_more": true,
@@ -6517,37 +6764,37 @@ export interface operations {
                     /**
                      * @example {
                      *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *       "payment_url": "string",
-                     *       "session_token": "string",
-                     *       "signature": "string",
-                     *       "expires_at": 1766320496,
+                     *       "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
+                     *       "session_token": "pst_Zk3…",
+                     *       "signature": "9f2c….1766278800000",
+                     *       "expires_at": 1766363200,
                      *       "payment_session_headers": {
-                     *         "x-session-token": "string",
-                     *         "x-signature": "string"
+                     *         "x-session-token": "pst_Zk3…",
+                     *         "x-signature": "9f2c….1766278800000"
                      *       },
                      *       "invoice": {
                      *         "object": "invoice",
                      *         "id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "merchant_id": 123,
-                     *         "status": "paid",
+                     *         "status": "unpaid",
                      *         "invoice_type": "standard",
                      *         "currency": "usd",
                      *         "amount": 49990,
                      *         "amount_decimal": "49.990",
-                     *         "amount_paid": 49990,
-                     *         "amount_paid_decimal": "49.990",
-                     *         "amount_remaining": 0,
-                     *         "amount_remaining_decimal": "0.000",
+                     *         "amount_paid": 0,
+                     *         "amount_paid_decimal": "0.000",
+                     *         "amount_remaining": 49990,
+                     *         "amount_remaining_decimal": "49.990",
                      *         "amount_unit": "usd_millis",
                      *         "customer_id": "cust_123",
-                     *         "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *         "payer_wallet_network": "base",
+                     *         "payer_wallet_address": null,
+                     *         "payer_wallet_network": null,
                      *         "commerce_order_id": null,
                      *         "environment": "devnet",
                      *         "expires_at": 1766363200,
                      *         "created_at": 1766320000,
-                     *         "paid_at": 1766320496,
-                     *         "last_payment_at": 1766320480,
+                     *         "paid_at": null,
+                     *         "last_payment_at": null,
                      *         "metadata": {
                      *           "order_id": "ORD-1"
                      *         }
@@ -6804,113 +7051,28 @@ export interface operations {
                      *           "object": "invoice",
                      *           "id": "550e8400-e29b-41d4-a716-446655440000",
                      *           "merchant_id": 123,
-                     *           "status": "unpaid",
+                     *           "status": "paid",
                      *           "invoice_type": "standard",
                      *           "currency": "usd",
                      *           "amount": 49990,
                      *           "amount_decimal": "49.990",
                      *           "amount_paid": 49990,
                      *           "amount_paid_decimal": "49.990",
-                     *           "amount_remaining": 49990,
-                     *           "amount_remaining_decimal": "49.990",
+                     *           "amount_remaining": 0,
+                     *           "amount_remaining_decimal": "0.000",
                      *           "amount_unit": "usd_millis",
-                     *           "customer_id": "string",
-                     *           "payer_wallet_address": "string",
-                     *           "payer_wallet_network": "ethereum",
-                     *           "commerce_order_id": "string",
+                     *           "customer_id": "cust_123",
+                     *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                     *           "payer_wallet_network": "base",
+                     *           "commerce_order_id": null,
                      *           "environment": "devnet",
-                     *           "expires_at": 1766320496,
-                     *           "created_at": 1766320496,
+                     *           "expires_at": 1766363200,
+                     *           "created_at": 1766320000,
                      *           "paid_at": 1766320496,
-                     *           "last_payment_at": 1766320496,
-                     *           "metadata": {},
-                     *           "latest_payment": {
-                     *             "object": "invoice_payment",
-                     *             "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *             "merchant_id": 123,
-                     *             "invoice_type": "standard",
-                     *             "environment": "devnet",
-                     *             "customer_id": "cust_123",
-                     *             "commerce_order_id": null,
-                     *             "status": "confirmed",
-                     *             "network": "base",
-                     *             "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *             "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *             "payer_wallet_network": "base",
-                     *             "payer_amount_token": "49.99",
-                     *             "currency": "usd",
-                     *             "amount": 49990,
-                     *             "amount_decimal": "49.990",
-                     *             "amount_unit": "usd_millis",
-                     *             "confirmed_at": 1766320496,
-                     *             "settlement_status": null,
-                     *             "settled_amount": null,
-                     *             "settled_amount_decimal": null,
-                     *             "balance_transaction_id": null,
-                     *             "settled_at": null,
-                     *             "settlement": null,
-                     *             "metadata": {
-                     *               "quote": {
-                     *                 "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *                 "exchange_rate": "1",
-                     *                 "rate_source": "kraken",
-                     *                 "priced_at": 1766320400,
-                     *                 "pricing": "locked"
-                     *               },
-                     *               "confirmations": 12,
-                     *               "required_confirmations": 12,
-                     *               "block_number": 39214871,
-                     *               "exception": null
-                     *             }
-                     *           },
-                     *           "payments": {
-                     *             "object": "list",
-                     *             "data": [
-                     *               {
-                     *                 "object": "invoice_payment",
-                     *                 "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *                 "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *                 "merchant_id": 123,
-                     *                 "invoice_type": "standard",
-                     *                 "environment": "devnet",
-                     *                 "customer_id": "cust_123",
-                     *                 "commerce_order_id": null,
-                     *                 "status": "confirmed",
-                     *                 "network": "base",
-                     *                 "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *                 "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *                 "payer_wallet_network": "base",
-                     *                 "payer_amount_token": "49.99",
-                     *                 "currency": "usd",
-                     *                 "amount": 49990,
-                     *                 "amount_decimal": "49.990",
-                     *                 "amount_unit": "usd_millis",
-                     *                 "confirmed_at": 1766320496,
-                     *                 "settlement_status": null,
-                     *                 "settled_amount": null,
-                     *                 "settled_amount_decimal": null,
-                     *                 "balance_transaction_id": null,
-                     *                 "settled_at": null,
-                     *                 "settlement": null,
-                     *                 "metadata": {
-                     *                   "quote": {
-                     *                     "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *                     "exchange_rate": "1",
-                     *                     "rate_source": "kraken",
-                     *                     "priced_at": 1766320400,
-                     *                     "pricing": "locked"
-                     *                   },
-                     *                   "confirmations": 12,
-                     *                   "required_confirmations": 12,
-                     *                   "block_number": 39214871,
-                     *                   "exception": null
-                     *                 }
-                     *               }
-                     *             ],
-                     *             "has_more": true
-                     *           },
-                     *           "payment_url": "string"
+                     *           "last_payment_at": 1766320480,
+                     *           "metadata": {
+                     *             "order_id": "ORD-1"
+                     *           }
                      *         }
                      *       ],
                      *       "has_more": true,
@@ -6999,113 +7161,28 @@ export interface operations {
                      *       "object": "invoice",
                      *       "id": "550e8400-e29b-41d4-a716-446655440000",
                      *       "merchant_id": 123,
-                     *       "status": "unpaid",
+                     *       "status": "paid",
                      *       "invoice_type": "standard",
                      *       "currency": "usd",
                      *       "amount": 49990,
                      *       "amount_decimal": "49.990",
                      *       "amount_paid": 49990,
                      *       "amount_paid_decimal": "49.990",
-                     *       "amount_remaining": 49990,
-                     *       "amount_remaining_decimal": "49.990",
+                     *       "amount_remaining": 0,
+                     *       "amount_remaining_decimal": "0.000",
                      *       "amount_unit": "usd_millis",
-                     *       "customer_id": "string",
-                     *       "payer_wallet_address": "string",
-                     *       "payer_wallet_network": "ethereum",
-                     *       "commerce_order_id": "string",
+                     *       "customer_id": "cust_123",
+                     *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                     *       "payer_wallet_network": "base",
+                     *       "commerce_order_id": null,
                      *       "environment": "devnet",
-                     *       "expires_at": 1766320496,
-                     *       "created_at": 1766320496,
+                     *       "expires_at": 1766363200,
+                     *       "created_at": 1766320000,
                      *       "paid_at": 1766320496,
-                     *       "last_payment_at": 1766320496,
-                     *       "metadata": {},
-                     *       "latest_payment": {
-                     *         "object": "invoice_payment",
-                     *         "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *         "merchant_id": 123,
-                     *         "invoice_type": "standard",
-                     *         "environment": "devnet",
-                     *         "customer_id": "cust_123",
-                     *         "commerce_order_id": null,
-                     *         "status": "confirmed",
-                     *         "network": "base",
-                     *         "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *         "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *         "payer_wallet_network": "base",
-                     *         "payer_amount_token": "49.99",
-                     *         "currency": "usd",
-                     *         "amount": 49990,
-                     *         "amount_decimal": "49.990",
-                     *         "amount_unit": "usd_millis",
-                     *         "confirmed_at": 1766320496,
-                     *         "settlement_status": null,
-                     *         "settled_amount": null,
-                     *         "settled_amount_decimal": null,
-                     *         "balance_transaction_id": null,
-                     *         "settled_at": null,
-                     *         "settlement": null,
-                     *         "metadata": {
-                     *           "quote": {
-                     *             "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *             "exchange_rate": "1",
-                     *             "rate_source": "kraken",
-                     *             "priced_at": 1766320400,
-                     *             "pricing": "locked"
-                     *           },
-                     *           "confirmations": 12,
-                     *           "required_confirmations": 12,
-                     *           "block_number": 39214871,
-                     *           "exception": null
-                     *         }
-                     *       },
-                     *       "payments": {
-                     *         "object": "list",
-                     *         "data": [
-                     *           {
-                     *             "object": "invoice_payment",
-                     *             "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *             "merchant_id": 123,
-                     *             "invoice_type": "standard",
-                     *             "environment": "devnet",
-                     *             "customer_id": "cust_123",
-                     *             "commerce_order_id": null,
-                     *             "status": "confirmed",
-                     *             "network": "base",
-                     *             "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-                     *             "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *             "payer_wallet_network": "base",
-                     *             "payer_amount_token": "49.99",
-                     *             "currency": "usd",
-                     *             "amount": 49990,
-                     *             "amount_decimal": "49.990",
-                     *             "amount_unit": "usd_millis",
-                     *             "confirmed_at": 1766320496,
-                     *             "settlement_status": null,
-                     *             "settled_amount": null,
-                     *             "settled_amount_decimal": null,
-                     *             "balance_transaction_id": null,
-                     *             "settled_at": null,
-                     *             "settlement": null,
-                     *             "metadata": {
-                     *               "quote": {
-                     *                 "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
-                     *                 "exchange_rate": "1",
-                     *                 "rate_source": "kraken",
-                     *                 "priced_at": 1766320400,
-                     *                 "pricing": "locked"
-                     *               },
-                     *               "confirmations": 12,
-                     *               "required_confirmations": 12,
-                     *               "block_number": 39214871,
-                     *               "exception": null
-                     *             }
-                     *           }
-                     *         ],
-                     *         "has_more": true
-                     *       },
-                     *       "payment_url": "string"
+                     *       "last_payment_at": 1766320480,
+                     *       "metadata": {
+                     *         "order_id": "ORD-1"
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["ExpandedInvoice"];
@@ -7953,34 +8030,13 @@ export interface operations {
                      *         "object": "list",
                      *         "data": [
                      *           {
-                     *             "network": "string",
-                     *             "token_id": 0,
-                     *             "quote": {
-                     *               "id": "quo_0192e4a0-7b1c-7c3d-8e4f-5a6b7c8d9e0f",
-                     *               "object": "payment_quote",
-                     *               "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *               "network": "base",
-                     *               "supported_token_id": 123,
-                     *               "settlement_token_id": 123,
-                     *               "currency": "usd",
-                     *               "amount_remaining": 49990,
-                     *               "amount_remaining_decimal": "49.990",
-                     *               "amount_unit": "usd_millis",
-                     *               "estimated_token_amount_remaining": "49.990000",
-                     *               "exchange_rate": "1.000000",
-                     *               "quote_last_updated_at": 1766320496,
-                     *               "quote_valid_until": 1766320796,
-                     *               "quote_expires_in_seconds": 300,
-                     *               "quote_status": "available",
-                     *               "status_code": "ok",
-                     *               "message": null,
-                     *               "retryable": null,
-                     *               "retry_after_seconds": null
-                     *             },
+                     *             "network": "sui",
+                     *             "token_id": 124,
+                     *             "quote": null,
                      *             "error": {
-                     *               "code": "string",
-                     *               "message": "string",
-                     *               "param": "string"
+                     *               "code": "UNSUPPORTED_NETWORK",
+                     *               "message": "This network is not offered here",
+                     *               "param": "network"
                      *             }
                      *           }
                      *         ]
@@ -8349,7 +8405,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
+            /** @description SessionDetails */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8367,141 +8423,36 @@ export interface operations {
                      *       "invoice_status": "unpaid",
                      *       "amount": 49990,
                      *       "amount_decimal": "49.990",
-                     *       "amount_paid": 49990,
-                     *       "amount_paid_decimal": "49.990",
+                     *       "amount_paid": 0,
+                     *       "amount_paid_decimal": "0.000",
                      *       "amount_remaining": 49990,
                      *       "amount_remaining_decimal": "49.990",
                      *       "amount_unit": "usd_millis",
                      *       "currency": "usd",
-                     *       "amount_usd": 0,
-                     *       "amount_remaining_usd": 0,
-                     *       "description": "string",
-                     *       "invoice_title": "string",
-                     *       "invoice_footer": "string",
-                     *       "expires_at": 1766320496,
-                     *       "remaining_time": 0,
-                     *       "merchant_name": "string",
-                     *       "merchant_email": "string",
+                     *       "amount_usd": 49.99,
+                     *       "amount_remaining_usd": 49.99,
+                     *       "description": "Starter plan",
+                     *       "invoice_title": "Starter",
+                     *       "invoice_footer": null,
+                     *       "expires_at": 1766363200,
+                     *       "remaining_time": 42704000,
+                     *       "merchant_name": "Demo Store",
+                     *       "merchant_email": "help@shop.example",
                      *       "network_environment": "devnet",
-                     *       "payment_return_url": "string",
-                     *       "locked_network": "ethereum",
-                     *       "locked_token_id": 7,
-                     *       "locked_payment_address": "string",
+                     *       "payment_return_url": "https://shop.example/done",
+                     *       "locked_network": null,
+                     *       "locked_token_id": null,
+                     *       "locked_payment_address": null,
                      *       "branding": {
-                     *         "name": "string",
-                     *         "logo_uri": "string",
-                     *         "accent": "string",
-                     *         "support_email": "string"
+                     *         "name": "Demo Store",
+                     *         "logo_uri": null,
+                     *         "accent": "#2a4fd8",
+                     *         "support_email": "help@shop.example"
                      *       },
-                     *       "payments": [
-                     *         {
-                     *           "object": "invoice_payment",
-                     *           "id": "550e8400-e29b-41d4-a716-446655440000",
-                     *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-                     *           "merchant_id": 123,
-                     *           "invoice_type": "standard",
-                     *           "environment": "devnet",
-                     *           "customer_id": "string",
-                     *           "commerce_order_id": "string",
-                     *           "status": "pending",
-                     *           "network": "ethereum",
-                     *           "payer_tx_hash": "string",
-                     *           "payer_wallet_address": "string",
-                     *           "payer_wallet_network": "ethereum",
-                     *           "payer_amount_token": "string",
-                     *           "currency": "usd",
-                     *           "amount": 49990,
-                     *           "amount_decimal": "49.990",
-                     *           "amount_unit": "usd_millis",
-                     *           "confirmed_at": 1766320496,
-                     *           "metadata": {},
-                     *           "confirmations": 0,
-                     *           "required_confirmations": 0,
-                     *           "explorer_url": "string"
-                     *         }
-                     *       ]
+                     *       "payments": []
                      *     }
                      */
-                    "application/json": {
-                        /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                        invoice_id: string;
-                        /** @enum {string} */
-                        invoice_status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-                        /** @example 49990 */
-                        amount: number;
-                        /** @example 49.990 */
-                        amount_decimal: string;
-                        /** @example 49990 */
-                        amount_paid: number;
-                        /** @example 49.990 */
-                        amount_paid_decimal: string;
-                        /** @example 49990 */
-                        amount_remaining: number;
-                        /** @example 49.990 */
-                        amount_remaining_decimal: string;
-                        /** @enum {string} */
-                        amount_unit: "usd_millis";
-                        /** @enum {string} */
-                        currency: "usd";
-                        amount_usd: number;
-                        amount_remaining_usd: number;
-                        description: string | null;
-                        invoice_title: string | null;
-                        invoice_footer: string | null;
-                        /** @example 1766320496 */
-                        expires_at: number;
-                        remaining_time: number;
-                        merchant_name: string;
-                        merchant_email: string | null;
-                        /** @enum {string} */
-                        network_environment: "devnet" | "mainnet";
-                        payment_return_url: string | null;
-                        locked_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                        locked_token_id: number | null;
-                        locked_payment_address: string | null;
-                        branding: {
-                            name: string;
-                            logo_uri: string | null;
-                            accent: string;
-                            support_email: string | null;
-                        };
-                        payments: {
-                            /** @enum {string} */
-                            object: "invoice_payment";
-                            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                            id: string;
-                            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                            invoice_id: string;
-                            /** @example 123 */
-                            merchant_id: number;
-                            /** @enum {string} */
-                            invoice_type: "standard" | "commerce";
-                            /** @enum {string} */
-                            environment: "devnet" | "mainnet";
-                            customer_id: string | null;
-                            commerce_order_id: string | null;
-                            /** @enum {string} */
-                            status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";
-                            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                            payer_tx_hash: string | null;
-                            payer_wallet_address: string | null;
-                            payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                            payer_amount_token: string | null;
-                            /** @enum {string} */
-                            currency: "usd";
-                            /** @example 49990 */
-                            amount: number;
-                            /** @example 49.990 */
-                            amount_decimal: string;
-                            /** @enum {string} */
-                            amount_unit: "usd_millis";
-                            confirmed_at: number | null;
-                            metadata: Record<string, never>;
-                            confirmations: number;
-                            required_confirmations: number;
-                            explorer_url: string | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["SessionDetails"];
                 };
             };
             /**
@@ -8599,57 +8550,31 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": 7,
-                     *         "token_symbol": "string",
-                     *         "token_name": "string",
-                     *         "token_type": "native",
-                     *         "network": "ethereum",
-                     *         "token_decimals": 0,
-                     *         "token_address": "string",
-                     *         "requires_memo": true,
-                     *         "photo_uri": "string",
-                     *         "has_settlement_route": true,
+                     *         "id": 123,
+                     *         "token_symbol": "USDC",
+                     *         "token_name": "USD Coin",
+                     *         "token_type": "erc20",
+                     *         "network": "base",
+                     *         "token_decimals": 6,
+                     *         "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+                     *         "requires_memo": false,
+                     *         "photo_uri": "/assets/tokens/usdc.svg",
+                     *         "has_settlement_route": false,
                      *         "supports_stable_settlement": true,
                      *         "is_monitored": true,
-                     *         "settlement_rate": 0,
+                     *         "settlement_rate": 1,
                      *         "settlement_cost_usd": 0,
                      *         "is_same_token_settlement": true,
                      *         "tier": null,
                      *         "tier_fee": null,
                      *         "availability_status": "DEVNET",
-                     *         "rate_updated_at": 1766320496,
-                     *         "unavailable_reason": "string",
-                     *         "min_amount": 0
+                     *         "rate_updated_at": 1766320400,
+                     *         "unavailable_reason": null,
+                     *         "min_amount": 10
                      *       }
                      *     ]
                      */
-                    "application/json": {
-                        /** @example 7 */
-                        id: number;
-                        token_symbol: string;
-                        token_name: string;
-                        /** @enum {string} */
-                        token_type: "native" | "erc20" | "spl" | "sui" | "ton";
-                        /** @enum {string} */
-                        network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                        token_decimals: number;
-                        token_address: string | null;
-                        requires_memo: boolean;
-                        photo_uri: string;
-                        has_settlement_route: boolean;
-                        supports_stable_settlement: boolean;
-                        is_monitored: boolean;
-                        settlement_rate: number | null;
-                        settlement_cost_usd: number;
-                        is_same_token_settlement: boolean;
-                        tier: null;
-                        tier_fee: null;
-                        /** @enum {string} */
-                        availability_status: "DEVNET" | "AVAILABLE" | "STALE" | "NO_LIQUIDITY" | "QUOTE_REQUIRED" | "NETWORK_DEGRADED";
-                        rate_updated_at: number | null;
-                        unavailable_reason: string | null;
-                        min_amount: number;
-                    }[];
+                    "application/json": components["schemas"]["AvailableToken"][];
                 };
             };
             /**
@@ -8737,7 +8662,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
+            /** @description PaymentAddress */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8752,87 +8677,54 @@ export interface operations {
                     /**
                      * @example {
                      *       "success": true,
-                     *       "temp_address": "string",
-                     *       "network": "ethereum",
-                     *       "supported_token_id": 7,
-                     *       "memo": "string",
-                     *       "requires_memo": true,
-                     *       "payment_uri": "string",
-                     *       "estimated_token_amount": "string",
-                     *       "exchange_rate": "string",
-                     *       "usd_amount": 0,
+                     *       "temp_address": "0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D",
+                     *       "network": "base",
+                     *       "supported_token_id": 123,
+                     *       "memo": null,
+                     *       "requires_memo": false,
+                     *       "payment_uri": "ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?address=0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D&uint256=49990000",
+                     *       "estimated_token_amount": "49.990000",
+                     *       "exchange_rate": "1.000000",
+                     *       "usd_amount": 49.99,
                      *       "quote": {
                      *         "object": "payment_quote",
                      *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
                      *         "network": "base",
-                     *         "supported_token_id": 7,
+                     *         "supported_token_id": 123,
                      *         "settlement_token_id": null,
                      *         "currency": "usd",
                      *         "amount_remaining": 49990,
                      *         "amount_remaining_decimal": "49.990",
                      *         "amount_unit": "usd_millis",
-                     *         "estimated_token_amount_remaining": "0.014283",
-                     *         "exchange_rate": "3500",
-                     *         "quote_last_updated_at": 1766320400,
-                     *         "quote_valid_until": 1766320700,
+                     *         "estimated_token_amount_remaining": "49.990000",
+                     *         "exchange_rate": "1.000000",
+                     *         "quote_last_updated_at": 1766320496,
+                     *         "quote_valid_until": 1766320796,
                      *         "quote_expires_in_seconds": 300,
                      *         "quote_status": "available",
                      *         "status_code": "ok",
                      *         "message": null,
-                     *         "retryable": false,
+                     *         "retryable": null,
                      *         "retry_after_seconds": null
                      *       },
                      *       "quote_status": "available",
                      *       "status_code": "ok",
-                     *       "message": "string",
+                     *       "message": null,
                      *       "quote_last_updated_at": 1766320496,
-                     *       "quote_valid_until": 1766320496,
-                     *       "quote_expires_in_seconds": 0,
-                     *       "retryable": true,
-                     *       "retry_after_seconds": 0,
+                     *       "quote_valid_until": 1766320796,
+                     *       "quote_expires_in_seconds": 300,
+                     *       "retryable": null,
+                     *       "retry_after_seconds": null,
                      *       "ws_connection": {
-                     *         "token": "string",
+                     *         "token": "eyJhbGciOi…",
                      *         "endpoint": "/ws/payment",
                      *         "format": "event_v1",
-                     *         "ws_url": "string",
-                     *         "expires_at": 1766320496
+                     *         "ws_url": "wss://pay.example/ws/payment",
+                     *         "expires_at": 1766324096
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /** @enum {boolean} */
-                        success: true;
-                        temp_address: string;
-                        /** @enum {string} */
-                        network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                        /** @example 7 */
-                        supported_token_id: number;
-                        memo: string | null;
-                        requires_memo: boolean;
-                        payment_uri: string | null;
-                        estimated_token_amount: string | null;
-                        exchange_rate: string | null;
-                        usd_amount: number;
-                        quote: components["schemas"]["PaymentQuote"];
-                        quote_status: ("available" | "unavailable" | "expired") | null;
-                        status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
-                        message: string | null;
-                        quote_last_updated_at: number | null;
-                        quote_valid_until: number | null;
-                        quote_expires_in_seconds: number | null;
-                        retryable: boolean | null;
-                        retry_after_seconds: number | null;
-                        ws_connection: {
-                            token: string;
-                            /** @enum {string} */
-                            endpoint: "/ws/payment";
-                            /** @enum {string} */
-                            format: "event_v1";
-                            ws_url: string;
-                            /** @example 1766320496 */
-                            expires_at: number;
-                        };
-                    };
+                    "application/json": components["schemas"]["PaymentAddress"];
                 };
             };
             /**

@@ -11,7 +11,7 @@ import {
   ParameterCodes
 } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, PaymentId } from "../../schemas/Ids.ts"
-import { Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
+import { exampleInvoice, Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network, networks } from "../../schemas/Network.ts"
@@ -91,7 +91,29 @@ export const CreatedInvoice = Schema.Struct({
   expires_at: EpochSeconds,
   payment_session_headers: Schema.Struct({ "x-session-token": Schema.String, "x-signature": Schema.String }),
   invoice: Invoice
-}).annotate({ identifier: "CreatedInvoice" })
+}).annotate({
+  identifier: "CreatedInvoice",
+  examples: [{
+    invoice_id: exampleInvoice.id,
+    payment_url: `https://pay.example/pay/${exampleInvoice.id}?session_token=pst_Zk3…&signature=9f2c….1766278800000`,
+    session_token: "pst_Zk3…",
+    signature: "9f2c….1766278800000",
+    expires_at: exampleInvoice.expires_at,
+    payment_session_headers: { "x-session-token": "pst_Zk3…", "x-signature": "9f2c….1766278800000" },
+    invoice: {
+      ...exampleInvoice,
+      status: "unpaid",
+      amount_paid: 0,
+      amount_paid_decimal: "0.000",
+      amount_remaining: exampleInvoice.amount,
+      amount_remaining_decimal: exampleInvoice.amount_decimal,
+      payer_wallet_address: null,
+      payer_wallet_network: null,
+      paid_at: null,
+      last_payment_at: null
+    }
+  }]
+})
 export type CreatedInvoice = typeof CreatedInvoice.Type
 
 /** Payments of an invoice, newest first. */
@@ -109,7 +131,8 @@ export const ExpandedInvoice = Schema.Struct({
   payment_url: Schema.optionalKey(Schema.String)
 }).annotate({
   identifier: "ExpandedInvoice",
-  description: "An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them."
+  description: "An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.",
+  examples: [exampleInvoice]
 })
 
 /** An invoice as it stands, with its newest payment. */

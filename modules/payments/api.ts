@@ -48,6 +48,15 @@ const remainingAmounts = {
   amount_unit: Schema.Literal("usd_millis")
 }
 
+/** An example of the reference: an invoice of 49.99 dollars that nobody has paid yet. */
+const exampleAmounts = {
+  amount_paid: 0,
+  amount_paid_decimal: "0.000",
+  amount_remaining: 49_990,
+  amount_remaining_decimal: "49.990",
+  amount_unit: "usd_millis"
+} as const
+
 export const SessionDetails = Schema.Struct({
   invoice_id: InvoiceId,
   invoice_status: InvoiceStatus,
@@ -77,6 +86,32 @@ export const SessionDetails = Schema.Struct({
     support_email: nullable(Schema.String)
   }),
   payments: Schema.Array(ShownPayment)
+}).annotate({
+  identifier: "SessionDetails",
+  examples: [{
+    invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+    invoice_status: "unpaid",
+    amount: 49_990,
+    amount_decimal: "49.990",
+    ...exampleAmounts,
+    currency: "usd",
+    amount_usd: 49.99,
+    amount_remaining_usd: 49.99,
+    description: "Starter plan",
+    invoice_title: "Starter",
+    invoice_footer: null,
+    expires_at: 1_766_363_200,
+    remaining_time: 42_704_000,
+    merchant_name: "Demo Store",
+    merchant_email: "help@shop.example",
+    network_environment: "devnet",
+    payment_return_url: "https://shop.example/done",
+    locked_network: null,
+    locked_token_id: null,
+    locked_payment_address: null,
+    branding: { name: "Demo Store", logo_uri: null, accent: "#2a4fd8", support_email: "help@shop.example" },
+    payments: []
+  }]
 })
 
 export const AvailableToken = Schema.Struct({
@@ -104,6 +139,31 @@ export const AvailableToken = Schema.Struct({
   unavailable_reason: nullable(Schema.String),
   /** usd_millis. */
   min_amount: Schema.Int
+}).annotate({
+  identifier: "AvailableToken",
+  examples: [{
+    id: TokenId.make(123),
+    token_symbol: "USDC",
+    token_name: "USD Coin",
+    token_type: "erc20",
+    network: "base",
+    token_decimals: 6,
+    token_address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    requires_memo: false,
+    photo_uri: "/assets/tokens/usdc.svg",
+    has_settlement_route: false,
+    supports_stable_settlement: true,
+    is_monitored: true,
+    settlement_rate: 1,
+    settlement_cost_usd: 0,
+    is_same_token_settlement: true,
+    tier: null,
+    tier_fee: null,
+    availability_status: "DEVNET",
+    rate_updated_at: 1_766_320_400,
+    unavailable_reason: null,
+    min_amount: 10
+  }]
 })
 
 export const PaymentAddress = Schema.Struct({
@@ -133,16 +193,58 @@ export const PaymentAddress = Schema.Struct({
     ws_url: Schema.String,
     expires_at: EpochSeconds
   })
+}).annotate({
+  identifier: "PaymentAddress",
+  examples: [{
+    success: true,
+    temp_address: "0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D",
+    network: "base",
+    supported_token_id: TokenId.make(123),
+    memo: null,
+    requires_memo: false,
+    payment_uri: "ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer"
+      + "?address=0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D&uint256=49990000",
+    estimated_token_amount: "49.990000",
+    exchange_rate: "1.000000",
+    usd_amount: 49.99,
+    quote: {
+      object: "payment_quote",
+      invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+      network: "base",
+      supported_token_id: TokenId.make(123),
+      settlement_token_id: null,
+      currency: "usd",
+      amount_remaining: 49_990,
+      amount_remaining_decimal: "49.990",
+      amount_unit: "usd_millis",
+      estimated_token_amount_remaining: "49.990000",
+      exchange_rate: "1.000000",
+      quote_last_updated_at: 1_766_320_496,
+      quote_valid_until: 1_766_320_796,
+      quote_expires_in_seconds: 300,
+      quote_status: "available",
+      status_code: "ok",
+      message: null,
+      retryable: null,
+      retry_after_seconds: null
+    },
+    quote_status: "available",
+    status_code: "ok",
+    message: null,
+    quote_last_updated_at: 1_766_320_496,
+    quote_valid_until: 1_766_320_796,
+    quote_expires_in_seconds: 300,
+    retryable: null,
+    retry_after_seconds: null,
+    ws_connection: {
+      token: "eyJhbGciOi…",
+      endpoint: "/ws/payment",
+      format: "event_v1",
+      ws_url: "wss://pay.example/ws/payment",
+      expires_at: 1_766_324_096
+    }
+  }]
 })
-
-/** An example of the reference: an invoice of 49.99 dollars that nobody has paid yet. */
-const exampleAmounts = {
-  amount_paid: 0,
-  amount_paid_decimal: "0.000",
-  amount_remaining: 49_990,
-  amount_remaining_decimal: "49.990",
-  amount_unit: "usd_millis"
-} as const
 
 export const PaymentStatusReport = Schema.Struct({
   status: InvoiceStatus,

@@ -87,7 +87,16 @@ export const RouteResult = Schema.Struct({
     message: Schema.String,
     param: Schema.NullOr(Schema.String)
   }))
-}).annotate({ identifier: "QuoteRouteResult", description: "One of `quote` and `error` is null." })
+}).annotate({
+  identifier: "QuoteRouteResult",
+  description: "One of `quote` and `error` is null.",
+  examples: [{
+    network: "sui",
+    token_id: 124,
+    quote: null,
+    error: { code: "UNSUPPORTED_NETWORK", message: "This network is not offered here", param: "network" }
+  }]
+})
 export type RouteResult = typeof RouteResult.Type
 
 /** What an amount would cost now: no promise, and never an event. */
