@@ -14,6 +14,9 @@ import {
   quoteObject,
   type QuoteRequest,
   type QuoteRow,
+  quoteEventText,
+  routeFault,
+  shownAgain,
   type SpotPrice,
   unavailableObject,
   valuation
@@ -126,6 +129,51 @@ describe("valuation", () => {
     const valued = valuation([], baseUnits(10n ** 70n), spotOf("3500"), 18)
     assert.strictEqual(valued?.amount, maximumCredit)
     assert.isTrue(maximumCredit * 900n < BigInt(Number.MAX_SAFE_INTEGER))
+  })
+})
+
+describe("a quote shown again", () => {
+  it.effect.prop(
+    "promises the same to the second and the base unit, and values every transfer alike",
+    [Millis, Rate, Decimals, Extra, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 269 }))],
+    ([amount, rate, decimals, units, later]) =>
+      Effect.sync(() => {
+        const row = { ...quote(0, amount, rateOf(rate), decimals), shown: false }
+        const again = shownAgain(quoteId(9), row, now + later)
+        assert.deepStrictEqual(quoteObject(again, now + later), quoteObject(row, now + later))
+        const before = valuation([row], baseUnits(units), null, decimals)
+        const after = valuation([again, row], baseUnits(units), null, decimals)
+        assert.strictEqual(after?.amount, before?.amount)
+        assert.isTrue(again.shown && !row.shown)
+      })
+  )
+})
+
+describe("routes of an invoice", () => {
+  const facts = { network: "base", token: usdc, environment: "devnet", acceptedNetworks: null } as const
+
+  it("are refused by the first thing that is wrong with them, and named", () => {
+    assert.isNull(routeFault(facts))
+    assert.isNull(routeFault({ ...facts, acceptedNetworks: ["solana", "base"] }))
+    assert.deepStrictEqual(routeFault({ ...facts, network: "constructor" }), { code: "UNSUPPORTED_NETWORK", param: "network" })
+    assert.deepStrictEqual(routeFault({ ...facts, acceptedNetworks: ["solana"] }), { code: "UNSUPPORTED_NETWORK", param: "network" })
+    for (const token of [undefined, { ...usdc, active: false }, { ...usdc, environment: "mainnet" as const }]) {
+      assert.deepStrictEqual(routeFault({ ...facts, token }), { code: "TOKEN_NOT_ACCEPTED", param: "token_id" })
+    }
+    assert.deepStrictEqual(routeFault({ ...facts, network: "solana" }), { code: "TOKEN_NETWORK_MISMATCH", param: "token_id" })
+  })
+})
+
+describe("the event of a quote", () => {
+  it("is numbered, of the listener's version, and tells a payor nothing of the merchant's request", () => {
+    const row = quote(0, 49_990n, "1.000000")
+    const text = quoteEventText({ ms: 1_766_320_496_123n, seq: 7n }, "devnet", quoteObject(row, now), { exchange_rate: "2" }, "2026-01-15")
+    const { data, ...envelope } = JSON.parse(text)
+    assert.deepStrictEqual(envelope, {
+      id: "evt_1766320496123-7", object: "event", api_version: "2026-01-15", created: 1_766_320_496,
+      type: "payment_quote.updated", livemode: false, pending_webhooks: 0, request: { id: null, idempotency_key: null }
+    })
+    assert.deepStrictEqual(data, { object: quoteObject(row, now), previous_attributes: { exchange_rate: "2" } })
   })
 })
 
