@@ -15,6 +15,7 @@ import { turnDown } from "../schemas/Version.ts"
 import {
   errorBody,
   type ErrorCode,
+  errorCodes,
   type ErrorFamily,
   FlatErrorBody,
   meaningOf,
@@ -227,6 +228,12 @@ export class Credentials extends Context.Service<Credentials, {
   readonly verifyBearer: (token: string) => Effect.Effect<Grant, PublicError>
 }>()("tillwire/runtime/Http/Credentials") {}
 
+/** An error as a client reads it. A code that only a newer service knows stands in `details.code`. */
+const readError = (code: string, more: Parameters<typeof publicError>[1] & { readonly message: string }): PublicError =>
+  (errorCodes as ReadonlyArray<string>).includes(code)
+    ? publicError(code as ErrorCode, more)
+    : publicError("INTERNAL_ERROR", { message: `${code}: ${more.message}`, details: { code } })
+
 const codesKey = "tillwire/errorCodes"
 
 /**
@@ -247,8 +254,8 @@ export const errors = (family: ErrorFamily, ...codes: ReadonlyArray<ErrorCode>) 
       Schema.decodeTo(Schema.instanceOf(PublicError), {
         decode: SchemaGetter.transform((wire) =>
           "success" in wire
-            ? publicError(wire.error.code as ErrorCode, { ...wire.error })
-            : publicError(wire.code as ErrorCode, { message: wire.error })
+            ? readError(wire.error.code, wire.error)
+            : readError(wire.code, { message: wire.error })
         ),
         encode: SchemaGetter.transform((error: PublicError) => errorBody(error, family, "req_none") as never)
       })

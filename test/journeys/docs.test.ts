@@ -43,6 +43,20 @@ describe("documentation of a running service", () => {
       assert.includeMembers(said, ["invoice.created", "invoice_payment.created", "invoice.updated", "invoice.paid"])
     }).pipe(Effect.scoped), 60_000)
 
+  it.live("answers its OpenAPI document compressed, once, to any page", () =>
+    Effect.gen(function*() {
+      const running = yield* service
+      const first = yield* running.call("/openapi.json")
+      assert.strictEqual(first.json.openapi, "3.1.0")
+      assert.deepStrictEqual(first.json.servers.map(({ url }: { url: string }) => url), [running.url])
+      assert.strictEqual(first.headers["access-control-allow-origin"], "*")
+      const packed = yield* running.call("/openapi.json", { headers: { "accept-encoding": "br" } })
+      assert.strictEqual(packed.headers["content-encoding"], "br")
+      assert.isBelow(Number(packed.headers["content-length"]), first.text.length / 10)
+      const again = yield* running.call("/openapi.json", { headers: { "if-none-match": first.headers.etag ?? "" } })
+      assert.strictEqual(again.status, 304)
+    }).pipe(Effect.scoped), 60_000)
+
   it.live.skipIf(browserPath === undefined)(
     "draws the reference with no request to anyone else, no breach of its policy and no complaint (needs Chromium)",
     () =>
