@@ -24,6 +24,7 @@ import {
 import { InvoiceId, MerchantId, QuoteId, TokenId } from "../../../schemas/Ids.ts"
 import { baseUnits, maximumInvoiceAmount, readRate, usdMillis } from "../../../schemas/Money.ts"
 import { Quote } from "../../../schemas/Quote.ts"
+import { Token } from "../../../schemas/Token.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 
 const now = 1_766_320_496
@@ -147,6 +148,31 @@ describe("a quote shown again", () => {
         assert.isTrue(again.shown && !row.shown)
       })
   )
+})
+
+describe("tokens with odd decimals (L116)", () => {
+  const Cheapest = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))
+
+  it.effect.prop(
+    "cost at most one base unit too much, and are credited without overflow, with 0 to 36 decimals",
+    [Millis, Cheapest, Schema.Literals([0, 1, 18, 36])],
+    ([amount, rate, decimals]) =>
+      Effect.sync(() => {
+        const row = quote(0, amount, rateOf(rate), decimals)
+        // In millionths of a dollar times 10^decimals times 1000: what is asked for, and what is owed.
+        const asked = row.tokenAmount * BigInt(rate) * 1_000n
+        const owed = amount * 1_000_000n * 10n ** BigInt(decimals)
+        assert.isTrue(asked >= owed && asked - owed < BigInt(rate) * 1_000n)
+        const all = valuation([row], baseUnits(2n ** 256n - 1n), null, decimals)
+        assert.isTrue(all !== null && all.amount <= maximumCredit)
+        assert.isTrue(Number.isSafeInteger(Number(all!.amount)))
+      })
+  )
+
+  it("have no token in the catalogue with more than 36", () => {
+    assert.throws(() => Schema.decodeUnknownSync(Token)({ ...usdc, decimals: 255 }))
+    assert.throws(() => Schema.decodeUnknownSync(Token)({ ...usdc, decimals: -1 }))
+  })
 })
 
 describe("routes of an invoice", () => {
