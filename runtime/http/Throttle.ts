@@ -1,12 +1,12 @@
 /** Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it. */
-import { Context, Effect, Layer, Metric } from "effect"
+import { Context, Effect, Layer, Metric, Record } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type AddressLimit, AddressLimitOf, Anonymous, RequestInfo, Throttle } from "../Http.ts"
+import { type AddressLimit, AddressLimitOf, Anonymous, type RequestFacts, RequestInfo, Throttle } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
-import { RateLimits, type Verdict } from "../RateLimits.ts"
+import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
@@ -40,29 +40,37 @@ const make = Effect.gen(function*() {
   const windows = yield* RateLimits
   const settings = yield* Settings
   const limits = limitsOf(settings)
+  const limitTexts = Record.map(limits, String)
+  const policies = Record.map(limits, (limit) => `${limit};w=${windowMillis / 1000}`)
   const callerOf = callerBehind(settings.http.trustProxy)
   const inFlight = new Map<string, number>()
 
   /** The answer's headers (draft-ietf-httpapi-ratelimit-headers, its form with one header for each fact). */
-  const tell = (name: LimitName, remaining: number, seconds: number) =>
-    Effect.map(RequestInfo, ({ answerHeaders }) => {
-      answerHeaders["ratelimit-limit"] = String(limits[name])
-      answerHeaders["ratelimit-remaining"] = String(remaining)
-      answerHeaders["ratelimit-reset"] = String(seconds)
-      answerHeaders["ratelimit-policy"] = `${limits[name]};w=60`
-    })
+  const tell = ({ answerHeaders }: RequestFacts, name: LimitName, remaining: number, seconds: number) => {
+    answerHeaders["ratelimit-limit"] = limitTexts[name]
+    answerHeaders["ratelimit-remaining"] = String(remaining)
+    answerHeaders["ratelimit-reset"] = String(seconds)
+    answerHeaders["ratelimit-policy"] = policies[name]
+  }
 
   const refuse = (name: string, seconds: number) =>
     Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(seconds)))
 
-  const judge = (name: LimitName, verdict: Verdict): Effect.Effect<void, PublicError> => {
-    const seconds = secondsOf(verdict)
-    const told = tell(name, verdict.remaining, seconds)
-    return verdict.accepted ? told : Effect.andThen(told, refuse(name, seconds))
-  }
+  /** Counts a call and goes on with `app`. Few steps: every request of a merchant takes them. */
+  const counted = <A, E, R>(
+    facts: RequestFacts,
+    name: LimitName,
+    who: string,
+    app: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | PublicError, R> =>
+    Effect.flatMap(windows.take(name, who, limits[name]), (verdict): Effect.Effect<A, E | PublicError, R> => {
+      const seconds = secondsOf(verdict)
+      tell(facts, name, verdict.remaining, seconds)
+      return verdict.accepted ? app : refuse(name, seconds)
+    })
 
   const count = (name: LimitName, who: string): Effect.Effect<void, PublicError> =>
-    Effect.flatMap(windows.take(name, who, limits[name]), (verdict) => judge(name, verdict))
+    Effect.withFiber((fiber) => counted(fiber.getRef(RequestInfo), name, who, Effect.void))
 
   const leave = (credential: string) => {
     const left = inFlight.get(credential)! - 1
@@ -70,17 +78,19 @@ const make = Effect.gen(function*() {
     else inFlight.set(credential, left)
   }
 
-  /** An interruption between counting and leaving cannot happen: both stand inside of `ensuring`. */
+  /** An interruption between entering and leaving cannot happen: both stand inside of `ensuring`. */
   const underWay = <A, E, R>(credential: string, app: Effect.Effect<A, E, R>): Effect.Effect<A, E | PublicError, R> => {
     let entered = false
-    const enter = Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
+    const enter = Effect.withFiber((fiber): Effect.Effect<A, E | PublicError, R> => {
+      const facts = fiber.getRef(RequestInfo)
       const running = inFlight.get(credential) ?? 0
       if (running >= settings.limits.keyInFlight) {
-        return Effect.andThen(tell("key", 0, inFlightSeconds), refuse("in_flight", inFlightSeconds))
+        tell(facts, "key", 0, inFlightSeconds)
+        return refuse("in_flight", inFlightSeconds)
       }
       inFlight.set(credential, running + 1)
       entered = true
-      return app
+      return counted(facts, "key", credential, app)
     })
     return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
   }
@@ -89,8 +99,7 @@ const make = Effect.gen(function*() {
     count(limit, subscriberOf(callerOf(request) ?? "unknown"))
 
   return Throttle.of({
-    credential: (credential, app) =>
-      Effect.suspend(() => underWay(credential, Effect.andThen(count("key", credential), app))),
+    credential: underWay,
     session: (session) => count("session", session),
     address,
     refused: (request, why) => Effect.andThen(address(request, "anonymous"), Effect.fail(why))

@@ -77,10 +77,11 @@ export const layerWith = (
     const limits = new Map<string, Windows>()
     return RateLimits.of({
       take: (name, who, limit) =>
-        Effect.map(Clock.monotonicTimeNanos, (nanos) => {
+        Effect.withFiber((fiber) => {
           let windows = limits.get(name)
           if (windows === undefined) limits.set(name, windows = new Windows())
-          return windows.take(who, limit, Number(nanos) / nanosPerMilli, span, capacity)
+          const now = Number(fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()) / nanosPerMilli
+          return Effect.succeed(windows.take(who, limit, now, span, capacity))
         })
     })
   })
