@@ -252,6 +252,10 @@ const makeCredit = Effect.gen(function*() {
 
   const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
+    // Inactive only until its contract was asked, as after a start: judged now, it would be refused for good.
+    if (token?.active === false && catalog.unattested(entry.network, entry.environment).some(({ id }) => id === token.id)) {
+      return yield* publicError("NETWORK_DEGRADED")
+    }
     const target = yield* chains.target(entry.invoiceId, familyOf(entry.network))
     const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
     const seenAt = seenAtOf(entry.blockTime, entry.observedAt)

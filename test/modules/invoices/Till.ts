@@ -28,6 +28,7 @@ import { transferWrite } from "../../../runtime/chains/Rows.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { baseUnits, readRate } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -89,6 +90,23 @@ const chains = Layer.mock(Chains, {
   handled: (entry, required) => transferWrite({ ...entry, handled: entry.status, required })
 })
 
+/** Ids of tokens whose contracts nobody has asked yet, as it is for a moment after every start. */
+const unasked = new Set<number>()
+
+/** Whether the contract of a token was asked for its decimals; a token is inactive until then. */
+export const setAsked = ({ id }: Token, asked: boolean) => void (asked ? unasked.delete(id) : unasked.add(id))
+
+const judged = (one: Token | undefined) => one !== undefined && unasked.has(one.id) ? { ...one, active: false } : one
+
+const catalog = Layer.effect(
+  TokenCatalog,
+  Effect.map(TokenCatalog, (all) => ({
+    ...all,
+    find: (...wanted) => judged(all.find(...wanted)),
+    unattested: (_, environment) => all.list(environment).filter(({ id }) => unasked.has(id))
+  }))
+).pipe(Layer.provide(catalogOf(usdc, ether, mainnetUsdc)))
+
 const timers = Layer.mock(Timers, {
   register: (source) => Effect.sync(() => void (held.invoicesDue = source)),
   wake: () => Effect.void
@@ -130,7 +148,7 @@ export const till = apiLayer(
   [InvoicesApi, SettingsApi, QuotesApi],
   routes as never,
   Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalogOf(usdc, ether, mainnetUsdc))),
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalog)),
     Layer.provideMerge(kernel(
       [
         { name: "auth", migrations: authMigrations, tables: authTables },
@@ -198,8 +216,8 @@ export const choose = Effect.fnUntraced(function*(invoiceId: string, { id, netwo
 
 let transfers = 0
 
-/** A transfer reaches the invoice now: seen in a block, and deep enough unless `status` says otherwise. */
-export const arrive = Effect.fnUntraced(function*(
+/** A transfer to the invoice that the journal holds now: deep enough unless `status` says otherwise. */
+export const transferTo = Effect.fnUntraced(function*(
   invoice: { readonly id: string; readonly merchant_id: number; readonly environment: Environment },
   asked: Token,
   units: bigint,
@@ -231,9 +249,14 @@ export const arrive = Effect.fnUntraced(function*(
     attempts: 0,
     version: 1
   }
-  yield* held.onTransfer!(entry)
   return entry
 })
+
+/** The journal hands a transfer over for the first time. */
+export const handOver = (entry: JournalEntry) => Effect.suspend(() => held.onTransfer!(entry))
+
+/** A transfer reaches the invoice now, see {@link transferTo}. */
+export const arrive = (...sent: Parameters<typeof transferTo>) => Effect.tap(transferTo(...sent), handOver)
 
 /** The journal hands a transfer over once more, as it does when it cannot know that it was dealt with. */
 export const reportAgain = Effect.fnUntraced(function*(entry: JournalEntry) {
