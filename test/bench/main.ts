@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, webhook, start, tokens, signin, quotes, crash; none
+ * measured in the same run. Names: create, events, http, expiry, list, webhook, start, tokens, signin, quotes, crash; none
  * means all.
  */
 import { Effect } from "effect"
@@ -15,6 +15,7 @@ import { databaseServer } from "./Database.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
+import { list } from "./list.ts"
 import { type Line, table } from "./Report.ts"
 import { signin } from "./signin.ts"
 import { quotes } from "./quotes.ts"
@@ -27,6 +28,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   events,
   http,
   expiry,
+  list,
   webhook,
   start,
   tokens,

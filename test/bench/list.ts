@@ -1,0 +1,153 @@
+/** The list of invoices and its totals over a million rows, beside the same over ten thousand, filter by filter. */
+import { Effect } from "effect"
+import type { Bench } from "./Bench.ts"
+import { type DatabaseServer, onDatabase } from "./Database.ts"
+import { drive, type LoadSpec } from "./load.ts"
+import { type Line, median } from "./Report.ts"
+import * as Tillwire from "./Tillwire.ts"
+
+const sizes = { few: 10_000, many: 1_000_000 } as const
+type Size = keyof typeof sizes
+
+/** Every customer and every payor has so many invoices, in either size. */
+const invoicesEach = 100
+
+/** The invoices lie this many seconds back, spread evenly, in either size. */
+const spanSeconds = 100 * 86_400
+
+const warmUpRequests = 400
+const seconds = 0.7
+
+/**
+ * Copies of one real invoice, a hundred days of them: four fifths paid, on two networks, a thousandth canceled, a fiftieth
+ * of commerce, a tenth on mainnet. Ids begin with the milliseconds of their creation, as those of the service do.
+ */
+const copies = (count: number, first: number) => `
+  insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid, customer_id,
+    payer_wallet_address, payer_wallet_network, expires_at, created_at, paid_at, last_payment_at, metadata, policy, details,
+    grace_ended, due_at)
+  select i.merchant_id, overlay(overlay(lpad(to_hex(t.at * 1000 + n % 1000), 12, '0') || '7' || substr(md5(n::text), 1, 19)
+      placing '-' from 9 for 0) placing '-' from 14 for 0)::uuid, 1, case when n % 10 = 9 then 'mainnet' else 'devnet' end,
+    s.status, case when n % 50 = 7 then 'commerce' else 'standard' end, i.amount,
+    case when s.paid then i.amount else 0 end, 'customer ' || n % ${count / invoicesEach},
+    case when s.paid then '0xpayor' || n % ${count / invoicesEach} end,
+    case when s.paid then case when n % 3 = 0 then 'base' else 'solana' end end, t.at + 43200, t.at,
+    case when s.paid then t.at + 60 end, case when s.paid then t.at + 60 end, i.metadata, i.policy, i.details, false, null
+  from (select * from invoices order by created_at limit 1) i, generate_series(0, ${count - 1}) n
+    cross join lateral (select ${first} + n * ${spanSeconds}::bigint / ${count} as at) t
+    cross join lateral (select n % 5 < 4 as paid, case when n % 5 < 4 then 'paid' when n % 1000 = 4 then 'canceled'
+      when n % 2 = 0 then 'unpaid' else 'expired' end as status) s`
+
+/** The sums of what is there, as the commits would have left them. */
+const sums = `
+  insert into rollups select merchant_id, environment, 'invoices.states', w, case w when 0 then 0 else created_at - created_at % w end,
+    type || ':' || status || ':' || coalesce(payer_wallet_network, ''), count(*), sum(amount), sum(amount_paid)
+  from invoices, unnest(array[0, 900, 86400]) w where merchant_id > 0 group by 1, 2, 4, 5, 6
+  on conflict (merchant_id, environment, sum, width, bucket, key) do update set count = excluded.count,
+    amount = excluded.amount, amount_paid = excluded.amount_paid`
+
+const fill = (server: DatabaseServer, database: string, count: number, first: number) =>
+  onDatabase(server, database, async (client) => {
+    await client.query(copies(count, first))
+    await client.query(sums)
+    await client.query("vacuum analyze invoices, rollups")
+    await client.query("checkpoint")
+  })
+
+/** Questions, of which the time of one answer is compared. `at` is a moment in the middle of the invoices. */
+const questions = (at: number): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const anyOf = (prefix: string) => Array.from({ length: sizes.few / invoicesEach }, (_, n) => prefix + n)
+  const span = `created_gte=${at - 1_234}&created_lte=${at + 10 * 86_400}`
+  return {
+    "no filter": [""],
+    "page 500": ["page=500"],
+    "a cursor in the middle": [`starting_after=${idAt(at)}`, `ending_before=${idAt(at)}`],
+    "the other environment": ["environment=mainnet"],
+    "status=paid": ["status=paid"],
+    "status=canceled": ["status=canceled"],
+    "status=underpaid, which none is": ["status=underpaid"],
+    "three statuses": ["status=paid,unpaid,expired"],
+    "invoice_type=commerce": ["invoice_type=commerce"],
+    "invoice_type and status": ["invoice_type=commerce&status=expired"],
+    customer_id: anyOf("customer_id=customer%20"),
+    "customer_id and status": anyOf("status=paid&customer_id=customer%20"),
+    payer_wallet_address: anyOf("payer_wallet_address=0xpayor"),
+    payer_wallet_network: ["payer_wallet_network=base", "payer_wallet_network=solana"],
+    "payer_wallet_network and status": ["payer_wallet_network=base&status=canceled"],
+    "created_gte": [`created_gte=${at - 1_234}`],
+    "created_gte and created_lte": [span],
+    "a span and status": [`${span}&status=paid`]
+  }
+}
+
+const idAt = (at: number): string => {
+  const time = (at * 1000).toString(16).padStart(12, "0")
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
+}
+
+/** Questions to the totals, likewise. */
+const totals = (at: number): Readonly<Record<string, ReadonlyArray<string>>> => ({
+  "totals": [""],
+  "totals of a span": [`created_gte=${at - 1_234}&created_lte=${at + 10 * 86_400}`],
+  "totals of a customer": Array.from({ length: sizes.few / invoicesEach }, (_, n) => `customer_id=customer%20${n}`)
+})
+
+/** Milliseconds at the median of a lone caller's answers, by question. */
+const measure = (deployment: Tillwire.Deployment, key: string, paths: ReadonlyArray<readonly [string, ReadonlyArray<string>]>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const service = yield* Tillwire.start(deployment)
+    const load: LoadSpec = {
+      port: service.ports.http,
+      callers: 1,
+      seconds,
+      method: "GET",
+      paths: paths.flatMap(([, some]) => some),
+      keys: [key]
+    }
+    yield* drive(service.pid, { ...load, callers: 4, seconds: 8, count: 4 * warmUpRequests })
+    const found = new Map<string, number>()
+    for (const [name, some] of paths) found.set(name, (yield* drive(service.pid, { ...load, paths: some })).p50)
+    return found
+  }))
+
+export const list = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const at = Math.floor(Date.now() / 1000 / 86_400) * 86_400 - spanSeconds / 2 + 4_321
+    const paths = [
+      ...Object.entries(questions(at)).map(([name, some]) => [name, some.map((query) => `/api/v1/invoices?${query}`)] as const),
+      ...Object.entries(totals(at)).map(([name, some]) => [name, some.map((query) => `/api/v1/invoices/totals?${query}`)] as const)
+    ]
+    const deployments = {} as Record<Size, { readonly deployment: Tillwire.Deployment; readonly key: string }>
+    for (const size of Object.keys(sizes) as ReadonlyArray<Size>) {
+      const deployment = yield* Tillwire.deploy(server, `list_${size}`)
+      const key = yield* Tillwire.prepare(deployment, (service, key) =>
+        Effect.as(
+          service.call("/api/v1/invoices", {
+            headers: { "x-api-key": key, "idempotency-key": "list" },
+            body: { amount: 49_990, customer_id: "customer-42", metadata: { note: "n".repeat(200) } }
+          }),
+          key
+        ))
+      progress(`list: making ${sizes[size]} invoices`)
+      yield* fill(server, deployment.database, sizes[size], at - spanSeconds / 2)
+      deployments[size] = { deployment, key }
+    }
+    const found: Record<Size, Array<ReadonlyMap<string, number>>> = { few: [], many: [] }
+    for (let round = 1; round <= rounds; round++) {
+      for (const size of Object.keys(sizes) as ReadonlyArray<Size>) {
+        const { deployment, key } = deployments[size]
+        found[size].push(yield* measure(deployment, key, paths))
+      }
+      const worst = Math.max(...paths.map(([name]) => found.many.at(-1)!.get(name)! / found.few.at(-1)!.get(name)!))
+      progress(`list ${round}/${rounds}: at most ${worst.toFixed(2)} times slower over ${sizes.many} rows`)
+    }
+    const at50 = (size: Size, name: string) => median(found[size].map((round) => round.get(name)!))
+    return paths.map(([name]): Line => ({
+      section: "list",
+      what: `${sizes.many} rows against ${sizes.few}: ${name}`,
+      value: median(found.many.map((round, n) => round.get(name)! / found.few[n]!.get(name)!)),
+      unit: "x",
+      goal: { atMost: 1.5 },
+      note: `p50 ${at50("few", name).toFixed(2)} ms, ${at50("many", name).toFixed(2)} ms`
+    }))
+  }))
