@@ -11,13 +11,13 @@
 import type { WireObject } from "../schemas/Event.ts"
 
 /**
- * Seconds of a bucket: a day of UTC, a quarter of an hour (every time zone in use is whole quarters off UTC, so local
- * days are sums of quarters), or 0: one bucket for all time, which begins at 0.
+ * Seconds of a bucket: a day of UTC, an hour, a quarter of an hour (every time zone in use is whole quarters off UTC, so
+ * local days are sums of hours and quarters), or 0: one bucket for all time, which begins at 0.
  */
-export type Width = 0 | 900 | 86_400
+export type Width = 0 | 900 | 3_600 | 86_400
 
 /** Widths by name. */
-export const width = { ever: 0, quarter: 900, day: 86_400 } as const satisfies Record<string, Width>
+export const width = { ever: 0, quarter: 900, hour: 3_600, day: 86_400 } as const satisfies Record<string, Width>
 
 /** What one snapshot adds to one sum. */
 export interface Contribution {
@@ -64,24 +64,33 @@ export interface Span {
   readonly to: number
 }
 
-const up = (seconds: number, wide: number) => Math.ceil(seconds / wide) * wide
-const down = (seconds: number, wide: number) => Math.floor(seconds / wide) * wide
+/** Widths of time, each a whole number of the one before. */
+export const timeWidths = [width.quarter, width.hour, width.day] as const
 
-/** Spans as long as something. */
-const filled = <S extends Span>(spans: ReadonlyArray<S>): ReadonlyArray<S> => spans.filter(({ from, to }) => from < to)
+/** The whole buckets of one width in a span; none where it is shorter than one. */
+const wholeOf = ({ from, to }: Span, wide: number): Span => {
+  const first = Math.ceil(from / wide) * wide
+  return { from: first, to: Math.max(first, Math.floor(to / wide) * wide) }
+}
+
+/** What of `outer` lies before and after `inner`; all of it where nothing lies inside. */
+const around = (outer: Span, inner: Span): ReadonlyArray<Span> =>
+  (inner.from < inner.to ? [{ from: outer.from, to: inner.from }, { from: inner.to, to: outer.to }] : [outer])
+    .filter(({ from, to }) => from < to)
 
 /**
  * The fewest buckets that make up `[from, to)`, and what is left at its ends: less than a quarter of an hour each, to be
  * counted otherwise. Both bounds are epoch seconds.
  */
-export const cover = ({ from, to }: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
-  const quarters: Span = { from: up(from, width.quarter), to: down(to, width.quarter) }
-  if (quarters.from >= quarters.to) return { pieces: [], edges: filled([{ from, to }]) }
-  const days: Span = { from: up(quarters.from, width.day), to: down(quarters.to, width.day) }
-  const pieces = days.from >= days.to ? [{ width: width.quarter, ...quarters }] : [
-    { width: width.quarter, from: quarters.from, to: days.from },
-    { width: width.day, ...days },
-    { width: width.quarter, from: days.to, to: quarters.to }
-  ]
-  return { pieces: filled(pieces), edges: filled([{ from, to: quarters.from }, { from: quarters.to, to }]) }
+export const cover = (span: Span): { readonly pieces: ReadonlyArray<Piece>; readonly edges: ReadonlyArray<Span> } => {
+  const [quarters, hours, days] = timeWidths.map((wide) => wholeOf(span, wide)) as [Span, Span, Span]
+  const of = (wide: Width, spans: ReadonlyArray<Span>) => spans.map((each): Piece => ({ width: wide, ...each }))
+  return {
+    pieces: [
+      ...of(width.quarter, around(quarters, hours)),
+      ...of(width.hour, around(hours, days)),
+      ...of(width.day, around(days, { from: days.to, to: days.to }))
+    ],
+    edges: around(span, quarters)
+  }
 }

@@ -63,7 +63,7 @@ export const paidInvoices: Rollup = {
   sum: "metrics.invoices",
   version: 1,
   object: "invoice",
-  widths: [86_400, 900],
+  widths: [86_400, 3_600, 900],
   contributions: (invoice) => {
     const { created_at, expires_at, invoice_type, last_payment_at, paid_at } = invoice as WireObject & {
       readonly created_at: number
@@ -99,7 +99,7 @@ export const payments: Rollup = {
   sum: "metrics.payments",
   version: 1,
   object: "invoice_payment",
-  widths: [86_400, 900],
+  widths: [86_400, 3_600, 900],
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const { amount, invoice_type, metadata, network, status } = payment
@@ -115,7 +115,7 @@ export const customers: Rollup = {
   sum: "metrics.customers",
   version: 1,
   object: "invoice_payment",
-  widths: [86_400, 900],
+  widths: [86_400, 3_600, 900],
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const at = countedAt(payment)

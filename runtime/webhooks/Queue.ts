@@ -4,7 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { width } from "../Rollups.ts"
+import { timeWidths } from "../Rollups.ts"
 import { attemptsSum } from "../Webhooks.ts"
 
 /** In flight per endpoint, over all instances, once it has answered well; one until then (API reference, "Delivery"). */
@@ -171,7 +171,7 @@ export const mark = (
             CASE WHEN k.status = 'succeeded' THEN 'succeeded' ELSE 'failed' END AS key, count(*) AS count
         FROM marked k
         JOIN events e ON e.merchant_id = k.merchant_id AND e.ms = k.event_ms AND e.seq = k.event_seq
-        CROSS JOIN unnest(${[width.day, width.quarter]}::integer[]) AS w(width)
+        CROSS JOIN unnest(${[...timeWidths]}::integer[]) AS w(width)
         WHERE k.spent GROUP BY 1, 2, 3, 4, 5
       )
       INSERT INTO rollups AS t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
