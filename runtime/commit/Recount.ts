@@ -97,14 +97,15 @@ export const recount = (rollups: ReadonlyArray<Rollup>, own: string) =>
       sql<{ sum: string; version: number }>`select sum, version from rollup_versions`,
       (rows) => rollups.filter(({ sum, version }) => !rows.some((row) => row.sum === sum && row.version === version))
     )
+    const alone = sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.rollups})`
     const wanted = yield* stale
     if (wanted.length === 0) return
     yield* Effect.logInfo(`counting anew from the events: ${wanted.map(({ sum }) => sum).join(", ")}`)
-    yield* dropOthers(own)
+    yield* sql.withTransaction(Effect.andThen(alone, dropOthers(own)))
     const { rows, walk } = yield* makeWalk(wanted)
     yield* walk
     yield* sql.withTransaction(Effect.gen(function*() {
-      yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.rollups})`
+      yield* alone
       if ((yield* stale).length === 0) return
       yield* sql`lock table merchant_streams in exclusive mode`
       yield* walk
@@ -122,7 +123,7 @@ export const recount = (rollups: ReadonlyArray<Rollup>, own: string) =>
 const dropOthers = (own: string) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const others = yield* sql<{ signature: string }>`select oid::regprocedure::text as signature from pg_proc
+    const others = yield* sql<{ name: string }>`select proname::text as name from pg_proc
       where proname like 'tillwire\\_commit\\_%' and proname <> ${own} and pronamespace = current_schema()::regnamespace`
-    yield* Effect.forEach(others, ({ signature }) => sql.unsafe(`drop function if exists ${signature}`), { discard: true })
+    yield* Effect.forEach(others, ({ name }) => sql`drop function if exists ${sql(name)}`, { discard: true })
   })
