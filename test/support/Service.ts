@@ -37,7 +37,7 @@ export interface Received {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The parsed text, or undefined where it is not JSON. */
+  /** The parsed text, or undefined where it is not JSON or is compressed. */
   readonly json: any
 }
 
@@ -72,7 +72,8 @@ export const exchange = (base: string, path: string, sent: Sent = {}): Effect.Ef
       response.on("data", (chunk: Buffer) => chunks.push(chunk))
       response.once("close", () => {
         const text = Buffer.concat(chunks).toString("utf8")
-        const json = parsed(text, response.headers["content-type"])
+        const packed = response.headers["content-encoding"] !== undefined
+        const json = packed ? undefined : parsed(text, response.headers["content-type"])
         resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, text, json }))
       })
     })
