@@ -92,10 +92,11 @@ class Office extends Context.Service<Office, {
         config: configOf({
           database: database.url,
           prices: known,
+          // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
           chains: [
             {
               use: "evm",
-              options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 }
+              options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25 }
             }
           ]
         })

@@ -36,10 +36,11 @@ class Pair extends Context.Service<Pair, {
     const config = configOf({
       database: database.url,
       receivers: [receiver.host],
+      // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
       chains: [
         {
           use: "evm",
-          options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, pollMillis: 25 }
+          options: { network: "base", environment: "devnet", rpc: [node.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25 }
         }
       ]
     })

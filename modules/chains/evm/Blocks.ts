@@ -75,7 +75,8 @@ const belongTogether = (block: typeof Block.Type, receipts: ReadonlyArray<typeof
 
 /**
  * The transfers of a block to watched addresses. Failed transactions move nothing. Every token is reported under its
- * own contract's address: which ones count is not decided here. Zero amounts are dropped (address poisoning).
+ * own contract's address: which ones count is not decided here. Zero amounts are dropped (address poisoning), and what
+ * an address sends to itself: it has no more than before.
  *
  * `index`: 0 for the native coin, 1 + position of the log inside its own receipt for tokens; neither changes when the
  * transaction is included in another block with the same outcome.
@@ -87,7 +88,7 @@ export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boo
     const transaction = block.transactions[place]!
     const to = transaction.to?.toLowerCase()
     const value = BigInt(transaction.value)
-    if (to !== undefined && value > 0n && watched(to)) {
+    if (to !== undefined && value > 0n && watched(to) && transaction.from.toLowerCase() !== to) {
       found.push({
         txHash: receipt.transactionHash,
         index: 0,
@@ -111,7 +112,7 @@ const tokenTransfer = (log: typeof Log.Type, watched: (matchKey: string) => bool
   const { address, data, topics } = log
   if (topics.length !== 3 || topics[0] !== transferTopic || data.length !== 66) return undefined
   const matchKey = `0x${topics[2]!.slice(26).toLowerCase()}`
-  if (!watched(matchKey)) return undefined
+  if (!watched(matchKey) || topics[1] === topics[2]) return undefined
   const amount = BigInt(data)
   if (amount === 0n) return undefined
   return {
