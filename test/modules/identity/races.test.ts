@@ -4,10 +4,12 @@
  * Method: two instances over one database. Where the order of two commits decides, a gate holds both until both are ready.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch } from "effect"
+import { Context, Effect, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
+import { maximumKeys } from "../../../modules/auth/machine.ts"
+import { maximumWallets } from "../../../modules/identity/machine.ts"
 import { Wallets } from "../../../modules/identity/actor.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { freshDatabase } from "../../support/Database.ts"
@@ -27,6 +29,39 @@ const count = (table: string) =>
 
 const tally = (codes: ReadonlyArray<string>) =>
   Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length]))
+
+/**
+ * Runs `calls` at once, with the rows of `table` locked until every one of them waits for a lock: each has read what it
+ * decides by, and none has written.
+ */
+const together = <A>(
+  instance: Context.Context<SqlClient.SqlClient>,
+  table: string,
+  calls: ReadonlyArray<Effect.Effect<A>>
+): Effect.Effect<ReadonlyArray<A>> =>
+  Effect.gen(function*() {
+    const sql = Context.get(instance, SqlClient.SqlClient)
+    const held = yield* Latch.make()
+    const locked = yield* Latch.make()
+    const holder = yield* sql.withTransaction(Effect.gen(function*() {
+      yield* sql.unsafe(`SELECT 1 FROM ${table} FOR UPDATE`)
+      yield* locked.open
+      yield* held.await
+    })).pipe(Effect.forkChild({ startImmediately: true }))
+    yield* locked.await
+    const running = yield* Effect.forkChild(
+      Effect.forEach(calls, (call) => call, { concurrency: calls.length }),
+      { startImmediately: true }
+    )
+    for (let waiting = 0; waiting < calls.length;) {
+      const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      waiting = Number(row!.n)
+    }
+    yield* held.open
+    yield* Fiber.join(holder)
+    return yield* Fiber.join(running)
+  }).pipe(Effect.orDie)
 
 describe("of many at once", () => {
   it.effect("one verification of a message wins among 100 over two instances, and the rest hear NONCE_INVALID", () =>
@@ -67,28 +102,7 @@ describe("of many at once", () => {
     Effect.gen(function*() {
       const [a, b] = yield* twins
       const { refresh_token } = yield* Effect.provide(session(), a)
-      const sql = yield* Effect.provide(SqlClient.SqlClient, a)
-      const held = yield* Latch.make()
-      const locked = yield* Latch.make()
-      // The session's row is locked until both calls wait for it: both have read the token as current by then.
-      const holder = yield* sql.withTransaction(Effect.gen(function*() {
-        yield* sql`SELECT 1 FROM sign_in_sessions FOR UPDATE`
-        yield* locked.open
-        yield* held.await
-      })).pipe(Effect.forkChild({ startImmediately: true }))
-      yield* locked.await
-      const calls = yield* Effect.forkChild(
-        Effect.forEach([a, b], (one) => Effect.provide(refresh(refresh_token), one), { concurrency: 2 }),
-        { startImmediately: true }
-      )
-      for (;;) {
-        const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`
-        if (Number(row!.n) >= 2) break
-      }
-      yield* held.open
-      yield* Fiber.join(holder)
-      const answers = yield* Fiber.join(calls)
+      const answers = yield* together(a, "sign_in_sessions", [a, b].map((one) => Effect.provide(refresh(refresh_token), one)))
       assert.deepStrictEqual(tally(answers.map(codeOf)), { "200": 1, "401 TOKEN_INVALID": 1 })
       const won = answers.find(({ status }) => status === 200)!.json.data
       assert.strictEqual((yield* Effect.provide(who(won.access_token), b)).status, 200)
@@ -125,12 +139,32 @@ describe("of many at once", () => {
       const wallets = (yield* Effect.provide(walletsOf(owner.access_token), a)).json.data.data
       // Both instances know the token as good, and virtual time stands: the owner's own session may end meanwhile.
       yield* Effect.provide(who(owner.access_token), b)
-      const answers = yield* Effect.forEach(
-        [[wallets[0].id, a], [wallets[1].id, b]] as const,
-        ([id, one]) => Effect.provide(unlink(owner.access_token, id), one),
-        { concurrency: 2 }
-      )
+      const answers = yield* together(a, "merchants", [
+        Effect.provide(unlink(owner.access_token, wallets[0].id), a),
+        Effect.provide(unlink(owner.access_token, wallets[1].id), b)
+      ])
       assert.deepStrictEqual(tally(answers.map(codeOf)), { "200": 1, "409 INVALID_TRANSITION": 1 })
+    }))
+
+  it.effect("one of the last wallets and the last key that fit is added when two instances add at once", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* twins
+      const owner = yield* Effect.provide(session(), a)
+      yield* Effect.provide(who(owner.access_token), b)
+      for (let linked = 1; linked < maximumWallets - 1; linked++) {
+        yield* Effect.provide(link(owner.access_token, newAddress()), a)
+      }
+      const links = yield* together(a, "merchants", [a, b].map((one) => Effect.provide(link(owner.access_token, newAddress()), one)))
+      assert.deepStrictEqual(tally(links.map(codeOf)), { "200": 1, "409 WALLET_LIMIT_REACHED": 1 })
+      const merchantId = owner.merchant.id
+      const create = (instance: typeof a) =>
+        Effect.flatMap(Keys, (keys) =>
+          keys.create({ merchantId, name: "k", scope: "merchant", environment: "devnet", expiresAt: null })
+        ).pipe(Effect.as("made"), Effect.catch(({ code }) => Effect.succeed(code as string)), Effect.provide(instance))
+      for (let made = 0; made < maximumKeys - 1; made++) yield* create(a)
+      assert.deepStrictEqual(tally(yield* together(a, "merchants", [create(a), create(b)])), {
+        made: 1, API_KEY_LIMIT_REACHED: 1
+      })
     }))
 })
 
