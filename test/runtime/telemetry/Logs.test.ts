@@ -15,6 +15,7 @@ const canaries: ReadonlyArray<string> = [
   "ck_dev_Canary0123456789Canary0123456789Canary",
   "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5/+==canary",
   "pst_canary-canary_canarycanarycanary",
+  "rt_canary-canary_canarycanarycanary",
   jwt,
   "postgresql://till:canarypassword@db:5432/till",
   "https://x.test/pay?session_token=canary123&signature=canary456",
