@@ -13,7 +13,7 @@ export interface Guide {
 }
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
-export const guideNames = ["quickstart", "states", "webhooks", "authentication", "going-live"] as const
+export const guideNames = ["quickstart", "states", "webhooks", "authentication", "versions", "going-live"] as const
 export type GuideName = (typeof guideNames)[number]
 
 /** What each guide is about, for the indexes. */
@@ -22,6 +22,7 @@ export const abouts: Readonly<Record<GuideName, string>> = {
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events and verify that they are ours.",
   authentication: "API keys, wallet sign-in and payment sessions.",
+  versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real."
 }
 

@@ -6,13 +6,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { type Aggregate, type Arrival, type Command, created, decide, type InvoiceState } from "../../../modules/invoices/machine.ts"
-import { eventObjects } from "../../../schemas/Event.ts"
+import { eventObjects, type WireObject } from "../../../schemas/Event.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
+import { turnDown, versions } from "../../../schemas/Version.ts"
 
-const guide = readFileSync(new URL("../../../modules/docs/guides/states.md", import.meta.url), "utf8")
+const guideNamed = (name: string) => readFileSync(new URL(`../../../modules/docs/guides/${name}.md`, import.meta.url), "utf8")
+const guide = guideNamed("states")
 
 /** The rows of the table whose header starts with these columns, cells without their backticks. */
 const rowsOf = (first: string, second: string, after = ""): ReadonlyArray<ReadonlyArray<string>> => {
@@ -123,6 +125,22 @@ const walked = (): ReadonlySet<string> => {
 
 /** More than the amount at once: the guide says it below its table. */
 const withOverpaid = (change: string) => change.replace(", invoice.paid, invoice.overpaid", ", invoice.paid")
+
+describe("the guide on versions", () => {
+  const text = guideNamed("versions")
+
+  it("lists every version there is, newest first", () => {
+    const named = [...text.matchAll(/^\| `(\d{4}-\d{2}-\d{2})` \|/gm)].map(([, version]) => version)
+    assert.deepStrictEqual(named, versions.map(({ version }) => version))
+  })
+
+  it("shows a payment as each version shows it", () => {
+    const shown = [...text.matchAll(/`([\d-]{10})`:\n\n```json\n([\s\S]*?)```/g)].map(([, version = "", json = ""]) => ({ version, json }))
+    const newest = JSON.parse(shown[0]!.json) as WireObject
+    assert.strictEqual(shown.length, versions.length)
+    for (const { json, version } of shown) assert.deepStrictEqual(turnDown(newest, version), JSON.parse(json))
+  })
+})
 
 describe("the guide on states and events", () => {
   it("lists every change that the machine makes, and none that it does not", () => {
