@@ -32,6 +32,8 @@ export const noCause: CommitCause = { requestId: null, idempotencyKey: null }
 
 /** The answer to keep for an idempotency key: first writer wins, every later one gets {@link Replayed}. */
 export interface ReplyWrite {
+  /** The caller's, in which a repeat looks for it: a wallet's call may act in the other one. */
+  readonly environment: Environment
   /** `<METHOD> <concrete path> <key>`: unique within (merchant, environment). */
   readonly scope: string
   /** SHA-256, hex, of the canonical JSON of the request body, and of the caller's scope where that is not the merchant's. */

@@ -33,8 +33,7 @@ export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(fu
     return {
       owner,
       cause: { requestId, idempotencyKey: idempotency.key },
-      // A reply is found in the caller's environment; a commit in the other one cannot carry it.
-      keep: (text: string) => environment === principal.environment ? idempotency.reply(200, text) : undefined
+      keep: (text: string) => idempotency.reply(200, text)
     }
   })
 

@@ -89,7 +89,7 @@ export const encode = (
   })
   if (new Set(claims).size < claims.length) throw new Error(`A commit writes a row twice: ${claims.join(", ")}`)
   if (append.reply !== undefined) {
-    claims.push(`\n${append.merchantId}\n${append.environment}\n${append.reply.scope}`)
+    claims.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
     size += append.reply.sealedBody.length
   }
   const render = renderer()
@@ -159,10 +159,10 @@ export const writeArguments = (batch: ReadonlyArray<Encoded>, tables: number): R
   const fences = batch.flatMap(({ append: { fence } }) =>
     fence === undefined ? [] : [{ name: fence.name, token: fence.token.toString() }]
   )
-  const keys = batch.flatMap(({ append: { environment, merchantId, reply } }) =>
+  const keys = batch.flatMap(({ append: { merchantId, reply } }) =>
     reply === undefined ? [] : [{
       m: merchantId,
-      e: environment,
+      e: reply.environment,
       s: reply.scope,
       f: reply.fingerprint,
       a: reply.status,
@@ -202,8 +202,8 @@ export const losersArguments = (batch: ReadonlyArray<Encoded>, tables: number): 
   const fences = batch.flatMap(({ append: { fence } }, n) =>
     fence === undefined ? [] : [{ n, name: fence.name, token: fence.token.toString() }]
   )
-  const keys = batch.flatMap(({ append: { environment, merchantId, reply } }, n) =>
-    reply === undefined ? [] : [{ n, m: merchantId, e: environment, s: reply.scope }]
+  const keys = batch.flatMap(({ append: { merchantId, reply } }, n) =>
+    reply === undefined ? [] : [{ n, m: merchantId, e: reply.environment, s: reply.scope }]
   )
   return [jsonOrNull(fences), jsonOrNull(keys), rows.map(jsonArray), owners.map((table) => `{${table.join(",")}}`)]
 }

@@ -109,6 +109,14 @@ const make = Effect.gen(function*() {
   const find = yield* makeFind
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
 
+  const replyWrite = ({ principal, scope }: Keyed, { body, fingerprint, status }: StoredReply): ReplyWrite => ({
+    environment: principal.environment,
+    scope,
+    fingerprint,
+    status,
+    sealedBody: secrets.seal("reply", body)
+  })
+
   const answerSealed = (sealed: SealedReply, { fingerprint }: Keyed) =>
     Effect.flatMap(open(secrets, sealed), (kept) =>
       Effect.map(answer(kept, fingerprint), (response): Outcome => ({ response, kept })))
@@ -127,7 +135,7 @@ const make = Effect.gen(function*() {
         cause: { requestId, idempotencyKey: keyed.key },
         writes: [],
         events: [],
-        reply: { ...kept, scope: keyed.scope, sealedBody: secrets.seal("reply", body) }
+        reply: replyWrite(keyed, kept)
       }).pipe(
         Effect.as<Outcome>({ response, kept }),
         Effect.catchTags({
@@ -147,12 +155,7 @@ const make = Effect.gen(function*() {
     let carried: StoredReply | undefined
     const reply = (status: number, body: string): ReplyWrite => {
       carried = { fingerprint: keyed.fingerprint, status, body }
-      return {
-        scope: keyed.scope,
-        fingerprint: keyed.fingerprint,
-        status,
-        sealedBody: secrets.seal("reply", body)
-      }
+      return replyWrite(keyed, carried)
     }
     return app.pipe(
       Effect.provideService(Idempotency, { key: keyed.key, reply }),

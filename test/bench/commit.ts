@@ -82,7 +82,13 @@ const commitFor = (merchant: number): Append => {
       row: { merchant_id: merchant, id, version: 1, status: "unpaid", amount: "50000", details: { note: "n".repeat(100) } }
     }],
     events: [{ type: "invoice.created", object: snapshot(id, merchant), previousAttributes: {} }],
-    reply: { scope: `POST /api/v1/invoices ${id}`, fingerprint: "f".repeat(64), status: 200, sealedBody: "b".repeat(200) }
+    reply: {
+      environment: "devnet",
+      scope: `POST /api/v1/invoices ${id}`,
+      fingerprint: "f".repeat(64),
+      status: 200,
+      sealedBody: "b".repeat(200)
+    }
   }
 }
 

@@ -122,6 +122,18 @@ layer(served())("API keys", (it) => {
       }
     }))
 
+  it.effect("are made once however often the call is sent, in whichever environment it makes them", () =>
+    Effect.gen(function*() {
+      const wallet = yield* newMerchant
+      for (const environment of ["devnet", "mainnet"]) {
+        const make = call({ wallet }, "POST", "", { ...wanted, environment }, { "idempotency-key": environment })
+        const [first, second] = [yield* make, yield* make]
+        assert.deepStrictEqual([second.text, second.headers.get("idempotent-replayed")], [first.text, "true"])
+        const { json } = yield* call({ wallet }, "GET", `?environment=${environment}`)
+        assert.deepStrictEqual(json.data.data.map(({ id }: { id: string }) => id), [first.json.data.id])
+      }
+    }))
+
   it.effect("with a wrong field are refused, each field by its name, and nothing is made", () =>
     Effect.gen(function*() {
       const wallet = yield* newMerchant

@@ -119,6 +119,19 @@ layer(served)("a merchant's acceptance policy", (it) => {
       refused(yield* put("6", { acceptance_policy: "accept_all" }, key), 422, "IDEMPOTENCY_KEY_REUSED")
     }))
 
+  it.effect("answers a wallet's repeat too where the call acts in another environment than the wallet's own", () =>
+    Effect.gen(function*() {
+      const key = { "idempotency-key": "policy-1" }
+      const body = { acceptance_policy: "selective", environment: "mainnet" }
+      const first = yield* put("16w", body, key)
+      for (const between of [{}, { acceptance_policy: "accept_none" }]) {
+        ok(yield* put("16w", { ...body, ...between }))
+        const again = yield* put("16w", body, key)
+        assert.deepStrictEqual([again.text, again.headers.get("idempotent-replayed")], [first.text, "true"])
+      }
+      assert.strictEqual(ok(yield* ask("16m", "/policy")).acceptance_policy, "accept_none")
+    }))
+
   it.effect("is written by a key in its own environment only, by a wallet where it says, by a commerce key nowhere", () =>
     Effect.gen(function*() {
       refused(yield* put("7", { acceptance_policy: "selective", environment: "mainnet" }), 403, "ENVIRONMENT_FORBIDDEN")

@@ -17,9 +17,10 @@ describe("a batch", () => {
   })
 
   it("holds no idempotency scope twice in one environment of one merchant", () => {
-    const reply = { scope: "k", fingerprint: "f", status: 200, sealedBody: "b" }
     const of = (merchant: number, environment: "devnet" | "mainnet") => ({
-      encoded: encode(commitOf(merchant, { environment, reply }), shapes)
+      encoded: encode(commitOf(merchant, {
+        reply: { environment, scope: "k", fingerprint: "f", status: 200, sealedBody: "b" }
+      }), shapes)
     })
     const queue = [of(1, "devnet"), of(1, "devnet"), of(1, "mainnet"), of(2, "devnet")]
     assert.strictEqual(takeBatch(queue).length, 3)

@@ -2,11 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Result } from "effect"
 import { Conflict, Replayed } from "../../../runtime/Commit.ts"
 import { dataText, payorDataText } from "../../../schemas/Event.ts"
+import type { Environment } from "../../../schemas/Network.ts"
 import { commitOf, instance, ledgerDatabase, part, thing, told } from "./Ledger.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
-const reply = (scope: string, body = "sealed") => ({ scope, fingerprint: "f", status: 200, sealedBody: body })
+const reply = (scope: string, body = "sealed", environment: Environment = "devnet") =>
+  ({ environment, scope, fingerprint: "f", status: 200, sealedBody: body })
 
 /** One log on a database of its own. */
 const single = Effect.flatMap(ledgerDatabase, instance)
@@ -111,7 +113,10 @@ describe("a commit", () => {
       const { append } = yield* single
       yield* append(commitOf(1, { reply: reply("k") }))
       yield* append(commitOf(3, { reply: reply("k") }))
-      yield* append(commitOf(1, { environment: "mainnet", reply: reply("k") }))
+      yield* append(commitOf(1, { reply: reply("k", "sealed", "mainnet") }))
+      // Where the commit acts does not matter: a repeat looks in the caller's environment.
+      const again = yield* Effect.flip(append(commitOf(1, { environment: "mainnet", reply: reply("k") })))
+      assert.strictEqual(again._tag, "Replayed")
     }))
 
   it.effect("that the table refuses dies alone, whatever refuses it: the other 255 land", () =>
