@@ -1,5 +1,5 @@
 /** Reads the decimals of tokens from their own contracts: a wrong list must not decide what a payment is worth. */
-import { Effect, Schedule, type Scope } from "effect"
+import { Effect, Schedule, type Scope, Semaphore } from "effect"
 import type { ChainDriver, DriverError } from "../Chains.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 
@@ -30,7 +30,8 @@ export const guard = (
   catalog: TokenCatalog["Service"]
 ): Effect.Effect<Effect.Effect<void, DriverError>, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const attested = attestNew(driver, catalog)
+    const oneLook = yield* Semaphore.make(1)
+    const attested = oneLook.withPermits(1)(attestNew(driver, catalog))
     if (driver.tokenDecimals === null) return attested
     yield* catalog.guard(driver.network, driver.environment)
     const look = Effect.catch(attested, (error) => Effect.logWarning("token contracts could not be read", error))

@@ -101,7 +101,8 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       refused(yield* attack(service, path, { headers: a.mainnet }), 404, "INVOICE_NOT_FOUND")
       assert.strictEqual((yield* attack(service, `${path}?environment=devnet`, { headers: a.mainnet })).status, 200)
       const canceled = yield* ask(service, a.mainnet, `${path}/cancel?environment=devnet`, { method: "POST" })
-      refused(harmless(canceled, "A8"), 404, "INVOICE_NOT_FOUND")
+      refused(harmless(canceled, "A8"), 403, "ENVIRONMENT_FORBIDDEN")
+      refused(yield* ask(service, a.mainnet, `${path}/cancel`, { method: "POST" }), 404, "INVOICE_NOT_FOUND")
     }))
 
   it.effect("A9 of two credentials the key header decides; two different keys are refused", () =>
