@@ -149,6 +149,12 @@ export class Merchants extends Context.Service<Merchants, {
   )
 }
 
+/** A caller whose address nobody knows is in no range. */
+const admittedBy = (ranges: ReadonlyArray<string>) => {
+  const isIn = inRanges(ranges)
+  return (address: string | null): boolean => address !== null && isIn(address)
+}
+
 /** What was used since the last note, told to the table at most once a minute: a stop loses a minute of it. */
 const makeUses: Effect.Effect<(key: KeyState, at: number) => void, never, SqlClient.SqlClient | Settings | Scope.Scope> =
   Effect.gen(function*() {
@@ -371,7 +377,6 @@ export class Keys extends Context.Service<Keys, {
         const now = yield* nowSeconds
         if (key === undefined || !isUsable(key, now)) return null
         noteUse(key, now)
-        const isAdmitted = inRanges(key.ipAllowlist)
         const grant: Grant = {
           merchantId: key.merchantId as MerchantId,
           environment: key.environment,
@@ -380,9 +385,7 @@ export class Keys extends Context.Service<Keys, {
           credential: key.id,
           apiVersion: key.apiVersion,
           ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
-          ...(key.ipAllowlist.length === 0
-            ? {}
-            : { admits: (address: string | null) => address !== null && isAdmitted(address) })
+          ...(key.ipAllowlist.length === 0 ? {} : { admits: admittedBy(key.ipAllowlist) })
         }
         return grant
       })
