@@ -142,9 +142,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
 
       const read = (path: string) => Effect.map(service.call(path, { headers }), (found) => answered(200, found))
       const status = yield* read(`/api/v1/invoices/${after.id}/status`)
-      assert.deepStrictEqual([status.invoice.status, status.latest_payment.network], ["paid", "optimism"])
+      // Both were seen in one second, or not: which one is the latest is not what is tried here.
+      assert.strictEqual(status.invoice.status, "paid")
       const { data: payments } = yield* read(`/api/v1/invoices/${after.id}/payments`)
       assert.deepStrictEqual(payments.map(({ amount }: any) => amount).toSorted(), [4_000, 5_500])
+      assert.deepInclude(payments, status.latest_payment)
       assert.deepStrictEqual(yield* read(`/api/v1/invoice-payments/${payments[0].id}`), payments[0])
       const noted = yield* service.call(`/api/v1/invoices/${after.id}`, { method: "PATCH", headers, body: { metadata: { seen: true } } })
       assert.deepStrictEqual(answered(200, noted).metadata, { seen: true })
