@@ -5,9 +5,7 @@
  */
 import { Clock, Effect, Exit, Metric, Queue, Schedule, Semaphore, Stream } from "effect"
 import { familyOf } from "../../schemas/Network.ts"
-import type {
-  ChainDriver, ChainEvent, ChainPoint, DriverError, JournalEntry, NetworkStatus, ObservedTransfer
-} from "../Chains.ts"
+import type { ChainDriver, ChainEvent, ChainPoint, JournalEntry, NetworkStatus, ObservedTransfer } from "../Chains.ts"
 import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import * as Balances from "./Balances.ts"
@@ -56,13 +54,11 @@ export interface FollowerServices {
   readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
   /** Says that entries wait for the handler. */
   readonly wakeHandler: Effect.Effect<void>
-  /** What must be known of the chain's tokens before a block of it is read. */
-  readonly attested: Effect.Effect<void, DriverError>
 }
 
 /** Starts following in the current scope. */
 export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
-  const { attested, commit, leases, rows, targets, wakeHandler } = services
+  const { commit, leases, rows, targets, wakeHandler } = services
   const { environment, network } = driver
   const family = familyOf(network)
   const attributes = { network, environment }
@@ -248,8 +244,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     version = stored?.version ?? 0
     mayWait = true
     following = true
-    const chain: Stream.Stream<Item, unknown> = Stream.fromEffectDrain(attested).pipe(
-      Stream.concat(Stream.suspend(() => driver.follow(ring, targets.watch(family, environment)))),
+    const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
       Stream.tap(() => Effect.sync(() => {
         answeredAt = clock.currentTimeMillisUnsafe()
         failures = 0

@@ -56,8 +56,8 @@ const make = Effect.gen(function*() {
         followers.delete(id)
       })
     )
-    const attested = yield* guard(added, catalog)
-    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler, attested }))
+    yield* guard(added, catalog)
+    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler }))
   })
 
   const status = (environment: Environment) =>
