@@ -336,7 +336,8 @@ export class Sessions extends Context.Service<Sessions, {
           if (session?.status !== "active" || session.merchantId !== claims.merchantId) {
             return yield* publicError("TOKEN_INVALID")
           }
-          const merchant = yield* merchants.get(session.merchantId)
+          // Not out of a memory: the answer is remembered for as long as a change of the merchant may take to be heeded.
+          const merchant = yield* merchants.read(session.merchantId)
           if (merchant === undefined) return yield* publicError("TOKEN_INVALID")
           const grant: Grant = {
             merchantId: merchant.id as MerchantId,

@@ -26,7 +26,7 @@ export interface AccessSubject {
   readonly merchantId: number
   /** `ses_<uuid>`: the session it ends with. */
   readonly sessionId: string
-  /** `wal_<uuid>`: the wallet that signed in. */
+  /** `siw_<uuid>`: the wallet that signed in. */
   readonly walletId: string
 }
 

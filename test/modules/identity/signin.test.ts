@@ -269,6 +269,21 @@ layer(instance())("the wallets of a merchant", (it) => {
     }))
 })
 
+layer(instance({ environments: ["devnet", "mainnet"], signup: "open" }))("calls that name no environment", (it) => {
+  it.effect("act in a new default of their merchant within 2 s, whichever tokens were used before", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const address = newAddress()
+      const [one, two] = [yield* session(address), yield* session(address)]
+      assert.strictEqual((yield* who(one.access_token)).json.environment, "devnet")
+      yield* sql`UPDATE merchants SET default_environment = 'mainnet' WHERE id = ${one.merchant.id}`
+      yield* TestClock.adjust("1900 millis")
+      assert.strictEqual((yield* who(two.access_token)).json.environment, "mainnet")
+      yield* TestClock.adjust("100 millis")
+      assert.strictEqual((yield* who(one.access_token)).json.environment, "mainnet")
+    }))
+})
+
 layer(instance({ environments: ["mainnet", "devnet"] }))("sign-up", (it) => {
   it.effect("is closed by default where mainnet is served, and an unknown wallet may try its message again once linked", () =>
     Effect.gen(function*() {
