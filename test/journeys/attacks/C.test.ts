@@ -183,7 +183,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const invoice = yield* invoiceFor()
       const ended = (ago: number) =>
         Effect.orDie(sql`UPDATE invoices SET status = 'expired', version = version + 1,
-          expires_at = extract(epoch FROM now())::bigint - ${ago} WHERE id = ${invoice.id}`)
+          expires_at = floor(extract(epoch FROM now()))::bigint - ${ago} WHERE id = ${invoice.id}`)
       yield* ended(2_592_000 - 60)
       const read = attack(service, "/api/v1/payments/payment-status", { headers: invoice.session })
       assert.strictEqual(answered(200, yield* read).status, "expired")
