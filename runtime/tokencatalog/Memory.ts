@@ -110,7 +110,16 @@ const make = Effect.gen(function*() {
   /** What each source lists, in order of precedence; undefined: declared, and not heard of yet. */
   const sources = new Map<string, ReadonlyArray<TokenListing> | undefined>()
   const attestations = new Attestations()
-  let current = snapshotOf([], "", attestations)
+  let latest = snapshotOf([], "", attestations)
+  let isOutdated = false
+  /** Attestations come by the thousand after a start: they are judged together, when the next look is taken. */
+  const current = (): Snapshot => {
+    if (isOutdated) {
+      latest = snapshotOf(latest.listed, latest.mark, attestations)
+      isOutdated = false
+    }
+    return latest
+  }
 
   // Every write gives a row the writer's transaction id, so the sum changes with it and no column is needed.
   const readMark = sql<{ readonly mark: string }>`
@@ -125,12 +134,9 @@ const make = Effect.gen(function*() {
       SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
         photo_uri
       FROM tokens`
-    current = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, attestations)
+    latest = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, attestations)
+    isOutdated = false
   })
-
-  const judgeAgain = () => {
-    current = snapshotOf(current.listed, current.mark, attestations)
-  }
 
   const guard: TokenCatalog["Service"]["guard"] = (network, environment) => {
     const key = networkKey({ network, environment })
@@ -138,21 +144,21 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         if (guarded) attestations.guarded.add(key)
         else attestations.guarded.delete(key)
-        judgeAgain()
+        isOutdated = true
       })
     return Effect.acquireRelease(setTo(true), () => setTo(false))
   }
 
   const unattested: TokenCatalog["Service"]["unattested"] = (network, environment) =>
-    current.listed.filter((token) =>
+    latest.listed.filter((token) =>
       token.network === network && token.environment === environment && token.active && token.address !== null &&
       !attestations.decimals.has(token.id)
     )
 
   const attest: TokenCatalog["Service"]["attest"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
     attestations.decimals.set(id, decimals)
-    judgeAgain()
-    const token = current.listed.find((each) => each.id === id)
+    isOutdated = true
+    const token = latest.listed.find((each) => each.id === id)
     if (token === undefined || token.decimals === decimals) return
     const reason = decimals === null
       ? "there is no token contract at its address"
@@ -229,7 +235,7 @@ const make = Effect.gen(function*() {
 
   const follow = Effect.gen(function*() {
     yield* Effect.sleep(followMillis)
-    if ((yield* readMark) !== current.mark) yield* oneAtATime.withPermit(reload)
+    if ((yield* readMark) !== latest.mark) yield* oneAtATime.withPermit(reload)
   }).pipe(
     Effect.catchCause((cause) => Effect.logWarning("The token catalogue could not be read again", cause)),
     Effect.forever
@@ -244,9 +250,9 @@ const make = Effect.gen(function*() {
     guard,
     unattested,
     attest,
-    get: (id) => current.byId.get(id),
-    find: (network, environment, address) => current.byKey.get(tokenKey({ network, environment, address })),
-    list: (environment) => current.lists[environment]
+    get: (id) => current().byId.get(id),
+    find: (network, environment, address) => current().byKey.get(tokenKey({ network, environment, address })),
+    list: (environment) => current().lists[environment]
   })
 })
 
