@@ -1,5 +1,5 @@
 /** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own; and their renewal. */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
@@ -273,10 +273,13 @@ const makeRenewal = Effect.gen(function*() {
     const token = catalog.get(row.tokenId)
     const now = yield* nowSeconds
     const payable = aggregate === null
-      ? null
-      : yield* payableToken(aggregate, row.network, token, now).pipe(Effect.orElseSucceed(() => null))
-    if (aggregate === null || payable === null) {
-      watched.lookAt = Number.POSITIVE_INFINITY
+      ? Result.fail(publicError("INVOICE_NOT_FOUND"))
+      : yield* Effect.result(payableToken(aggregate, row.network, token, now))
+    if (aggregate === null || Result.isFailure(payable)) {
+      // A token is inactive for a moment after every start; of everything else an event of the invoice tells.
+      const passes = Result.isFailure(payable) && payable.failure.code === "TOKEN_NOT_ACCEPTED"
+      watched.changed = passes
+      watched.lookAt = passes ? now + retrySeconds : Number.POSITIVE_INFINITY
       return
     }
     const { invoice } = aggregate
@@ -284,7 +287,7 @@ const makeRenewal = Effect.gen(function*() {
       merchantId: invoice.merchantId,
       invoiceId: invoice.id,
       environment: invoice.environment,
-      token: payable,
+      token: payable.success,
       amountRemaining: remaining(invoice),
       shown: true
     })

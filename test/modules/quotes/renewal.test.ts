@@ -14,6 +14,7 @@ import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
 import { Commit } from "../../../runtime/Commit.ts"
 import { EventBus, type EventHandler } from "../../../runtime/EventBus.ts"
 import { Sockets } from "../../../runtime/Sockets.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { apiVersion } from "../../../schemas/Event.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { insertQuote, invoiceId, type Market, marketLayer, openInvoice, start } from "../../fixtures/quotes.ts"
@@ -37,12 +38,20 @@ interface World {
   aggregate: Aggregate
   readonly market: Market
   readonly handlers: Array<EventHandler>
+  /** Whether tokens can be paid in, as the catalogue says. */
+  active: boolean
 }
 
 const instanceLayer = (world: World, instance: Instance) => {
   const kernel = Layer.mergeAll(
     marketLayer(world.market),
-    catalogOf(usdc, ether),
+    Layer.effect(TokenCatalog, Effect.map(TokenCatalog, (all) => ({
+      ...all,
+      get: (id: number) => {
+        const token = all.get(id)
+        return token === undefined ? undefined : { ...token, active: world.active }
+      }
+    }))).pipe(Layer.provide(catalogOf(usdc, ether))),
     Layer.mock(Sockets, {
       listened: () => instance.listened,
       tell: (invoiceId, frame) =>
@@ -114,7 +123,7 @@ const until = (condition: () => boolean): Effect.Effect<void> =>
 const running = <A, E>(
   test: (world: World, one: Instance, two: Instance) => Effect.Effect<A, E, PaymentQuotes | SqlClient.SqlClient>
 ) => {
-  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [] }
+  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [], active: true }
   const one = newInstance()
   const two = newInstance()
   const migrated = Layer.effectDiscard(Effect.forEach(Object.values(migrations), (step) => step)).pipe(
@@ -134,6 +143,22 @@ const changed = (world: World) =>
 const objectsOf = ({ told }: Instance) => told.map(({ event }) => event.data.object)
 
 describe("renewal of quotes", () => {
+  it.effect("goes on once the token is active again, as it is after a start", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        yield* connect(one)
+        world.active = false
+        yield* pass(280)
+        assert.strictEqual(one.commits, 0)
+        world.active = true
+        yield* pass(6)
+        yield* until(() => one.commits === 1)
+        yield* pass(6)
+        assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+      })
+    ), 60_000)
+
   it.effect("tells a new quote 30 s before the end of the old one, by one commit, with what changed", () =>
     running((world, one) =>
       Effect.gen(function*() {
