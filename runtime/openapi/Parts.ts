@@ -59,12 +59,17 @@ export const headers = {
   "RateLimit-Remaining": count("Calls left in the window.", 99),
   "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
   "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
+  Deprecation: { description: "When this version was announced to end; only then sent.", schema: text(["@1766320496"]) },
+  Sunset: { description: "When this version ends; sent with `Deprecation`.", schema: text(["Sun, 21 Nov 2027 00:00:00 GMT"]) },
   "Retry-After": count("Whole seconds to wait before trying again.", 1, 1),
   "WWW-Authenticate": { description: "How to prove who you are.", schema: text(["ApiKey realm=\"tillwire\""]) },
   "Idempotent-Replayed": { description: "`true` when this is the stored answer of an earlier call.", schema: text(["true"]) }
 } as const
 
-const answered = ["X-Request-Id", "X-Service-Version", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]
+const answered = [
+  "X-Request-Id", "X-Service-Version", "Deprecation", "Sunset", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+  "RateLimit-Policy"
+]
 
 /** Statuses whose answers say when to try again. */
 const retried: ReadonlySet<number> = new Set([409, 429, 503])
