@@ -3,7 +3,7 @@ import { Clock, Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Chains } from "../../runtime/Chains.ts"
+import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
 import { jsonText, merchantCredentials, Throttle } from "../../runtime/Http.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
@@ -152,17 +152,21 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     }
   })
 
-  /** Families in which the merchant, or else the deployment, can receive. */
-  const receivingFamilies = Effect.fnUntraced(function*({ environment, merchantId }: InvoiceState) {
-    const wallets = yield* Effect.forEach(Family.literals, (family) =>
-      Effect.map(chains.wallet({ merchantId, environment, family }), (wallet) => wallet === null ? [] : [family]))
-    return new Set(wallets.flat())
+  /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
+  const receivingFamilies = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+    const found = yield* Effect.forEach(Family.literals, (family) =>
+      Effect.zipWith(
+        chains.target(id, family),
+        chains.wallet({ merchantId, environment, family }),
+        (target, wallet) => target === null && wallet === null ? [] : [[family, target] as const]
+      ), { concurrency: "unbounded" })
+    return new Map(found.flat())
   })
 
   const availableToken = (
     invoice: InvoiceState,
     token: Token,
-    receiving: ReadonlySet<Family>,
+    receiving: ReadonlyMap<Family, AllocatedTarget | null>,
     now: number
   ) => {
     const driver = chains.driver(token.network, token.environment)
@@ -217,8 +221,11 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
       .filter((token) => token.active)
       .filter((token) => acceptedNetworks === null || acceptedNetworks.includes(token.network))
       .filter((token) => query.network === undefined || token.network === query.network)
-      // Who has begun to pay may finish, whatever the merchant has blocked since.
-      .filter(({ id }) => locked === null ? !isBlocked(policy, id) : id === locked.tokenId)
+      // An address keeps what it is not for. Who has begun to pay may finish, whatever the merchant has blocked since.
+      .filter(({ id, network }) =>
+        locked === null
+          ? !isBlocked(policy, id) && receiving.get(familyOf(network))?.refusedTokens.includes(id) !== true
+          : id === locked.tokenId)
       .map((token) => availableToken(invoice, token, receiving, now))
       .filter((token) => query.mode === "all" || token.is_monitored)
       .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)

@@ -12,7 +12,10 @@ import { migrations as authMigrations, tables as authTables } from "../../../mod
 import { InvoicesApi } from "../../../modules/invoices/api.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
 import { Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
-import { Payments } from "../../../modules/payments/actor.ts"
+import { Payments, PayorDetails } from "../../../modules/payments/actor.ts"
+import { PaymentsApi } from "../../../modules/payments/api.ts"
+import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
+import { migrations as paymentMigrations, tables as paymentTables } from "../../../modules/payments/migrations.ts"
 import { layer as paymentQuotes } from "../../../modules/quotes/actor.ts"
 import { QuotesApi } from "../../../modules/quotes/api.ts"
 import { handlers as quoteHandlers } from "../../../modules/quotes/handlers.ts"
@@ -74,17 +77,29 @@ const held = {
   invoicesDue: null as DueSource | null
 }
 
-const targetOf = (invoiceId: string): AllocatedTarget => ({
-  address: `0x${invoiceId}`, matchKey: `0x${invoiceId}`, memo: null, refusedTokens: []
+const targetOf = (invoiceId: string, refusedTokens: ReadonlyArray<number> = []): AllocatedTarget => ({
+  address: `0x${invoiceId}`, matchKey: `0x${invoiceId}`, memo: null, refusedTokens
 })
+
+/** Addresses given out, by invoice and family. */
+const targets = new Map<string, AllocatedTarget>()
+
+/** Whether merchants have a wallet to receive in. */
+let hasWallet = true
+export const setWallet = (there: boolean) => void (hasWallet = there)
 
 const chains = Layer.mock(Chains, {
   driver: (network, environment) => ({ network, environment, paymentUri: () => "ethereum:0x0" }) as never,
   status: () => [],
-  wallet: () => Effect.succeed({} as never),
+  wallet: ({ family }) => Effect.sync(() => hasWallet && family === "evm" ? {} as never : null),
   readWallet: () => null,
-  target: () => Effect.succeed(null),
-  allocate: ({ invoiceId }) => Effect.succeed(targetOf(invoiceId)),
+  target: (invoiceId, family) => Effect.sync(() => targets.get(`${invoiceId} ${family}`) ?? null),
+  allocate: ({ family, invoiceId, refusedTokens }) =>
+    Effect.sync(() => {
+      const target = targetOf(invoiceId, refusedTokens)
+      targets.set(`${invoiceId} ${family}`, target)
+      return target
+    }),
   reconcile: () => Effect.void,
   onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
   handled: (entry, required) => transferWrite({ ...entry, handled: entry.status, required })
@@ -136,16 +151,17 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
 
 const routes = Layer.mergeAll(
   callers,
-  Payments.layer,
+  HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
   HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers))
 ).pipe(
+  Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)),
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
   Layer.provideMerge(paymentQuotes),
   Layer.provideMerge(settingsPlugin.layer(undefined as never))
 )
 
 export const till = apiLayer(
-  [InvoicesApi, SettingsApi, QuotesApi],
+  [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
   routes as never,
   Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalog)),
@@ -155,12 +171,13 @@ export const till = apiLayer(
         { name: "settings", migrations: settingsMigrations, tables: settingsTables },
         { name: "tokens", migrations: tokenMigrations, tables: tokenTables },
         { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
+        { name: "payments", migrations: paymentMigrations, tables: paymentTables },
         { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
       ],
       settingsLayer({ environments: ["devnet", "mainnet"] })
     ))
   )
-) as unknown as Layer.Layer<Api | Keys | Invoices | Payments | SqlClient.SqlClient>
+) as unknown as Layer.Layer<Api | Keys | Invoices | Payments | SqlClient.SqlClient | TokenPolicies>
 
 /** A merchant that calls the API with one of its keys. */
 export interface Caller {
