@@ -22,9 +22,9 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
    * {@link attest} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on them.
    */
   readonly guard: (network: Network, environment: Environment) => Effect.Effect<void, never, Scope.Scope>
-  /** Tokens of a guarded network that are listed as active and not attested yet. */
+  /** Tokens of a guarded network that are listed as active and whose contract has not said its decimals yet. */
   readonly unattested: (network: Network, environment: Environment) => ReadonlyArray<Token>
-  /** What a token's contract says its decimals are; null: there is no such contract. A mismatch is logged as an error. */
+  /** What a token's contract says its decimals are; null: there is none yet. A mismatch is logged as an error, once. */
   readonly attest: (id: number, decimals: number | null) => Effect.Effect<void>
   readonly get: (id: number) => Token | undefined
   /** By contract address as the chain spells it; null finds the native coin. */

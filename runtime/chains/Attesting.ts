@@ -1,5 +1,5 @@
 /** Reads the decimals of tokens from their own contracts: a wrong list must not decide what a payment is worth. */
-import { Effect, Schedule, type Scope } from "effect"
+import { Clock, Effect, Schedule, type Scope } from "effect"
 import type { ChainDriver } from "../Chains.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 
@@ -8,6 +8,9 @@ const concurrency = 4
 
 /** Milliseconds between two looks for tokens that were not asked yet; a new token is not offered before. */
 const lookMillis = 10_000
+
+/** Milliseconds before an address without a contract is asked again: a node that has just begun to sync has none. */
+const absentMillis = 600_000
 
 /**
  * Guards the network's tokens for as long as the scope lives, and asks again and again for those that were not asked
@@ -25,12 +28,16 @@ export const guard = (
     /** Which failure each unread contract's last one was, counted over all of them. */
     const failed = new Map<number, number>()
     let failures = 0
-    const look = Effect.suspend(() => {
+    /** Epoch milliseconds at which there was no contract. */
+    const absentAt = new Map<number, number>()
+    const look = Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const inTurn = catalog.unattested(network, environment)
+        .filter(({ id }) => now - (absentAt.get(id) ?? -Infinity) >= absentMillis)
         .toSorted((a, b) => (failed.get(a.id) ?? 0) - (failed.get(b.id) ?? 0))
       return Effect.forEach(inTurn, ({ address, id }) =>
         tokenDecimals(address!).pipe(
           Effect.tapError(() => Effect.sync(() => void failed.set(id, ++failures))),
+          Effect.tap((decimals) => Effect.sync(() => decimals === null ? absentAt.set(id, now) : undefined)),
           Effect.flatMap((decimals) => catalog.attest(id, decimals))
         ), { concurrency, discard: true })
     }).pipe(Effect.catch((error) => Effect.logWarning("a token's contract could not be read", error)))

@@ -152,10 +152,11 @@ const make = Effect.gen(function*() {
   const unattested: TokenCatalog["Service"]["unattested"] = (network, environment) =>
     latest.listed.filter((token) =>
       token.network === network && token.environment === environment && token.active && token.address !== null &&
-      !attestations.decimals.has(token.id)
+      typeof attestations.decimals.get(token.id) !== "number"
     )
 
   const attest: TokenCatalog["Service"]["attest"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
+    if (attestations.decimals.get(id) === decimals) return
     attestations.decimals.set(id, decimals)
     isOutdated = true
     const token = latest.listed.find((each) => each.id === id)

@@ -37,15 +37,17 @@ const active = Effect.map(TokenCatalog, (catalog) =>
 const database = Layer.unwrap(Effect.map(freshDatabase, connect))
 
 describe("tokens of a chain with contracts", () => {
-  it.effect("are inactive until attested, and for good when their contract contradicts the list or is not there", () =>
+  it.effect("are inactive until attested, while there is no contract, and for good when theirs contradicts the list", () =>
     Effect.gen(function*() {
       const catalog = yield* TokenCatalog
       yield* catalog.sync("test", [usdcListing, other, absent, etherListing])
       assert.deepStrictEqual(yield* active, ["DAI", "ETH", "EURC", "USDC"])
       const answers = yield* Deferred.make<void>()
+      const decimals: Record<string, number> = { [usdcListing.address!]: 6, [other.address]: 18 }
+      const asked: Array<string> = []
       yield* guard(
         yield* contracts((address) =>
-          Effect.as(Deferred.await(answers), { [usdcListing.address!]: 6, [other.address]: 18 }[address] ?? null)),
+          Effect.map(Deferred.await(answers), () => (asked.push(address), decimals[address] ?? null))),
         catalog
       )
       yield* TestClock.adjust("1 minute")
@@ -57,6 +59,11 @@ describe("tokens of a chain with contracts", () => {
       assert.deepStrictEqual(yield* active, ["ETH"], "a list that changes its mind")
       yield* catalog.sync("test", [usdcListing, { ...other, decimals: 18 }, absent, etherListing])
       assert.deepStrictEqual(yield* active, ["ETH", "EURC", "USDC"])
+      decimals[absent.address] = 6
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* active, ["DAI", "ETH", "EURC", "USDC"], "the node has caught up")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(asked.length, 4, "who has answered is not asked again")
     }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(catalogLayer, database))))
 
   it.effect("wait for none but their own contract, and are asked again while it cannot be read", () =>
