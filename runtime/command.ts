@@ -1,6 +1,7 @@
 /**
  * `node runtime/main.ts [check | schema | openapi] [--config <file>]`: start the service, only check its config, write
- * the config's JSON schema, or print the OpenAPI document. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything else.
+ * the config's JSON schema, or print the OpenAPI document. Exit codes: 0 stopped by a signal or done, 2 the config
+ * cannot be used, 1 anything else.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.

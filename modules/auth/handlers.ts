@@ -19,11 +19,8 @@ import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
-/** A key's fields in the order of `ApiKey` of api.ts, with its text where it was just made. */
-const keyObject = (key: KeyState, now: number, text?: string) => ({
-  id: key.id,
-  object: "api_key",
-  ...(text === undefined ? {} : { key: text }),
+/** What is shown of a key, outside and inside, in the order of `ApiKey` of api.ts. */
+const shownOf = (key: KeyState, now: number) => ({
   name: key.name,
   prefix: key.prefix,
   last4: key.last4,
@@ -36,6 +33,14 @@ const keyObject = (key: KeyState, now: number, text?: string) => ({
   last_used_at: key.lastUsedAt,
   replaced_by: key.replacedBy,
   created_at: key.createdAt
+})
+
+/** A key on the wire, with its text where it was just made. */
+const keyObject = (key: KeyState, now: number, text?: string) => ({
+  id: key.id,
+  object: "api_key",
+  ...(text === undefined ? {} : { key: text }),
+  ...shownOf(key, now)
 })
 
 const wrapped = (data: object): string => JSON.stringify({ success: true, data })
@@ -131,22 +136,7 @@ const merchantOnWire = ({ id, name, email, createdAt }: MerchantState) =>
   ({ id, name, email, created_at: createdAt }) as Merchant
 
 const keyOnWire = (key: KeyState, now: number) =>
-  ({
-    id: key.id,
-    merchant_id: key.merchantId,
-    name: key.name,
-    prefix: key.prefix,
-    last4: key.last4,
-    scope: key.scope,
-    environment: key.environment,
-    status: statusAt(key, now),
-    expires_at: key.expiresAt,
-    ip_allowlist: key.ipAllowlist,
-    api_version: key.apiVersion,
-    last_used_at: key.lastUsedAt,
-    replaced_by: key.replacedBy,
-    created_at: key.createdAt
-  }) as ApiKey
+  ({ id: key.id, merchant_id: key.merchantId, ...shownOf(key, now) }) as ApiKey
 
 /** The calls of `AuthRpc`. */
 export const rpcHandlers = Effect.gen(function*() {

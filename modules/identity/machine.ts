@@ -1,6 +1,7 @@
 /** Wallets that sign in, what they are asked to sign, and the sessions they open: rules only. Times are epoch seconds. */
+import type { Challenge } from "../../runtime/SignIns.ts"
 import { type ErrorCode, type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Family, Network } from "../../schemas/Network.ts"
+import type { Family } from "../../schemas/Network.ts"
 
 /** Seconds a message may wait for its signature (API reference, "Authentication and keys"). */
 export const challengeSeconds = 300
@@ -13,19 +14,6 @@ export const maximumWallets = 20
 
 /** Sessions a wallet may have open at once; the oldest gives way to a new one. Ours. */
 export const maximumSessions = 20
-
-/** What a wallet is asked to sign: everything the message says. As the drivers know it. */
-export interface Challenge {
-  readonly address: string
-  readonly network: Network
-  readonly chainId: string
-  readonly domain: string
-  readonly uri: string
-  readonly statement: string
-  readonly nonce: string
-  readonly issuedAt: number
-  readonly expiresAt: number
-}
 
 /** A message that was issued, kept whole, so that nothing a caller sends is ever read for what it says. */
 export interface ChallengeState {

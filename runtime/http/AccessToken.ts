@@ -18,8 +18,8 @@ export const accessSeconds = 900
 /** The header's `typ` (RFC 9068), so that no other JWT of ours passes for one. */
 const tokenType = "at+jwt"
 
-/** Characters of a token, at most: ours have about 600. */
-const maximumTokenLength = 2_048
+/** Characters of a token, at most: ours have about 600. What is longer is not looked at. */
+export const maximumTokenLength = 2_048
 
 /** What a token is made for. */
 export interface AccessSubject {

@@ -6,6 +6,7 @@ import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, Throttle } from "../Http.ts"
 import { Settings } from "../Settings.ts"
+import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
 import { versionOf } from "./Versions.ts"
 
@@ -17,9 +18,6 @@ const cacheCapacity = 10_000
 
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
 const maximumKeyLength = 128
-
-/** Characters of an access token, at most: ours have about 600. What is longer is not looked at. */
-const maximumTokenLength = 2_048
 
 type Verify = (key: string) => Effect.Effect<Grant | null>
 type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
@@ -142,8 +140,9 @@ export const objectionTo = (
 }
 
 /**
- * What stands behind `MerchantAuth`: credentials first, then the limits of whoever they are. It is declared with three security schemes, for the reference; all run the same
- * check, and a further run of a refused request answers what the first one found.
+ * What stands behind `MerchantAuth`: credentials first, then the limits of whoever they are. It is declared with three
+ * security schemes, for the reference; all run the same check, and a further run of a refused request answers what the
+ * first one found.
  */
 export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | Throttle> = Layer.effect(
   MerchantAuth,
