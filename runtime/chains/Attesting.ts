@@ -40,6 +40,6 @@ export const guard = (
           Effect.tap((decimals) => Effect.sync(() => decimals === null ? absentAt.set(id, now) : undefined)),
           Effect.flatMap((decimals) => catalog.attest(id, decimals))
         ), { concurrency, discard: true })
-    }).pipe(Effect.catch((error) => Effect.logWarning("a token's contract could not be read", error)))
+    }).pipe(Effect.catchCause((cause) => Effect.logWarning("a token's contract could not be read", cause)))
     yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(lookMillis)))
   })
