@@ -112,6 +112,9 @@ export const MerchantSettings = Schema.Struct({
 })
 export type MerchantSettings = typeof MerchantSettings.Type
 
+/** Those that decide about new invoices: not the page's looks, nor where a wallet's calls act. */
+export type InvoiceSettings = Omit<MerchantSettings, "default_environment" | "branding">
+
 type Fields = Record<string, Schema.Top>
 const eachOptional = <F extends Fields>(fields: F) => {
   const change = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

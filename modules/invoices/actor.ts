@@ -19,7 +19,7 @@ import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
-import type { MerchantSettings as MerchantSettingsObject } from "../../schemas/MerchantSettings.ts"
+import type { InvoiceSettings } from "../../schemas/MerchantSettings.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import {
@@ -114,7 +114,7 @@ export class Invoices extends Context.Service<Invoices, {
       reply: (invoice: InvoiceState) => ReplyWrite | undefined
     ) {
       const nowMillis = yield* Clock.currentTimeMillis
-      const chosen = yield* settings.get(input.merchantId, input.environment)
+      const chosen = yield* settings.forInvoices(input.merchantId, input.environment)
       const invoice = newInvoice(input, chosen, InvoiceId.make(yield* uuidV7), nowMillis)
       const kept = reply(invoice)
       yield* commit.append({
@@ -263,7 +263,7 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
 
 const newInvoice = (
   input: NewInvoice,
-  settings: MerchantSettingsObject,
+  settings: InvoiceSettings,
   id: InvoiceId,
   nowMillis: number
 ): InvoiceState => {

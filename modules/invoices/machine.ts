@@ -16,7 +16,7 @@ import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import type { InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"
-import type { LatePaymentPolicy, MerchantSettings, PartialPaymentPolicy } from "../../schemas/MerchantSettings.ts"
+import type { InvoiceSettings, LatePaymentPolicy, PartialPaymentPolicy } from "../../schemas/MerchantSettings.ts"
 import { formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../schemas/Network.ts"
 import { type ExceptionType, isCounted, type PaymentMetadata, type PaymentStatus } from "../../schemas/Payment.ts"
@@ -172,7 +172,7 @@ export const toleranceOf = (amount: UsdMillis, basisPoints: number, fixed: numbe
  * invoice ends with its order, so it has no grace (API reference, "Commerce orders", accidents).
  */
 export const policyOf = (
-  settings: MerchantSettings,
+  settings: InvoiceSettings,
   asked: {
     readonly amount: UsdMillis
     readonly commerce: boolean

@@ -1,12 +1,15 @@
 /** What holds for a merchant: its own choices over the defaults. Pure. */
 import { Struct } from "effect"
-import type { Branding, MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
+import type {
+  Branding,
+  InvoiceSettings,
+  MerchantSettings,
+  MerchantSettingsChange
+} from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
-type EnvironmentSettings = Omit<MerchantSettings, "default_environment" | "branding">
-
 /** Settings of a merchant that has not changed any (API reference, "Invoice", merchant policy). */
-export const defaultSettings: EnvironmentSettings = {
+export const defaultSettings: InvoiceSettings = {
   payment_tolerance_bps: 0,
   payment_tolerance_amount: 10,
   overpay_tolerance_amount: 1_000,
@@ -28,7 +31,7 @@ const defaultBranding: Omit<Branding, "name"> = {
 }
 
 /** What a merchant chose in one environment; what is absent follows the default. */
-export type Choices = Partial<EnvironmentSettings> & { readonly branding?: Partial<Branding> }
+export type Choices = Partial<InvoiceSettings> & { readonly branding?: Partial<Branding> }
 
 /** The choices of a merchant in an environment, as a row. `version` 0 stands for a row that does not exist yet. */
 export interface ChoicesState {
@@ -38,15 +41,20 @@ export interface ChoicesState {
   readonly choices: Choices
 }
 
+/** What holds for new invoices. */
+export const invoiceSettingsOf = ({ branding: _branding, ...choices }: Choices): InvoiceSettings => ({
+  ...defaultSettings,
+  ...choices
+})
+
 /** What holds, with the merchant's name where the page has none of its own. */
 export const settingsOf = (
-  { branding, ...choices }: Choices,
+  choices: Choices,
   merchant: { readonly name: string; readonly defaultEnvironment: Environment }
 ): MerchantSettings => ({
-  ...defaultSettings,
-  ...choices,
+  ...invoiceSettingsOf(choices),
   default_environment: merchant.defaultEnvironment,
-  branding: { name: merchant.name, ...defaultBranding, ...branding }
+  branding: { name: merchant.name, ...defaultBranding, ...choices.branding }
 })
 
 type Chosen<T> = { readonly [Name in keyof T]?: T[Name] | null }
@@ -68,7 +76,7 @@ export const changed = (
 ): Choices => {
   const look = change.branding === null ? {} : merged<Branding>(branding ?? {}, change.branding ?? {})
   return {
-    ...merged<EnvironmentSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
+    ...merged<InvoiceSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
     ...(Object.keys(look).length === 0 ? {} : { branding: look })
   }
 }

@@ -244,6 +244,19 @@ layer(served)("merchant settings", (it) => {
       refused(yield* devnet(patch({ late_window_seconds: 3 }, key)), 422, "IDEMPOTENCY_KEY_REUSED")
     }))
 
+  it.effect("decide about new invoices as they stand, but for what is no affair of an invoice", () =>
+    Effect.gen(function*() {
+      const { devnet, id } = yield* newMerchant
+      const settings = yield* MerchantSettings
+      yield* devnet(patch({ late_window_seconds: 1, branding: { accent: "#111111" }, default_environment: "mainnet" }))
+      const { branding: _branding, default_environment: _environment, ...rest } = yield* settings.get(id, "devnet")
+      assert.deepStrictEqual(yield* settings.forInvoices(id, "devnet"), rest)
+      assert.strictEqual(rest.late_window_seconds, 1)
+      yield* devnet(patch({ late_window_seconds: 3 }))
+      assert.strictEqual((yield* settings.forInvoices(id, "devnet")).late_window_seconds, 3)
+      assert.strictEqual((yield* settings.forInvoices(id, "mainnet")).late_window_seconds, 604_800)
+    }))
+
   it.effect("reach other modules within two seconds", () =>
     Effect.gen(function*() {
       const { devnet, id } = yield* newMerchant
