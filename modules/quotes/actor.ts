@@ -218,6 +218,11 @@ interface Watched {
   changed: boolean
 }
 
+/** Sets the next look, which is at once where the invoice has changed during this one. */
+const lookAgain = (watched: Watched, at: number): void => {
+  watched.lookAt = watched.changed ? 0 : at
+}
+
 const isDue = (row: QuoteRow, watched: Watched, now: number): boolean =>
   watched.changed || watched.unavailable !== undefined || row.validUntil - now <= renewSeconds
 
@@ -277,9 +282,10 @@ const makeRenewal = Effect.gen(function*() {
       : yield* Effect.result(payableToken(aggregate, row.network, token, now))
     if (aggregate === null || Result.isFailure(payable)) {
       // A token is inactive for a moment after every start; of everything else an event of the invoice tells.
-      const passes = Result.isFailure(payable) && payable.failure.code === "TOKEN_NOT_ACCEPTED"
-      watched.changed = passes
-      watched.lookAt = passes ? now + retrySeconds : Number.POSITIVE_INFINITY
+      if (Result.isFailure(payable) && payable.failure.code === "TOKEN_NOT_ACCEPTED") {
+        watched.changed = true
+        watched.lookAt = now + retrySeconds
+      } else lookAgain(watched, Number.POSITIVE_INFINITY)
       return
     }
     const { invoice } = aggregate
@@ -302,9 +308,10 @@ const makeRenewal = Effect.gen(function*() {
     }
     watched.unavailable = renewed === null ? quote : undefined
     watched.last = renewed ?? row
-    watched.lookAt = renewed === null
-      ? now + (quote.retry_after_seconds ?? retrySeconds)
-      : renewed.validUntil - renewSeconds
+    lookAgain(
+      watched,
+      renewed === null ? now + (quote.retry_after_seconds ?? retrySeconds) : renewed.validUntil - renewSeconds
+    )
     yield* tell(row, before, quote)
   })
 

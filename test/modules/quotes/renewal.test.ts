@@ -38,6 +38,8 @@ interface World {
   aggregate: Aggregate
   readonly market: Market
   readonly handlers: Array<EventHandler>
+  /** What happens right after the invoice is read the next time. */
+  afterFind: Effect.Effect<unknown>
   /** Whether tokens can be paid in, as the catalogue says. */
   active: boolean
 }
@@ -61,7 +63,14 @@ const instanceLayer = (world: World, instance: Instance) => {
       subscribe: (_, handler) => Effect.sync(() => void world.handlers.push(handler)),
       nextPosition: () => Effect.succeed({ ms: BigInt(start) * 1000n, seq: BigInt(instance.told.length + 1) })
     }),
-    Layer.mock(Invoices, { find: () => Effect.sync(() => world.aggregate) }),
+    Layer.mock(Invoices, {
+      find: () =>
+        Effect.suspend(() => {
+          const { afterFind, aggregate } = world
+          world.afterFind = Effect.void
+          return Effect.as(afterFind, aggregate)
+        })
+    }),
     Layer.effect(Commit, Effect.map(Effect.context<SqlClient.SqlClient>(), (context) =>
       Commit.of({
         append: ({ writes }) =>
@@ -123,7 +132,7 @@ const until = (condition: () => boolean): Effect.Effect<void> =>
 const running = <A, E>(
   test: (world: World, one: Instance, two: Instance) => Effect.Effect<A, E, PaymentQuotes | SqlClient.SqlClient>
 ) => {
-  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [], active: true }
+  const world: World = { aggregate: openInvoice, market: { text: "2000", down: [] }, handlers: [], afterFind: Effect.void, active: true }
   const one = newInstance()
   const two = newInstance()
   const migrated = Layer.effectDiscard(Effect.forEach(Object.values(migrations), (step) => step)).pipe(
@@ -253,6 +262,27 @@ describe("renewal of quotes", () => {
         yield* changed(world)
         yield* pass(300)
         assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+      })
+    ), 60_000)
+
+  it.effect("tells at once of a part that is paid while a quote is being renewed", () =>
+    running((world, one) =>
+      Effect.gen(function*() {
+        yield* show
+        yield* connect(one)
+        yield* pass(10)
+        const { invoice } = openInvoice
+        world.afterFind = Effect.suspend(() => {
+          world.aggregate = {
+            ...openInvoice,
+            invoice: { ...invoice, status: "underpaid", amountPaid: usdMillis(20_000n) }
+          }
+          return changed(world)
+        })
+        yield* changed(world)
+        yield* pass(4)
+        yield* until(() => one.told.length > 0)
+        assert.deepStrictEqual(objectsOf(one).map((quote) => quote.amount_remaining), [29_990])
       })
     ), 60_000)
 
