@@ -1,6 +1,6 @@
 /** The module's files: guides, stylesheet, and the reference's script out of the installed `effect`. */
 import { Effect, FileSystem, Path } from "effect"
-import { Marked, type Tokens } from "marked"
+import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
 import { abouts, escape, type Guide, type GuideName, guideNames } from "./machine.ts"
 
@@ -9,8 +9,8 @@ const writtenAddress = "http://127.0.0.1:8080"
 
 const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
 
-/** Raw HTML is shown as text; wide tables and code can be scrolled with the keyboard. */
-const markdown = new Marked({
+/** Loaded with the first guide. Raw HTML is shown as text; wide tables and code can be scrolled with the keyboard. */
+const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marked }) => new Marked({
   renderer: {
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
     heading({ depth, text, tokens }: Tokens.Heading) {
@@ -23,11 +23,11 @@ const markdown = new Marked({
       html.replaceAll("<table>", "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>")
         .replaceAll("</table>", "</table></div>")
   }
-})
+}))
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? ""
 
-const guideOf = (name: GuideName, text: string): Guide => ({
+const guideOf = (name: GuideName, text: string, markdown: Marked): Guide => ({
   name,
   title: titleOf(text),
   about: abouts[name],
@@ -50,8 +50,10 @@ export const make = Effect.gen(function*() {
 
     /** The guides in reading order, with the addresses of the deployment at `publicUrl`. */
     guides: (publicUrl: string): Effect.Effect<ReadonlyArray<Guide>> =>
-      Effect.forEach(guideNames, (name) =>
-        Effect.map(read(`guides/${name}.md`), (text) => guideOf(name, text.replaceAll(writtenAddress, publicUrl)))),
+      Effect.flatMap(loadMarkdown, (markdown) =>
+        Effect.forEach(guideNames, (name) =>
+          Effect.map(read(`guides/${name}.md`), (text) =>
+            guideOf(name, text.replaceAll(writtenAddress, publicUrl), markdown)))),
 
     /**
      * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference
