@@ -82,7 +82,7 @@ const environmental = {
 export const MerchantSettings = Schema.Struct({
   ...environmental,
   default_environment: Environment.annotate({
-    description: "Environment of calls with a JWT that name none. One for the whole merchant."
+    description: "Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it."
   }),
   branding: Branding
 }).annotate({

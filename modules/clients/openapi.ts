@@ -2472,7 +2472,7 @@ export interface components {
             /** @enum {string} */
             confirmation_policy: "fast" | "standard" | "final";
             /**
-             * @description Environment of calls with a JWT that name none. One for the whole merchant.
+             * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
              * @enum {string}
              */
             default_environment: "devnet" | "mainnet";

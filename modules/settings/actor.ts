@@ -36,11 +36,13 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
   /**
    * Commits a change and answers what holds then; `reply` is made of it and lands in the same commit. A lost race is
    * decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of two changes at once, neither undoes the other. Errors:
-   * `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED` for a default environment that is not served.
+   * `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED` for a default environment that is not served, `ENVIRONMENT_FORBIDDEN`
+   * for another one than it is unless `movesDefault`.
    */
   readonly change: (
     merchantId: number,
     environment: Environment,
+    movesDefault: boolean,
     change: MerchantSettingsChange,
     cause: CommitCause,
     reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
@@ -94,6 +96,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     const changeOnce = Effect.fnUntraced(function*(
       merchantId: number,
       environment: Environment,
+      movesDefault: boolean,
       asked: MerchantSettingsChange,
       cause: CommitCause,
       reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
@@ -104,6 +107,12 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
       const defaultEnvironment = chosen ?? merchant.defaultEnvironment
       if (!environments.includes(defaultEnvironment)) {
         return yield* publicError(defaultEnvironment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", {
+          param: "default_environment"
+        })
+      }
+      if (defaultEnvironment !== merchant.defaultEnvironment && !movesDefault) {
+        return yield* publicError("ENVIRONMENT_FORBIDDEN", {
+          message: "default_environment: sign in with a wallet, or use a mainnet key, to change it",
           param: "default_environment"
         })
       }

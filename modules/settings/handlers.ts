@@ -12,6 +12,7 @@ import {
 } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
+import { mayMoveDefault } from "./machine.ts"
 
 export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(function*(group) {
   const settings = yield* MerchantSettings
@@ -28,8 +29,14 @@ export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       const cause = { requestId, idempotencyKey: idempotency.key }
-      const after = yield* settings.change(principal.merchantId, environment, payload, cause, (changed) =>
-        idempotency.reply(200, JSON.stringify(changed))).pipe(replayed)
+      const after = yield* settings.change(
+        principal.merchantId,
+        environment,
+        mayMoveDefault(principal),
+        payload,
+        cause,
+        (changed) => idempotency.reply(200, JSON.stringify(changed))
+      ).pipe(replayed)
       return jsonText(JSON.stringify(after))
     }))
 }))

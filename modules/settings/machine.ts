@@ -1,5 +1,6 @@
 /** What holds for a merchant: its own choices over the defaults. Pure. */
 import { Struct } from "effect"
+import type { Principal } from "../../schemas/Auth.ts"
 import type {
   Branding,
   InvoiceSettings,
@@ -62,6 +63,14 @@ type Chosen<T> = { readonly [Name in keyof T]?: T[Name] | null }
 /** Absent stays, null is forgotten, everything else is chosen. */
 const merged = <T extends object>(chosen: Partial<T>, change: Chosen<T>): Partial<T> =>
   Object.fromEntries(Object.entries({ ...chosen, ...change }).filter(([, value]) => value !== null)) as Partial<T>
+
+/**
+ * Whether a caller may change where the merchant's signed-in wallets act when they name no environment. A devnet key may
+ * not: it is guarded less, and with it real sales could be turned into play money (API reference, "Invoice": a key
+ * changes only its own).
+ */
+export const mayMoveDefault = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
+  kind === "wallet" || environment === "mainnet"
 
 /**
  * The choices after a change. `default_environment` is not among them: it is the merchant's own.

@@ -147,6 +147,11 @@ layer(served)("merchant settings", (it) => {
       const merchant = yield* newMerchant
       const model: Record<Environment, any> = { devnet: defaults, mainnet: defaults }
       for (const [environment, change] of history) {
+        const moved = change.default_environment === null ? "devnet" : change.default_environment
+        if (environment === "devnet" && (moved ?? model.devnet.default_environment) !== model.devnet.default_environment) {
+          refused(yield* merchant.devnet(patch(change)), 403, "ENVIRONMENT_FORBIDDEN", "default_environment")
+          continue
+        }
         model[environment] = after(model[environment], change)
         const other = environment === "devnet" ? "mainnet" : "devnet"
         model[other] = { ...model[other], default_environment: model[environment].default_environment }
@@ -220,13 +225,16 @@ layer(served)("merchant settings", (it) => {
 
   it.effect("keep every one of many changes that come at once", () =>
     Effect.gen(function*() {
-      const { devnet } = yield* newMerchant
+      const { devnet, mainnet } = yield* newMerchant
       const changes = [
         { payment_tolerance_bps: 7 }, { payment_tolerance_amount: 8 }, { overpay_tolerance_amount: 9 },
         { late_window_seconds: 11 }, { underpaid_grace_seconds: 12 }, { branding: { accent: "#111111" } },
         { branding: { default_locale: "fr" } }, { default_environment: "mainnet" }, { confirmation_policy: "final" }
       ]
-      const answers = yield* Effect.all(changes.map((change) => devnet(patch(change))), { concurrency: "unbounded" })
+      const answers = yield* Effect.all(
+        changes.map((change) => "default_environment" in change ? mainnet(patch(change)) : devnet(patch(change))),
+        { concurrency: "unbounded" }
+      )
       assert.deepStrictEqual(answers.map(({ status }) => status), changes.map(() => 200))
       assert.deepStrictEqual((yield* devnet()).json, changes.reduce(after, defaults))
     }))
@@ -246,9 +254,10 @@ layer(served)("merchant settings", (it) => {
 
   it.effect("decide about new invoices as they stand, but for what is no affair of an invoice", () =>
     Effect.gen(function*() {
-      const { devnet, id } = yield* newMerchant
+      const { devnet, id, mainnet } = yield* newMerchant
       const settings = yield* MerchantSettings
-      yield* devnet(patch({ late_window_seconds: 1, branding: { accent: "#111111" }, default_environment: "mainnet" }))
+      yield* mainnet(patch({ default_environment: "mainnet" }))
+      yield* devnet(patch({ late_window_seconds: 1, branding: { accent: "#111111" } }))
       const { branding: _branding, default_environment: _environment, ...rest } = yield* settings.get(id, "devnet")
       assert.deepStrictEqual(yield* settings.forInvoices(id, "devnet"), rest)
       assert.strictEqual(rest.late_window_seconds, 1)
