@@ -342,16 +342,16 @@ describe("a stream is ended", () => {
 
   promise("with 1001 when the service stops", Effect.gen(function*() {
     const database = yield* freshDatabase
-    const client = yield* Effect.scoped(Effect.gen(function*() {
+    const { closed } = yield* Effect.scoped(Effect.gen(function*() {
       const context = yield* Layer.build(Layer.fresh(served.pipe(Layer.provideMerge(log(database)))))
       const { address } = Context.get(context, HttpServer.HttpServer)
       const token = yield* Effect.provideContext(ticket(), context)
       const socket = new WebSocket(`ws://127.0.0.1:${(address as { port: number }).port}${paymentSocketPath}?token=${token}`)
       const closed = new Promise<number>((resolve) => socket.on("close", (code) => resolve(code)))
       yield* Effect.promise(() => new Promise((resolve) => socket.once("message", resolve)))
-      return closed
+      return { closed }
     }))
-    assert.strictEqual(yield* Effect.promise(() => client), 1001)
+    assert.strictEqual(yield* Effect.promise(() => closed), 1001)
   }))
 })
 
