@@ -18,6 +18,29 @@ export const quoteTtlSeconds = 300
 /** Seconds past `quote_valid_until` in which a transfer still gets the quoted rate (API reference, "Invoice payment"). */
 export const quoteGraceSeconds = 120
 
+/** A quote that holds, in the shape every document shows it: 49.99 dollars in USDC on Base. */
+export const exampleQuote = {
+  object: "payment_quote",
+  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
+  network: "base",
+  supported_token_id: TokenId.make(123),
+  settlement_token_id: TokenId.make(123),
+  currency: "usd",
+  amount_remaining: 49_990,
+  amount_remaining_decimal: "49.990",
+  amount_unit: "usd_millis",
+  estimated_token_amount_remaining: "49.990000",
+  exchange_rate: "1.000000",
+  quote_last_updated_at: 1_766_320_496,
+  quote_valid_until: 1_766_320_796,
+  quote_expires_in_seconds: 300,
+  quote_status: "available",
+  status_code: "ok",
+  message: null,
+  retryable: null,
+  retry_after_seconds: null
+} as const
+
 export const Quote = Schema.Struct({
   object: Schema.tag("payment_quote"),
   invoice_id: InvoiceId,
@@ -41,26 +64,6 @@ export const Quote = Schema.Struct({
 }).annotate({
   identifier: "PaymentQuote",
   description: "What remains of an invoice, in one token, at one moment.",
-  examples: [{
-    object: "payment_quote",
-    invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-    network: "base",
-    supported_token_id: TokenId.make(7),
-    settlement_token_id: null,
-    currency: "usd",
-    amount_remaining: 49_990,
-    amount_remaining_decimal: "49.990",
-    amount_unit: "usd_millis",
-    estimated_token_amount_remaining: "0.014283",
-    exchange_rate: "3500",
-    quote_last_updated_at: 1_766_320_400,
-    quote_valid_until: 1_766_320_700,
-    quote_expires_in_seconds: 300,
-    quote_status: "available",
-    status_code: "ok",
-    message: null,
-    retryable: false,
-    retry_after_seconds: null
-  }]
+  examples: [exampleQuote]
 })
 export type Quote = typeof Quote.Type

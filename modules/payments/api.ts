@@ -7,7 +7,7 @@ import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { PayorPayment } from "../../schemas/Payment.ts"
-import { Quote, QuoteStatus, QuoteStatusCode } from "../../schemas/Quote.ts"
+import { exampleQuote, Quote, QuoteStatus, QuoteStatusCode } from "../../schemas/Quote.ts"
 import { TokenType } from "../../schemas/Token.ts"
 import { EmailAddress } from "../../schemas/Web.ts"
 
@@ -207,27 +207,7 @@ export const PaymentAddress = Schema.Struct({
     estimated_token_amount: "49.990000",
     exchange_rate: "1.000000",
     usd_amount: 49.99,
-    quote: {
-      object: "payment_quote",
-      invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-      network: "base",
-      supported_token_id: TokenId.make(123),
-      settlement_token_id: null,
-      currency: "usd",
-      amount_remaining: 49_990,
-      amount_remaining_decimal: "49.990",
-      amount_unit: "usd_millis",
-      estimated_token_amount_remaining: "49.990000",
-      exchange_rate: "1.000000",
-      quote_last_updated_at: 1_766_320_496,
-      quote_valid_until: 1_766_320_796,
-      quote_expires_in_seconds: 300,
-      quote_status: "available",
-      status_code: "ok",
-      message: null,
-      retryable: null,
-      retry_after_seconds: null
-    },
+    quote: exampleQuote,
     quote_status: "available",
     status_code: "ok",
     message: null,

@@ -2,11 +2,11 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
-import { EpochSeconds, InvoiceId, QuoteId, TokenId } from "../../schemas/Ids.ts"
+import { EpochSeconds, QuoteId, TokenId } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { Quote } from "../../schemas/Quote.ts"
+import { exampleQuote, Quote } from "../../schemas/Quote.ts"
 
 /** Routes of one batch, at most (API reference, "Quotes"). */
 export const maximumRoutes = 50
@@ -42,28 +42,6 @@ export const NewQuotes = Schema.Struct({
     routes: [{ network: "base", token_id: 123 }, { network: "solana", token_id: 140 }]
   }]
 })
-
-const exampleQuote = {
-  object: "payment_quote",
-  invoice_id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  network: "base",
-  supported_token_id: TokenId.make(123),
-  settlement_token_id: TokenId.make(123),
-  currency: "usd",
-  amount_remaining: 49_990,
-  amount_remaining_decimal: "49.990",
-  amount_unit: "usd_millis",
-  estimated_token_amount_remaining: "49.990000",
-  exchange_rate: "1.000000",
-  quote_last_updated_at: 1_766_320_496,
-  quote_valid_until: 1_766_320_796,
-  quote_expires_in_seconds: 300,
-  quote_status: "available",
-  status_code: "ok",
-  message: null,
-  retryable: null,
-  retry_after_seconds: null
-} as const
 
 /** A quote as this API gives it: with its id, which is null while there is no quote to read back. */
 export const IdentifiedQuote = Schema.Struct({
