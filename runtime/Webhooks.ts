@@ -19,10 +19,13 @@ export interface DeliveryAnswer {
   readonly body: string
 }
 
-/** No HTTP answer: refused, reset, timed out, not allowed. `own` faults are ours and spend no attempt. */
+/** No answer: refused, reset, timed out, not allowed. */
 export class TransportFailed extends Schema.TaggedError<TransportFailed>()("TransportFailed", {
   reason: Schema.String,
-  own: Schema.Boolean
+  /** A fault of ours, not of the receiver: spends no attempt. */
+  own: Schema.Boolean,
+  /** The receiver was too slow: to be connected, or to answer in full. Never of a fault of ours. */
+  timedOut: Schema.Boolean
 }) {}
 
 export interface Transport {

@@ -38,6 +38,11 @@ const ownFaults: ReadonlySet<string> = new Set([
   "UND_ERR_DESTROYED", "UND_ERR_CLOSED"
 ])
 
+/** The receiver was too slow, by our clock or by the kernel's. */
+const timeouts: ReadonlySet<string> = new Set([
+  "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"
+])
+
 const Options = Schema.Struct({
   /** PEM certificates to trust besides the system's: a private authority. */
   ca: Schema.optionalKey(Schema.String)
@@ -91,8 +96,12 @@ const post = async (pool: Pool, url: URL, request: DeliveryRequest, signal: Abor
 const failureOf = (cause: unknown): TransportFailed => {
   const { code, message } = cause as { readonly code?: string; readonly message?: string }
   return cause instanceof AddressRefused
-    ? new TransportFailed({ reason: cause.message, own: false })
-    : new TransportFailed({ reason: `${code ?? "error"}: ${message ?? ""}`, own: ownFaults.has(code ?? "") })
+    ? new TransportFailed({ reason: cause.message, own: false, timedOut: false })
+    : new TransportFailed({
+      reason: `${code ?? "error"}: ${message ?? ""}`,
+      own: ownFaults.has(code ?? ""),
+      timedOut: timeouts.has(code ?? "")
+    })
 }
 
 const make = (options: typeof Options.Type) =>
@@ -141,7 +150,7 @@ const make = (options: typeof Options.Type) =>
       Effect.gen(function*() {
         const url = new URL(request.url)
         if (url.protocol !== "https:" && !request.allowLocal) {
-          return yield* new TransportFailed({ reason: "plain http is not allowed", own: false })
+          return yield* new TransportFailed({ reason: "plain http is not allowed", own: false, timedOut: false })
         }
         const now = yield* Clock.currentTimeMillis
         const slot = slotFor(url, request.allowLocal, now)
@@ -154,7 +163,9 @@ const make = (options: typeof Options.Type) =>
           Effect.timeoutOrElse({
             duration: request.timeoutMillis,
             orElse: () =>
-              Effect.fail(new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, own: false }))
+              Effect.fail(
+                new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, own: false, timedOut: true })
+              )
           }),
           Effect.ensuring(Effect.sync(() => { slot.using-- }))
         )

@@ -121,11 +121,11 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const send = (claimed: Claimed) =>
     Effect.gen(function*() {
       const verdict = checkUrl(claimed.url, policy)
-      if (verdict._tag === "Refused") return yield* new TransportFailed({ reason: verdict.reason, own: false })
+      if (verdict._tag === "Refused") return yield* new TransportFailed({ reason: verdict.reason, own: false, timedOut: false })
       const transport = transportFor(claimed.url)
-      if (transport === undefined) return yield* new TransportFailed({ reason: "no transport", own: true })
+      if (transport === undefined) return yield* new TransportFailed({ reason: "no transport", own: true, timedOut: false })
       const secret = secrets.open("webhook", claimed.sealedSecret)
-      if (secret === undefined) return yield* new TransportFailed({ reason: "the secret cannot be opened", own: true })
+      if (secret === undefined) return yield* new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false })
       const millis = yield* Clock.currentTimeMillis
       const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
       return yield* transport.send({

@@ -23,7 +23,7 @@ describe("the https transport", () => {
     Effect.gen(function*() {
       const receiver = yield* makeReceiver("https")
       const failure = yield* Effect.flip((yield* transport())(receiver.url("/")))
-      assert.deepInclude(failure, { own: false })
+      assert.deepInclude(failure, { own: false, timedOut: false })
       assert.match((failure as { readonly reason: string }).reason, /SELF_SIGNED/)
       assert.strictEqual(receiver.arrivals().length, 0)
       const send = yield* transport({ ca: receiverCertificate })
@@ -60,6 +60,6 @@ describe("the https transport", () => {
       assert.isAtMost(ports.size, 2)
       assert.strictEqual(receiver.arrivals("/inside").length, 0)
       const failure = yield* Effect.flip(send(receiver.url("/mute"), true, 50))
-      assert.deepInclude(failure, { own: false, reason: "no answer in 50 ms" })
+      assert.deepInclude(failure, { own: false, timedOut: true, reason: "no answer in 50 ms" })
     }).pipe(Effect.scoped))
 })

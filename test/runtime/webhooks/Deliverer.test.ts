@@ -78,7 +78,7 @@ describe("a delivery", () => {
         name: "moody",
         schemes: ["http:"],
         send: ({ url }) => Effect.suspend(() => faults-- > 0
-          ? Effect.fail(new TransportFailed({ reason: "resolver", own: true }))
+          ? Effect.fail(new TransportFailed({ reason: "resolver", own: true, timedOut: false }))
           : Effect.promise(async () => {
             const response = await fetch(url, { method: "POST" })
             return { status: response.status, retryAfter: null, body: "" }
@@ -220,7 +220,7 @@ describe("a delivery", () => {
       webhooks.register({
         name: "broken",
         schemes: ["http:"],
-        send: () => Effect.fail(new TransportFailed({ reason: "no resolver", own: true }))
+        send: () => Effect.fail(new TransportFailed({ reason: "no resolver", own: true, timedOut: false }))
       })))
     yield* start(deliverer(settingsOf([receiver.host]), broken))
     yield* endpoint(receiver.url("/"))
