@@ -46,4 +46,6 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
   /** `WEBHOOK_URL_INVALID` unless deliveries may go there: public https, or one of `webhooks.devnetReceivers`. */
   readonly checkUrl: (url: string) => Effect.Effect<void, PublicError>
+  /** Says that deliveries of a merchant were queued outside of a commit: they are claimed at once. */
+  readonly wake: (merchantId: number) => Effect.Effect<void>
 }>()("tillwire/runtime/Webhooks") {}

@@ -63,7 +63,7 @@ export class Endpoints extends Context.Service<Endpoints, {
         sealedSecret: secrets.seal("webhook", secret),
         sealedPreviousSecret: null,
         previousSecretExpiresAt: null,
-        consecutiveFailures: 0,
+        ordered: false,
         disabledReason: null,
         createdAt: now,
         updatedAt: now

@@ -20,7 +20,7 @@ const createdText = (endpoint: EndpointRow, secret: string): string =>
       description: endpoint.description,
       secret,
       previous_secret_expires_at: endpoint.previousSecretExpiresAt,
-      consecutive_failures: endpoint.consecutiveFailures,
+      consecutive_failures: 0,
       disabled_reason: endpoint.disabledReason,
       created_at: endpoint.createdAt,
       updated_at: endpoint.updatedAt

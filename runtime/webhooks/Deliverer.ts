@@ -311,6 +311,11 @@ const make = (drainMillis: number) => Effect.gen(function*() {
 
   return Webhooks.of({
     register,
+    wake: (merchantId) =>
+      Effect.sync(() => {
+        woken.add(merchantId)
+        wake.openUnsafe()
+      }),
     checkUrl: (text) =>
       Effect.suspend(() => {
         const verdict = checkUrl(text, policy)

@@ -14,15 +14,17 @@ export interface EndpointRow {
   /** Owned by a commerce key: commerce-related events only, whatever the filters. */
   readonly commerceOnly: boolean
   readonly url: string
-  readonly status: "enabled" | "disabled"
+  /** A deleted endpoint is shown to nobody; its row stays, because deliveries name it. */
+  readonly status: "enabled" | "disabled" | "deleted"
   readonly filters: ReadonlyArray<string>
+  /** One delivery in flight, in the order of the events; the next one waits until it succeeded or was given up. */
+  readonly ordered: boolean
   readonly apiVersion: string
   readonly description: string | null
   /** Sealed by `Secrets.seal("webhook", …)`. */
   readonly sealedSecret: string
   readonly sealedPreviousSecret: string | null
   readonly previousSecretExpiresAt: number | null
-  readonly consecutiveFailures: number
   readonly disabledReason: string | null
   readonly createdAt: number
   readonly updatedAt: number
@@ -40,12 +42,12 @@ export const endpointWrite = (row: EndpointRow): Write => ({
     url: row.url,
     status: row.status,
     filters: row.filters,
+    ordered: row.ordered,
     api_version: row.apiVersion,
     description: row.description,
     sealed_secret: row.sealedSecret,
     sealed_previous_secret: row.sealedPreviousSecret,
     previous_secret_expires_at: row.previousSecretExpiresAt,
-    consecutive_failures: row.consecutiveFailures,
     disabled_reason: row.disabledReason,
     created_at: row.createdAt,
     updated_at: row.updatedAt
@@ -64,7 +66,7 @@ export const findEndpoint = (
         commerce_only AS "commerceOnly", url, status, filters, api_version AS "apiVersion", description,
         sealed_secret AS "sealedSecret", sealed_previous_secret AS "sealedPreviousSecret",
         previous_secret_expires_at::float8 AS "previousSecretExpiresAt",
-        consecutive_failures AS "consecutiveFailures", disabled_reason AS "disabledReason",
+        ordered, disabled_reason AS "disabledReason",
         created_at::float8 AS "createdAt", updated_at::float8 AS "updatedAt"
       FROM webhook_endpoints WHERE merchant_id = ${merchantId} AND id = ${id}`
     return found

@@ -120,8 +120,8 @@ const prepareDatabase = Effect.gen(function*() {
     status text not null, amount bigint not null, details json not null, primary key (merchant_id, id))`
   yield* sql`insert into merchant_streams (merchant_id) select generate_series(1, ${merchants}::int)`
   yield* sql`insert into webhook_endpoints (id, merchant_id, version, commerce_only, url, status, filters, api_version,
-      sealed_secret, consecutive_failures, created_at, updated_at)
-    select 'we_' || m || '_' || n, m, 1, false, 'https://x', 'enabled', '{invoice.*}', '1', 's', 0, 0, 0
+      sealed_secret, created_at, updated_at)
+    select 'we_' || m || '_' || n, m, 1, false, 'https://x', 'enabled', '{invoice.*}', '1', 's', 0, 0
     from generate_series(1, ${merchants}::int) m, generate_series(1, 2) n`
 })
 

@@ -11,7 +11,8 @@ const transport = (options: { readonly ca?: string } = {}) =>
     yield* Layer.build(
       plugin.layer(options).pipe(Layer.provide(Layer.succeed(Webhooks, {
         register: (each) => Effect.sync(() => void (registered = each)),
-        checkUrl: () => Effect.void
+        checkUrl: () => Effect.void,
+        wake: () => Effect.void
       }))) as Layer.Layer<never, unknown>
     )
     return (url: string, allowLocal = true, timeoutMillis = 5_000) =>

@@ -293,7 +293,7 @@ describe("deliveries", () => {
       const endpoint = (id: string, filters: string, more: Readonly<Record<string, unknown>> = {}) =>
         sql`insert into webhook_endpoints ${sql.insert({
           id, merchant_id: 1, version: 1, commerce_only: false, url: "https://x", status: "enabled", filters: `{${filters}}`,
-          api_version: "v", sealed_secret: "s", consecutive_failures: 0, created_at: 0, updated_at: 0, ...more
+          api_version: "v", sealed_secret: "s", created_at: 0, updated_at: 0, ...more
         })}`
       yield* endpoint("all", "*")
       yield* endpoint("type", "invoice.updated")

@@ -81,7 +81,7 @@ export const endpoint = (url: string, more: Partial<EndpointRow> = {}) =>
       sealedSecret: (yield* Secrets).seal("webhook", secret),
       sealedPreviousSecret: null,
       previousSecretExpiresAt: null,
-      consecutiveFailures: 0,
+      ordered: false,
       disabledReason: null,
       createdAt: 1,
       updatedAt: 1,
