@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import { receiverCertificate } from "../support/Receiver.ts"
 import { configOf, rpcToken, type Service, startService } from "../support/Service.ts"
 import { createDatabase, type DatabaseServer, urlOf } from "./Database.ts"
 
@@ -24,20 +25,29 @@ const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelea
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** A new deployment on an empty database. */
+/** A new deployment on an empty database, or on a copy of one; receivers are trusted with the tests' own certificate. */
 export const deploy = (
   server: DatabaseServer,
   database: string,
-  receivers: ReadonlyArray<string> = []
+  receivers: ReadonlyArray<string> = [],
+  template?: string
 ): Effect.Effect<Deployment, never, Scope.Scope> =>
   Effect.gen(function*() {
-    yield* createDatabase(server, database)
+    yield* createDatabase(server, database, template)
     const config = configOf({
       database: urlOf(server, database),
       chains: [{ use: "simulated", options: { networks: ["base"] } }],
       receivers
     })
-    return { directory: yield* directory, database, config: { ...config, telemetry: { logs: "json", level: "info" } } }
+    return {
+      directory: yield* directory,
+      database,
+      config: {
+        ...config,
+        transports: [{ use: "https", options: { ca: receiverCertificate } }],
+        telemetry: { logs: "json", level: "info" }
+      }
+    }
   })
 
 /** A fresh process of a deployment. */

@@ -4,7 +4,7 @@ import { Pool } from "pg"
 import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
 import { drive } from "./load.ts"
-import { cpuMicros, runRole, say, specification } from "./Process.ts"
+import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
 import { type Line, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 

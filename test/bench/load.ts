@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { connect } from "node:net"
-import { cpuMicros, runRole, say, specification } from "./Process.ts"
+import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
 
 export interface LoadSpec {
   readonly port: number

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, list, webhook, start, tokens, signin, quotes, crash; none
- * means all.
+ * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, start, tokens, signin, quotes,
+ * crash; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -12,6 +12,7 @@ import type { Bench } from "./Bench.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
 import { databaseServer } from "./Database.ts"
+import { deliveries } from "./deliveries.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
@@ -30,6 +31,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   expiry,
   list,
   webhook,
+  deliveries,
   start,
   tokens,
   signin,

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { Agent, request } from "node:http"
 import type { Bench } from "./Bench.ts"
-import { cpuMicros, runRole, say, specification } from "./Process.ts"
+import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
 import { type Line, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { exchange, freePort, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
-import { residentMegabytes } from "./Process.ts"
+import { residentMegabytes } from "../support/Process.ts"
 import { type Line, median } from "./Report.ts"
 
 const root = new URL("../..", import.meta.url).pathname

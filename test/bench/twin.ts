@@ -7,7 +7,7 @@ import fastify from "fastify"
 import { createHash, createHmac, randomUUID } from "node:crypto"
 import type { AddressInfo } from "node:net"
 import { Pool } from "pg"
-import { say, specification } from "./Process.ts"
+import { say, specification } from "../support/Process.ts"
 
 export interface TwinSpec {
   readonly host: string

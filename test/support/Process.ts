@@ -1,4 +1,4 @@
-/** Contestants as processes of their own, and what the operating system says they spent. */
+/** Roles of a test or a measurement as processes of their own, and what the operating system says they spent. */
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, fork } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -20,9 +20,13 @@ export const residentMegabytes = (pid: number): number => {
   return Number(kilobytes) * 1024 / 1e6
 }
 
-/** A role of this folder as a child: `file` is run with `spec` as its one argument, as JSON. */
-const started = (file: URL, spec: object): ChildProcess =>
-  fork(file.pathname, [JSON.stringify(spec)], { stdio: ["ignore", "inherit", "inherit", "ipc"] })
+/** `file` as a child, run with `spec` as its one argument, as JSON, and with no flags but `flags`. */
+const started = (file: URL, spec: object, flags: ReadonlyArray<string> = []): ChildProcess =>
+  fork(file.pathname, [JSON.stringify(spec)], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    execArgv: [...flags],
+    serialization: "advanced"
+  })
 
 /** What a child says before it ends by itself. */
 export const runRole = <A>(file: URL, spec: object): Effect.Effect<A> =>
@@ -33,14 +37,24 @@ export const runRole = <A>(file: URL, spec: object): Effect.Effect<A> =>
     return Effect.sync(() => void child.kill("SIGKILL"))
   })
 
-/** A child that serves until the scope closes; answers its process id and the first thing it says. */
+/** A child that serves until its scope closes. */
+export interface Role<A> {
+  readonly pid: number
+  /** The first thing it said. */
+  readonly said: A
+  /** Asks it something; it answers by {@link answering}. */
+  readonly ask: <B>(question: object) => Effect.Effect<B>
+}
+
+/** Starts a child that serves until the scope closes. */
 export const serveRole = <A>(
   file: URL,
-  spec: object
-): Effect.Effect<{ readonly pid: number; readonly said: A }, never, Scope.Scope> =>
+  spec: object,
+  flags?: ReadonlyArray<string>
+): Effect.Effect<Role<A>, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<{ readonly child: ChildProcess; readonly said: A }>((resume) => {
-      const child = started(file, spec)
+      const child = started(file, spec, flags)
       child.once("message", (said) => resume(Effect.succeed({ child, said: said as A })))
       child.once("exit", (code) => resume(Effect.die(new Error(`${file.pathname} ended with ${code}`))))
     }),
@@ -51,10 +65,31 @@ export const serveRole = <A>(
         child.kill("SIGKILL")
         await gone
       })
-  ).pipe(Effect.map(({ child, said }) => ({ pid: child.pid!, said })))
+  ).pipe(Effect.map(({ child, said }) => {
+    const waiting = new Map<number, (answer: Effect.Effect<any>) => void>()
+    let asked = 0
+    child.on("message", ({ answer, asked }: { readonly asked: number; readonly answer: unknown }) => {
+      waiting.get(asked)?.(Effect.succeed(answer))
+      waiting.delete(asked)
+    })
+    child.once("exit", (code) => {
+      for (const resume of waiting.values()) resume(Effect.die(new Error(`${file.pathname} ended with ${code}`)))
+    })
+    const ask = <B>(question: object) =>
+      Effect.callback<B>((resume) => {
+        waiting.set(++asked, resume)
+        child.send({ asked, question })
+      })
+    return { pid: child.pid!, said, ask }
+  }))
 
 /** The specification a role was started with. */
 export const specification = <A>(): A => JSON.parse(process.argv[2] ?? "{}") as A
 
 /** Answers whoever started this role. */
 export const say = (said: object): void => void process.send!(said)
+
+/** Answers each question of whoever started this role, in its own time. */
+export const answering = <A>(answer: (question: A) => object | Promise<object>): void =>
+  void process.on("message", async ({ asked, question }: { readonly asked: number; readonly question: A }) =>
+    say({ asked, answer: await answer(question) }))
