@@ -1,15 +1,27 @@
 /** Webhook delivery: durable rows made by the commit, claimed with leases, signed, sent, marked. */
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { PublicError } from "../schemas/Errors.ts"
+import type { Environment } from "../schemas/Network.ts"
+
+/** Whose endpoint it is: a transport may take some URLs of some merchants only. */
+export interface EndpointOwner {
+  readonly merchantId: number
+  /** Null: both. */
+  readonly environment: Environment | null
+}
 
 /** One attempt as a transport sends it: the bytes are final. */
-export interface DeliveryRequest {
+export interface DeliveryRequest extends EndpointOwner {
+  /** `whd_<uuid>`. */
+  readonly deliveryId: string
+  /** `evt_…`. */
+  readonly eventId: string
+  /** From 1. */
+  readonly attempt: number
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly timeoutMillis: number
-  /** The host may be local and plain http (devnet receivers). */
-  readonly allowLocal: boolean
 }
 
 export interface DeliveryAnswer {
@@ -28,10 +40,20 @@ export class TransportFailed extends Schema.TaggedError<TransportFailed>()("Tran
   timedOut: Schema.Boolean
 }) {}
 
+/** A URL that a transport does not deliver to, and why: a sentence for the merchant. */
+export class UrlRefused extends Schema.TaggedError<UrlRefused>()("UrlRefused", { reason: Schema.String }) {}
+
+/** A way for deliveries to leave. Which URLs it takes is its own to say. */
 export interface Transport {
   readonly name: string
-  /** URL schemes it serves, e.g. `["https:", "http:"]`. */
+  /** URL schemes it serves, e.g. `["https:", "http:"]`. No two transports share one. */
   readonly schemes: ReadonlyArray<string>
+  /** Judges a URL that a merchant wants deliveries at, as far as can be told now. */
+  readonly check: (url: string, owner: EndpointOwner) => Effect.Effect<void, UrlRefused>
+  /**
+   * Sends once: success is an answer of any status. Refuses whatever {@link check} refuses now, as the receiver's
+   * failure. An interrupt ends it at once.
+   */
   readonly send: (request: DeliveryRequest) => Effect.Effect<DeliveryAnswer, TransportFailed>
 }
 
@@ -44,8 +66,8 @@ export const attemptsSum = "webhooks.attempts"
 
 export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
-  /** `WEBHOOK_URL_INVALID` unless deliveries may go there: public https, or one of `webhooks.devnetReceivers`. */
-  readonly checkUrl: (url: string) => Effect.Effect<void, PublicError>
+  /** `WEBHOOK_URL_INVALID` unless the transport of the URL's scheme delivers there for this owner. */
+  readonly checkUrl: (url: string, owner: EndpointOwner) => Effect.Effect<void, PublicError>
   /** Says that deliveries of a merchant were queued outside of a commit: they are claimed at once. */
   readonly wake: (merchantId: number) => Effect.Effect<void>
 }>()("tillwire/runtime/Webhooks") {}

@@ -21,7 +21,6 @@ import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
-import type { WebhooksRefused } from "./webhooks/Deliverer.ts"
 
 /** Where the service can be reached, once it can. */
 export class Running extends Context.Service<Running, {
@@ -48,7 +47,6 @@ export type BootError =
   | SecretsInvalid
   | DoorClosed
   | PluginFailed
-  | WebhooksRefused
   | SqlError.SqlError
   | PlatformError.PlatformError
 

@@ -6,9 +6,11 @@ import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { rootCertificates } from "node:tls"
 import { Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
-import { AddressRefused, publicLookup } from "../../runtime/webhooks/Resolve.ts"
-import { type DeliveryAnswer, type DeliveryRequest, TransportFailed, Webhooks } from "../../runtime/Webhooks.ts"
+import { type DeliveryAnswer, type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
+import { checkUrl, egressPolicy } from "./https/EgressGuard.ts"
+import { AddressRefused, publicLookup, resolvesToPublic } from "./https/Resolve.ts"
 
 /** TCP and TLS together. */
 const connectTimeoutMillis = 5_000
@@ -107,6 +109,7 @@ const failureOf = (cause: unknown): TransportFailed => {
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const webhooks = yield* Webhooks
+    const policy = yield* Effect.fromResult(egressPolicy(yield* Settings))
     const pools = yield* Effect.acquireRelease(
       Effect.sync(() => new Map<string, Slot>()),
       (all) => Effect.promise(() => Promise.allSettled([...all.values()].map(({ pool }) => pool.destroy())))
@@ -146,14 +149,24 @@ const make = (options: typeof Options.Type) =>
       return slot
     }
 
+    const check = (text: string) =>
+      Effect.gen(function*() {
+        const verdict = checkUrl(text, policy)
+        if (verdict._tag === "Refused") return yield* new UrlRefused({ reason: verdict.reason })
+        if (!verdict.local && !(yield* resolvesToPublic(verdict.url.hostname))) {
+          return yield* new UrlRefused({ reason: "The host resolves to an address that is not public" })
+        }
+      })
+
     const send = (request: DeliveryRequest) =>
       Effect.gen(function*() {
-        const url = new URL(request.url)
-        if (url.protocol !== "https:" && !request.allowLocal) {
-          return yield* new TransportFailed({ reason: "plain http is not allowed", own: false, timedOut: false })
+        const verdict = checkUrl(request.url, policy)
+        if (verdict._tag === "Refused") {
+          return yield* new TransportFailed({ reason: verdict.reason, own: false, timedOut: false })
         }
+        const { local, url } = verdict
         const now = yield* Clock.currentTimeMillis
-        const slot = slotFor(url, request.allowLocal, now)
+        const slot = slotFor(url, local, now)
         slot.usedAt = now
         slot.using++
         return yield* Effect.tryPromise({
@@ -176,7 +189,7 @@ const make = (options: typeof Options.Type) =>
       Effect.repeat(Schedule.spaced(idlePoolMillis)),
       Effect.forkScoped
     )
-    yield* webhooks.register({ name: "https", schemes: ["https:", "http:"], send })
+    yield* webhooks.register({ name: "https", schemes: ["https:", "http:"], check, send })
   })
 
 export const plugin = Plugin.make({

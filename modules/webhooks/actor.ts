@@ -51,7 +51,8 @@ export class Endpoints extends Context.Service<Endpoints, {
     ) {
       const decided = decideEndpoint(principal, request, environments)
       if (decided instanceof PublicError) return yield* decided
-      yield* webhooks.checkUrl(decided.url)
+      const { environment, url } = decided
+      yield* webhooks.checkUrl(url, { merchantId: principal.merchantId, environment })
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const secret = secretOf(yield* Effect.sync(() => randomBytes(secretBytes)))
       const endpoint: EndpointRow = {

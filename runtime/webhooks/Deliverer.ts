@@ -2,20 +2,18 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  */
-import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { Commit, noCause } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import { Secrets } from "../Secrets.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "../Webhooks.ts"
-import { publicError } from "../../schemas/Errors.ts"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings } from "./Attempts.ts"
-import { checkUrl, type EgressPolicy, receiverSet } from "./EgressGuard.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import { cancelWaiting, claim, type Claimed, type Mark, mark, maximumFailingInFlight, maximumInFlight } from "./Queue.ts"
-import { resolvesToPublic } from "./Resolve.ts"
 import { deliveryHeaders } from "./Signature.ts"
+import { makeTransports } from "./Transports.ts"
 
 /** An answer counts within 10 s (API reference, "Delivery"). */
 export const attemptTimeoutMillis = 10_000
@@ -38,29 +36,6 @@ const errorLength = 500
 /** Tries to disable an endpoint that answered 410 while others change its row. */
 const disableRetries = 3
 
-/** The deployment's settings contradict what deliveries promise. */
-export class WebhooksRefused extends Schema.TaggedError<WebhooksRefused>()("WebhooksRefused", {
-  reason: Schema.String
-}) {
-  override get message() {
-    return this.reason
-  }
-}
-
-/** Where deliveries of this deployment may go. Local receivers are for devnet alone: no mainnet may share its process. */
-export const egressPolicy = (
-  settings: Pick<SettingsValue, "environments" | "http" | "webhooks"> & { readonly publicUrl: string }
-): Effect.Effect<EgressPolicy, WebhooksRefused> => {
-  const receivers = settings.webhooks.devnetReceivers ?? []
-  if (receivers.length > 0 && settings.environments.includes("mainnet")) {
-    return Effect.fail(
-      new WebhooksRefused({ reason: "webhooks.devnetReceivers works on devnet only: remove it, or serve devnet alone" })
-    )
-  }
-  const own = URL.canParse(settings.publicUrl) ? [new URL(settings.publicUrl).hostname] : []
-  return Effect.succeed({ devnetReceivers: receiverSet(receivers), ownHosts: new Set([...own, settings.http.host]) })
-}
-
 /** Defaults per environment (API reference, "Delivery"); a setting replaces them for both. */
 const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): RetrySettings => ({
   baseMillis: (settings.retryBaseSeconds ?? (mainnet ? 60 : 2)) * 1000,
@@ -82,9 +57,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const commit = yield* Commit
   const bus = yield* EventBus
   const sql = yield* SqlClient.SqlClient
-  const policy = yield* egressPolicy(settings)
 
-  const transports = new Map<string, Transport>()
+  const transports = makeTransports()
   const woken = new Set<number>()
   const wake = yield* Latch.make()
   let inFlight = 0
@@ -115,35 +89,29 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       wake.openUnsafe()
     })
 
-  const transportFor = (url: string): Transport | undefined =>
-    [...transports.values()].find(({ schemes }) => schemes.includes(new URL(url).protocol))
-
   const send = (claimed: Claimed) =>
     Effect.gen(function*() {
-      const verdict = checkUrl(claimed.url, policy)
-      if (verdict._tag === "Refused") return yield* new TransportFailed({ reason: verdict.reason, own: false, timedOut: false })
-      const transport = transportFor(claimed.url)
-      if (transport === undefined) return yield* new TransportFailed({ reason: "no transport", own: true, timedOut: false })
       const secret = secrets.open("webhook", claimed.sealedSecret)
       if (secret === undefined) return yield* new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false })
       const millis = yield* Clock.currentTimeMillis
       const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
-      return yield* transport.send({
+      const ids = { deliveryId: `whd_${claimed.id}`, eventId: claimed.event.id, attempt: claimed.attempts + 1 }
+      return yield* transports.send({
+        ...ids,
+        merchantId: claimed.merchantId,
+        environment: claimed.event.environment,
         url: claimed.url,
         headers: deliveryHeaders({
-          deliveryId: `whd_${claimed.id}`,
-          eventId: claimed.event.id,
+          ...ids,
           eventType: claimed.event.type,
           environment: claimed.event.environment,
-          attempt: claimed.attempts + 1,
           millis,
           body: claimed.body,
           secret,
           previousSecret: overlap ? secrets.open("webhook", claimed.sealedPreviousSecret!) ?? null : null
         }),
         body: claimed.body,
-        timeoutMillis: attemptTimeoutMillis,
-        allowLocal: verdict.local
+        timeoutMillis: attemptTimeoutMillis
       })
     })
 
@@ -258,7 +226,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const slots = maximumInFlight - inFlight
     const scan = now >= scanAt
-    if (stopping || slots === 0 || transports.size === 0 || (!scan && woken.size === 0)) {
+    if (stopping || slots === 0 || transports.isEmpty() || (!scan && woken.size === 0)) {
       return Math.max(1, scanAt - now)
     }
     const merchants = scan ? null : [...woken]
@@ -301,30 +269,21 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const register = (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.sync(() => {
-        transports.set(transport.name, transport)
+        transports.add(transport)
         scanAt = 0
         wake.openUnsafe()
       }),
       // Attempts under way still use the transport: it must outlive them.
-      () => Effect.andThen(Effect.sync(() => transports.delete(transport.name)), drain)
+      () => Effect.andThen(Effect.sync(() => transports.remove(transport)), drain)
     )
 
   return Webhooks.of({
     register,
+    checkUrl: transports.check,
     wake: (merchantId) =>
       Effect.sync(() => {
         woken.add(merchantId)
         wake.openUnsafe()
-      }),
-    checkUrl: (text) =>
-      Effect.suspend(() => {
-        const verdict = checkUrl(text, policy)
-        const refusal = (reason: string) => Effect.fail(publicError("WEBHOOK_URL_INVALID", { message: reason, param: "url" }))
-        if (verdict._tag === "Refused") return refusal(verdict.reason)
-        return verdict.local
-          ? Effect.void
-          : Effect.flatMap(resolvesToPublic(verdict.url.hostname), (isPublic) =>
-            isPublic ? Effect.void : refusal("The host resolves to an address that is not public"))
       })
   })
 })
@@ -332,9 +291,9 @@ const make = (drainMillis: number) => Effect.gen(function*() {
 /** As {@link layer}, with its own patience for attempts under way at a stop, in milliseconds. */
 export const layerWith = (options: { readonly drainMillis: number }): Layer.Layer<
   Webhooks,
-  WebhooksRefused,
+  never,
   Settings | Secrets | Commit | EventBus | SqlClient.SqlClient
 > => Layer.effect(Webhooks, make(options.drainMillis))
 
-/** Deliveries of this instance. Refuses to start with local receivers on mainnet. */
+/** Deliveries of this instance. */
 export const layer = layerWith({ drainMillis: defaultDrainMillis })

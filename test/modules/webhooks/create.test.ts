@@ -5,14 +5,13 @@ import { SqlClient } from "effect/sql"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
-import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { WebhooksApi } from "../../../modules/webhooks/api.ts"
 import { migrations, tables } from "../../../modules/webhooks/migrations.ts"
 import { plugin } from "../../../modules/webhooks/plugin.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
-import { settingsOf } from "../../runtime/webhooks/Delivery.ts"
+import { deliverer, settingsOf } from "../../runtime/webhooks/Delivery.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 
 /** `<merchant>`, or `<merchant>c` for its commerce key. */
@@ -39,7 +38,7 @@ const routes = Layer.mergeAll(
 const served = apiLayer(
   [WebhooksApi],
   routes as never,
-  Layer.mergeAll(Deliverer.layer, Actors.layer).pipe(
+  Layer.mergeAll(deliverer(settingsOf(["localhost:4000"])), Actors.layer).pipe(
     Layer.provideMerge(kernel(
       [{ name: "webhooks", migrations, tables }],
       Layer.succeed(Settings, settingsOf(["localhost:4000"]))

@@ -7,10 +7,10 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
+import { GuardRefused } from "../../../modules/transports/https/EgressGuard.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
-import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
@@ -77,6 +77,7 @@ describe("a delivery", () => {
       yield* (yield* Webhooks).register({
         name: "moody",
         schemes: ["http:"],
+        check: () => Effect.void,
         send: ({ url }) => Effect.suspend(() => faults-- > 0
           ? Effect.fail(new TransportFailed({ reason: "resolver", own: true, timedOut: false }))
           : Effect.promise(async () => {
@@ -220,6 +221,7 @@ describe("a delivery", () => {
       webhooks.register({
         name: "broken",
         schemes: ["http:"],
+        check: () => Effect.void,
         send: () => Effect.fail(new TransportFailed({ reason: "no resolver", own: true, timedOut: false }))
       })))
     yield* start(deliverer(settingsOf([receiver.host]), broken))
@@ -267,6 +269,7 @@ describe("the queue", () => {
       webhooks.register({
         name: "stuck",
         schemes: ["http:"],
+        check: () => Effect.void,
         send: () => Effect.andThen(Effect.sync(() => asked.resolve()), Effect.never)
       })))
     const first = yield* Scope.make()
@@ -339,14 +342,14 @@ describe("the queue", () => {
 describe("a deployment", () => {
   promise("that serves mainnet refuses to start with local receivers", Effect.gen(function*() {
     const refused = yield* Effect.flip(start(deliverer(settingsOf(["localhost:4000"], { environments: ["devnet", "mainnet"] }))))
-    assert.instanceOf(refused, Deliverer.WebhooksRefused)
+    assert.instanceOf(refused, GuardRefused)
     yield* start(deliverer(settingsOf([], { environments: ["mainnet"] })))
   }))
 
   promise("accepts endpoint URLs by the guard's rules", Effect.gen(function*() {
     const context = yield* start(deliverer(settingsOf(["localhost:4000"])))
     const check = (url: string) =>
-      Effect.flatMap(Webhooks, (webhooks) => webhooks.checkUrl(url)).pipe(Effect.provideContext(context))
+      Effect.flatMap(Webhooks, (webhooks) => webhooks.checkUrl(url, { merchantId: 1, environment: "devnet" })).pipe(Effect.provideContext(context))
     yield* check("http://localhost:4000/hooks")
     for (const url of ["http://localhost:4001/", "https://127.0.0.1/", "http://shop.example/", "https://127.0.0.1:3000/"]) {
       assert.deepInclude(yield* Effect.flip(check(url)), { code: "WEBHOOK_URL_INVALID", param: "url" })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
-import { checkUrl, isPublicAddress, receiverSet } from "../../../runtime/webhooks/EgressGuard.ts"
+import { checkUrl, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
 import { deliveryHeaders, secretOf, serviceSignature, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 
 const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

@@ -4,8 +4,9 @@
  * redirects. A look-up is never asked about IP literals, so the first gate judges those.
  */
 import { isIP } from "node:net"
-import { Result } from "effect"
+import { Result, Schema } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
+import type { Settings } from "../../../runtime/Settings.ts"
 
 /** Characters of a webhook URL, at most. Ours: what proxies and servers commonly take. */
 export const maximumUrlLength = 2_048
@@ -46,6 +47,14 @@ const refusedPorts: ReadonlySet<number> = new Set([
   8500, 9042, 9092, 9200, 9300, 10250, 11211, 15672, 27017, 27018
 ])
 
+/** The deployment's settings contradict what the guard promises. */
+export class GuardRefused extends Schema.TaggedError<GuardRefused>()("GuardRefused", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/** What the first gate judges by. */
 export interface EgressPolicy {
   /** `host:port` that may be local and plain http. Empty on mainnet. */
   readonly devnetReceivers: ReadonlySet<string>
@@ -63,6 +72,22 @@ export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string>
       ? [hostAndPort(new URL(`${scheme}//${entry}`))]
       : [])
   ))
+
+/**
+ * The policy of a deployment. Local receivers are for devnet alone: no mainnet may share its process.
+ */
+export const egressPolicy = (
+  { environments, http, publicUrl, webhooks }: Pick<Settings["Service"], "environments" | "http" | "publicUrl" | "webhooks">
+): Result.Result<EgressPolicy, GuardRefused> => {
+  const receivers = webhooks.devnetReceivers ?? []
+  if (receivers.length > 0 && environments.includes("mainnet")) {
+    return Result.fail(
+      new GuardRefused({ reason: "webhooks.devnetReceivers works on devnet only: remove it, or serve devnet alone" })
+    )
+  }
+  const own = URL.canParse(publicUrl) ? [new URL(publicUrl).hostname] : []
+  return Result.succeed({ devnetReceivers: receiverSet(receivers), ownHosts: new Set([...own, http.host]) })
+}
 
 /** What the first gate says of a URL. `local` receivers skip the address checks of the transport. */
 export type UrlVerdict =
