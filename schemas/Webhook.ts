@@ -10,6 +10,23 @@ export const EventFilter = Schema.String.check(
   Schema.isPattern(/^(\*|[a-z_]+(\.[a-z_]+)*(\.\*)?)$/, { message: "Expected an event type, `prefix.*` or `*`" })
 )
 
+/** Whether a text has the form of a filter. What it names need not exist. */
+export const isEventFilter = Schema.is(EventFilter)
+
+/** Filters in one list of a query, at most, and its characters: 20 of the longest names fit several times over. */
+const maximumListed = 20
+const maximumListLength = 1_024
+
+/**
+ * A comma list of filters, as `type` of the events API and `types` of the streams have it (API reference, "Events");
+ * null where it is malformed, which is answered with `INVALID_EVENT_TYPE`. Linear in its length.
+ */
+export const readEventFilters = (list: string): ReadonlyArray<string> | null => {
+  if (list.length > maximumListLength) return null
+  const filters = list.split(",")
+  return filters.length <= maximumListed && filters.every(isEventFilter) ? filters : null
+}
+
 export const WebhookEndpoint = Schema.Struct({
   id: EndpointId,
   object: Schema.tag("webhook_endpoint"),
@@ -42,3 +59,7 @@ export const filtersMatching = (type: string): ReadonlyArray<string> => {
   const parts = type.split(".")
   return ["*", type, ...parts.slice(1).map((_, index) => `${parts.slice(0, index + 1).join(".")}.*`)]
 }
+
+/** Whether any of `filters` selects events of `type`. Malformed and unknown filters select nothing. */
+export const selects = (filters: ReadonlyArray<string>, type: string): boolean =>
+  filtersMatching(type).some((filter) => filters.includes(filter))

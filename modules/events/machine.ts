@@ -4,16 +4,10 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
+import { readEventFilters } from "../../schemas/Webhook.ts"
 
 /** Events on a page (API reference, "Events"). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
-
-/** Types in one `type` parameter, at most, and its length: 20 of the longest names fit several times over. */
-const maximumTypes = 20
-const maximumTypeLength = 1_024
-
-/** An exact name, `prefix.*` on a dot boundary, or `*`. Linear: no character can match in two ways. */
-const typePattern = /^(\*|[a-z_]+(\.[a-z_]+)*(\.\*)?)$/
 
 /** The parameters as they were sent, each at most once. */
 export interface EventsQuery {
@@ -55,9 +49,8 @@ export interface EventsPage {
 /** Reads `type`; undefined selects everything, null is malformed. Names nobody knows select nothing. */
 export const readTypes = (type: string | undefined): TypeFilter | undefined | null => {
   if (type === undefined) return undefined
-  if (type.length > maximumTypeLength) return null
-  const items = type.split(",")
-  if (items.length > maximumTypes || items.some((item) => !typePattern.test(item))) return null
+  const items = readEventFilters(type)
+  if (items === null) return null
   if (items.includes("*")) return undefined
   return {
     exact: items.filter((item) => !item.endsWith("*")),

@@ -3,6 +3,8 @@ import { readPage, readTypes, strayBound } from "../../../modules/events/machine
 import { pageStatement } from "../../../modules/events/repo.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
+import { eventTypes } from "../../../schemas/Event.ts"
+import { selects } from "../../../schemas/Webhook.ts"
 
 const principal = { merchantId: 7, environment: "devnet", scope: "merchant" } as Principal
 
@@ -18,6 +20,17 @@ describe("an events query", () => {
       "invoice.*'); DROP TABLE events--", Array.from({ length: 21 }, () => "a").join(","), "a.*".repeat(4000),
       ",".repeat(5000), `${"a.".repeat(500)}!`]) {
       assert.isNull(readTypes(bad), bad.slice(0, 40))
+    }
+  })
+
+  it("selects what the filters of webhooks and streams select", () => {
+    const filters = ["*", "invoice.*", "invoice_payment.*", "commerce.*", "commerce.order.*", "commerce.order.created.*", "test.ping"]
+    for (const filter of [...filters, ...eventTypes, "invoice", "unknown.*"]) {
+      const read = readTypes(filter)
+      for (const type of eventTypes) {
+        const inPage = !read || read.exact.includes(type) || read.prefixes.some((prefix) => type.startsWith(prefix))
+        assert.strictEqual(inPage, selects([filter], type), `${filter} of ${type}`)
+      }
     }
   })
 
