@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
-import { webhookClaimV1, webhookClaimV2 } from "./webhooks/ClaimSql.ts"
+import { webhookClaimV3, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -214,14 +214,9 @@ export const runtimeMigrations: Migrations = {
     );
     CREATE INDEX target_balances_by_invoice ON target_balances (invoice_id);
     CREATE INDEX target_balances_open ON target_balances (network, environment) WHERE open`),
-  "0005_webhook_claims": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe(webhookClaimV1)
-  }),
-  "0006_webhook_versions": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe(webhookClaimV2)
-  }),
+  // Both made functions that 0013 drops.
+  "0005_webhook_claims": Effect.void,
+  "0006_webhook_versions": Effect.void,
   "0007_rollups": statements(`
     CREATE TABLE rollups (
       merchant_id integer NOT NULL,
@@ -300,5 +295,14 @@ export const runtimeMigrations: Migrations = {
       seq bigint NOT NULL,
       data text NOT NULL,
       PRIMARY KEY (merchant_id, object, id)
-    )`)
+    )`),
+  // An instance of an older build claims no more: it would send without regard to breakers and order.
+  "0013_webhook_queue": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`DROP FUNCTION IF EXISTS webhook_claim_v1`
+    yield* sql`DROP FUNCTION IF EXISTS webhook_claim_v2`
+    for (const definition of [webhookClaimV3, webhookLanesV1, webhookMarkV1]) yield* sql.unsafe(definition)
+    yield* sql`CREATE INDEX webhook_lanes_failing ON webhook_lanes (merchant_id, endpoint_id)
+      WHERE health = 'failing' OR open_until IS NOT NULL`
+  })
 }

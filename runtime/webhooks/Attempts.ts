@@ -5,6 +5,7 @@
  *   pending | retrying --anything else--> retrying, until the fourth attempt --> failed
  *   any --our own fault--> waits unspent, for 72 h at most --> failed
  *   any --410--> failed, and the endpoint is disabled
+ *   any, while the endpoint's breaker is open --nothing is sent, nothing spent, for 72 h at most--> failed
  */
 
 /** HTTP requests per delivery: one and three retries (contract §8; API reference, decision A2). */
@@ -24,11 +25,34 @@ const jitter = 0.2
 
 /** How an attempt ended. */
 export type Outcome =
-  | { readonly _tag: "Answered"; readonly status: number; readonly retryAfterMillis: number | null }
+  | {
+    readonly _tag: "Answered"
+    readonly status: number
+    readonly retryAfterMillis: number | null
+    /** What is kept of the answer's body. */
+    readonly body: string
+  }
   /** Refused, reset, timed out, or an address that is not allowed. */
-  | { readonly _tag: "Unanswered"; readonly reason: string }
+  | { readonly _tag: "Unanswered"; readonly reason: string; readonly timedOut: boolean }
   /** Resolver, proxy, shutdown: spends no attempt. */
   | { readonly _tag: "OwnFault"; readonly reason: string }
+
+/** How an attempt counts that spent one of its delivery's tries. */
+export type AttemptOutcome = "succeeded" | "failed" | "timed_out"
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+/** How `outcome` counts for its endpoint; null where the fault was ours. */
+export const attemptOutcome = (outcome: Outcome): AttemptOutcome | null => {
+  switch (outcome._tag) {
+    case "Answered":
+      return isSuccess(outcome.status) ? "succeeded" : "failed"
+    case "Unanswered":
+      return outcome.timedOut ? "timed_out" : "failed"
+    case "OwnFault":
+      return null
+  }
+}
 
 /** What becomes of the delivery. `attempts` are the real ones spent so far. */
 export type Next =
@@ -48,7 +72,7 @@ export interface RetrySettings {
  * queued. Total.
  *
  * @example
- * nextAttempt({ attempt: 2, outcome: { _tag: "Unanswered", reason: "" }, random: 0.5, ageMillis: 0,
+ * nextAttempt({ attempt: 2, outcome: { _tag: "Unanswered", reason: "", timedOut: true }, random: 0.5, ageMillis: 0,
  *   settings: { baseMillis: 60_000, factor: 8 } })
  * // => { _tag: "Retrying", attempts: 2, afterMillis: 480_000 }
  */
@@ -65,9 +89,7 @@ export const nextAttempt = ({ ageMillis, attempt, outcome, random, settings }: {
       ? { _tag: "Failed", attempts, gone: false }
       : { _tag: "Retrying", attempts, afterMillis: spread(ownFaultDelayMillis, random) }
   }
-  if (outcome._tag === "Answered" && outcome.status >= 200 && outcome.status < 300) {
-    return { _tag: "Succeeded", attempts: attempt }
-  }
+  if (outcome._tag === "Answered" && isSuccess(outcome.status)) return { _tag: "Succeeded", attempts: attempt }
   if (outcome._tag === "Answered" && outcome.status === 410) return { _tag: "Failed", attempts: attempt, gone: true }
   if (attempt >= maximumAttempts) return { _tag: "Failed", attempts: attempt, gone: false }
   const scheduled = spread(settings.baseMillis * settings.factor ** (attempt - 1), random)

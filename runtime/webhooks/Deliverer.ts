@@ -2,16 +2,18 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  */
-import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { Commit, noCause } from "../Commit.ts"
+import type { Commit } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import { Secrets } from "../Secrets.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "../Webhooks.ts"
-import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings } from "./Attempts.ts"
-import { endpointWrite, findEndpoint } from "./Endpoints.ts"
-import { cancelWaiting, claim, type Claimed, type Mark, mark, maximumFailingInFlight, maximumInFlight } from "./Queue.ts"
+import {
+  attemptOutcome, maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings
+} from "./Attempts.ts"
+import { claim, type Claimed, type Mark, maximumFailingInFlight, maximumInFlight } from "./Queue.ts"
+import { makeResults } from "./Results.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
 
@@ -33,9 +35,6 @@ const defaultDrainMillis = 8_000
 /** Characters of a failure's text that are kept. */
 const errorLength = 500
 
-/** Tries to disable an endpoint that answered 410 while others change its row. */
-const disableRetries = 3
-
 /** Defaults per environment (API reference, "Delivery"); a setting replaces them for both. */
 const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): RetrySettings => ({
   baseMillis: (settings.retryBaseSeconds ?? (mainnet ? 60 : 2)) * 1000,
@@ -45,16 +44,19 @@ const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): R
 const answered = (answer: DeliveryAnswer, nowMillis: number): Outcome => ({
   _tag: "Answered",
   status: answer.status,
-  retryAfterMillis: retryAfterMillis(answer.retryAfter, nowMillis)
+  retryAfterMillis: retryAfterMillis(answer.retryAfter, nowMillis),
+  body: answer.body
 })
 
 const unanswered = (failure: TransportFailed): Outcome =>
-  failure.own ? { _tag: "OwnFault", reason: failure.reason } : { _tag: "Unanswered", reason: failure.reason }
+  failure.own
+    ? { _tag: "OwnFault", reason: failure.reason }
+    : { _tag: "Unanswered", reason: failure.reason, timedOut: failure.timedOut }
 
 const make = (drainMillis: number) => Effect.gen(function*() {
   const settings = yield* Settings
   const secrets = yield* Secrets
-  const commit = yield* Commit
+  const results = yield* makeResults
   const bus = yield* EventBus
   const sql = yield* SqlClient.SqlClient
 
@@ -65,23 +67,6 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   let failingInFlight = 0
   let scanAt = 0
   let stopping = false
-
-  // Marks: whoever finishes writes down everything that has gathered, so nothing waits on a timer.
-  let marks: Array<Mark> = []
-  const flushing = yield* Semaphore.make(1)
-  const settle = (result: Mark) =>
-    Effect.suspend(() => {
-      marks.push(result)
-      return flushing.withPermits(1)(Effect.suspend(() => {
-        const taken = marks
-        marks = []
-        return taken.length === 0 ? Effect.void : mark(taken)
-      }))
-    }).pipe(
-      Effect.provideService(SqlClient.SqlClient, sql),
-      // The lease gives the row to the next claim, which may repeat an attempt that was answered: at least once.
-      Effect.catch((error) => Effect.logError("webhook results not written, the lease will give them back", error))
-    )
 
   const scanIn = (millis: number) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
@@ -132,47 +117,21 @@ const make = (drainMillis: number) => Effect.gen(function*() {
           status: waiting ? (next.attempts === 0 ? "pending" : "retrying") : next._tag === "Failed" ? "failed" : "succeeded",
           attempts: next.attempts,
           dueInMillis: waiting ? next.afterMillis : null,
+          outcome: attemptOutcome(outcome),
           answerStatus: outcome._tag === "Answered" ? outcome.status : null,
           error: outcome._tag === "Answered" ? null : outcome.reason.slice(0, errorLength),
           latencyMillis,
-          health: outcome._tag === "OwnFault" ? null : next._tag === "Succeeded" ? "healthy" : "failing"
+          response: outcome._tag === "Answered" ? outcome.body : null
         }
       }
     })
-
-  /** 410: the endpoint is disabled at once and what waits for it is canceled (API reference, "Delivery"). */
-  const disable = (claimed: Claimed) =>
-    Effect.gen(function*() {
-      const row = yield* findEndpoint(claimed.merchantId, claimed.endpointId)
-      if (row === undefined || row.status === "disabled" || row.url !== claimed.url) return
-      const now = yield* Clock.currentTimeMillis
-      yield* commit.append({
-        merchantId: row.merchantId,
-        environment: claimed.event.environment,
-        cause: noCause,
-        writes: [endpointWrite({
-          ...row,
-          version: row.version + 1,
-          status: "disabled",
-          disabledReason: "gone",
-          updatedAt: Math.floor(now / 1000)
-        })],
-        events: []
-      })
-      yield* cancelWaiting(claimed.merchantId, claimed.endpointId)
-      yield* Effect.logInfo(`webhook endpoint ${row.id} answered 410 and is disabled`)
-    }).pipe(
-      Effect.retry({ times: disableRetries, while: (error) => error._tag === "Conflict" }),
-      Effect.catch((error) => Effect.logWarning(`webhook endpoint ${claimed.endpointId} not disabled`, error)),
-      Effect.provideService(SqlClient.SqlClient, sql)
-    )
 
   const conclude = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
     Effect.gen(function*() {
       const { gone, mark: result } = yield* markFor(claimed, outcome, latencyMillis)
       yield* Metric.update(Metric.withAttributes(attempts, { outcome: result.status }), 1)
-      if (gone) yield* disable(claimed)
-      yield* settle(result)
+      if (gone) yield* results.disable(claimed.merchantId, claimed.endpointId, "gone", claimed.url)
+      yield* results.settle(result)
       if (result.dueInMillis !== null) yield* scanIn(result.dueInMillis + 1)
       if (result.status === "failed") {
         const reason = result.error ?? `HTTP ${result.answerStatus}`
@@ -186,10 +145,11 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     status: claimed.attempts === 0 ? "pending" : "retrying",
     attempts: claimed.attempts,
     dueInMillis: 0,
+    outcome: null,
     answerStatus: null,
     error: "interrupted by a stop of the service",
-    latencyMillis: null,
-    health: null
+    latencyMillis: 0,
+    response: null
   })
 
   const deliver = (claimed: Claimed) =>
@@ -209,7 +169,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
           )
         ))
         const latency = (yield* Clock.currentTimeMillis) - started
-        yield* Exit.isSuccess(exit) ? conclude(claimed, exit.value, latency) : settle(release(claimed))
+        yield* Exit.isSuccess(exit) ? conclude(claimed, exit.value, latency) : results.settle(release(claimed))
       })
     ).pipe(Effect.ensuring(Effect.sync(() => {
       inFlight--

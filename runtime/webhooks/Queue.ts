@@ -6,6 +6,8 @@ import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { timeWidths } from "../Rollups.ts"
 import { attemptsSum } from "../Webhooks.ts"
+import type { AttemptOutcome } from "./Attempts.ts"
+import { type Evidence, type Lane, patienceMillis, windowMillis } from "./Breaker.ts"
 
 /** In flight per endpoint, over all instances, once it has answered well; one until then (API reference, "Delivery"). */
 export const maximumPerEndpoint = 4
@@ -49,11 +51,29 @@ export interface Mark {
   readonly attempts: number
   /** Milliseconds until it is due again; null when it is finished. */
   readonly dueInMillis: number | null
+  /** How the attempt ended; null where it was not the receiver's, and spent nothing. */
+  readonly outcome: AttemptOutcome | null
   readonly answerStatus: number | null
   readonly error: string | null
-  readonly latencyMillis: number | null
-  /** What the attempt said of the endpoint; null when it said nothing. */
-  readonly health: "healthy" | "failing" | null
+  readonly latencyMillis: number
+  /** What was kept of the answer; null without one. */
+  readonly response: string | null
+}
+
+/** A lane of which attempts just ended. */
+export interface LaneReport {
+  readonly merchantId: number
+  readonly endpointId: string
+  /** Of the row that `lane` was read from; a change is written at the next one. */
+  readonly version: bigint
+  readonly lane: Lane
+  readonly evidence: Evidence
+}
+
+/** A lane to be written at its version. */
+export interface LaneWrite {
+  readonly report: LaneReport
+  readonly lane: Lane
 }
 
 interface ClaimRow {
@@ -116,19 +136,62 @@ export const claim = (request: {
     const sql = yield* SqlClient.SqlClient
     const merchants = request.merchants === null ? null : [...request.merchants]
     const rows = yield* sql<ClaimRow>`
-      SELECT * FROM webhook_claim_v2(${merchants}::integer[], ${request.slots}::integer,
+      SELECT * FROM webhook_claim_v3(${merchants}::integer[], ${request.slots}::integer,
         ${request.failingSlots}::integer, ${maximumPerEndpoint}::integer,
         ${leaseSeconds}::integer * interval '1 second')`
     return rows.map(claimedOf)
   })
 
+interface LaneRow {
+  readonly merchant_id: number
+  readonly endpoint_id: string
+  readonly outcomes: string
+  readonly version: bigint
+  readonly health: Lane["health"]
+  readonly consecutive_failures: number
+  readonly failing_since_ms: number | null
+  readonly open_until_ms: number | null
+  readonly openings: number
+  readonly judged_from_ms: number
+  readonly now_ms: number
+  readonly attempts: number
+  readonly failures: number
+  readonly timeouts: number
+  readonly failed_events: number
+}
+
+/** Outcomes as the database spells them in a row. */
+const outcomeOf: Readonly<Record<string, AttemptOutcome>> = { s: "succeeded", f: "failed", t: "timed_out" }
+
+const reportOf = (row: LaneRow): LaneReport => ({
+  merchantId: row.merchant_id,
+  endpointId: row.endpoint_id,
+  version: row.version,
+  lane: {
+    health: row.health,
+    consecutiveFailures: row.consecutive_failures,
+    failingSinceMillis: row.failing_since_ms,
+    openUntilMillis: row.open_until_ms,
+    openings: row.openings,
+    judgedFromMillis: row.judged_from_ms
+  },
+  evidence: {
+    outcomes: [...row.outcomes].map((letter) => outcomeOf[letter]!),
+    attempts: row.attempts,
+    failures: row.failures,
+    timeouts: row.timeouts,
+    failedEvents: row.failed_events,
+    nowMillis: row.now_ms
+  }
+})
+
 /**
- * Writes results of rows that still carry the token of their claim, and counts the attempts they spent; later ones are
- * dropped silently by the fence. Sums are moved last of all and in key order, so that two marks never wait for each other.
+ * Writes results of rows that still carry the token of their claim, with an attempt for each they spent; later ones are
+ * dropped silently by the fence. Answers the lanes that have to be judged.
  */
 export const mark = (
   marks: ReadonlyArray<Mark>
-): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+): Effect.Effect<ReadonlyArray<LaneReport>, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const rows = JSON.stringify(marks.map((each) => ({
@@ -138,46 +201,67 @@ export const mark = (
       token: String(each.claimed.token),
       status: each.status,
       attempt: each.attempts,
-      spent: each.attempts > each.claimed.attempts,
+      outcome: each.outcome,
       due: each.dueInMillis,
       answer: each.answerStatus,
       error: each.error,
       latency: each.latencyMillis,
-      health: each.health
+      response: each.response
     })))
-    yield* sql`
-      WITH marks AS MATERIALIZED (
-        SELECT * FROM json_to_recordset(${rows}::json) AS r(m integer, w text, id uuid, token bigint, status text,
-          attempt integer, spent boolean, due bigint, answer integer, error text, latency integer, health text)
-      ), lanes AS (
-        SELECT l.merchant_id, l.endpoint_id, h.health
-        FROM webhook_lanes l JOIN (
-          SELECT m, w, CASE WHEN bool_or(health = 'healthy') THEN 'healthy' ELSE 'failing' END AS health
-          FROM marks WHERE health IS NOT NULL GROUP BY m, w
-        ) h ON l.merchant_id = h.m AND l.endpoint_id = h.w AND l.health <> h.health
+    const lanes = yield* sql<LaneRow>`
+      SELECT * FROM webhook_mark_v1(${rows}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],
+        ${windowMillis}::float8 * interval '1 millisecond', ${patienceMillis}::float8 * interval '1 millisecond')`
+    return lanes.map(reportOf)
+  })
+
+/** The lanes of `reports` as they are now, with what the same attempts say of them. */
+export const readLanes = (
+  reports: ReadonlyArray<LaneReport>
+): Effect.Effect<ReadonlyArray<LaneReport>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const outcomes = reports.map(({ evidence }) => evidence.outcomes.map((outcome) => outcome[0]).join(""))
+    const lanes = yield* sql<LaneRow>`
+      SELECT * FROM webhook_lanes_v1(${reports.map(({ merchantId }) => merchantId)}::integer[],
+        ${reports.map(({ endpointId }) => endpointId)}::text[], ${outcomes}::text[],
+        ${windowMillis}::float8 * interval '1 millisecond', ${patienceMillis}::float8 * interval '1 millisecond')`
+    return lanes.map(reportOf)
+  })
+
+/** Writes lanes that are still at their version; answers the reports of the others. */
+export const writeLanes = (
+  writes: ReadonlyArray<LaneWrite>
+): Effect.Effect<ReadonlyArray<LaneReport>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = JSON.stringify(writes.map(({ lane, report }) => ({
+      m: report.merchantId,
+      e: report.endpointId,
+      version: String(report.version),
+      health: lane.health,
+      failures: lane.consecutiveFailures,
+      since: lane.failingSinceMillis,
+      until: lane.openUntilMillis,
+      openings: lane.openings,
+      judged: lane.judgedFromMillis
+    })))
+    const written = yield* sql<{ readonly merchant_id: number; readonly endpoint_id: string }>`
+      WITH changes AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(${rows}::json) AS r(m integer, e text, version bigint, health text,
+          failures integer, since float8, until float8, openings integer, judged float8)
+      ), held AS MATERIALIZED (
+        SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
+        JOIN changes r ON r.m = l.merchant_id AND r.e = l.endpoint_id AND r.version = l.version
         ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
-      ), judged AS (
-        UPDATE webhook_lanes l SET health = n.health FROM lanes n
-        WHERE l.merchant_id = n.merchant_id AND l.endpoint_id = n.endpoint_id
-      ), marked AS (
-        UPDATE webhook_deliveries d SET status = r.status, attempt = r.attempt, lease_until = NULL,
-          due_at = now() + r.due * interval '1 millisecond', last_status = r.answer, last_error = r.error,
-          last_latency_ms = r.latency, finished_at = CASE WHEN r.due IS NULL THEN now() END
-        FROM marks r WHERE d.merchant_id = r.m AND d.id = r.id AND d.token = r.token AND d.status = 'delivering'
-        RETURNING d.merchant_id, d.event_ms, d.event_seq, d.status, r.spent
-      ), spent AS (
-        SELECT e.merchant_id, e.environment, w.width, floor(extract(epoch FROM now()) / w.width)::bigint * w.width AS bucket,
-          CASE WHEN e.commerce THEN 'commerce:' ELSE 'standard:' END ||
-            CASE WHEN k.status = 'succeeded' THEN 'succeeded' ELSE 'failed' END AS key, count(*) AS count
-        FROM marked k
-        JOIN events e ON e.merchant_id = k.merchant_id AND e.ms = k.event_ms AND e.seq = k.event_seq
-        CROSS JOIN unnest(${[...timeWidths]}::integer[]) AS w(width)
-        WHERE k.spent GROUP BY 1, 2, 3, 4, 5
       )
-      INSERT INTO rollups AS t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
-        SELECT merchant_id, environment, ${attemptsSum}, width, bucket, key, count, 0, 0 FROM spent
-        ORDER BY merchant_id, environment, width, bucket, key
-      ON CONFLICT (merchant_id, environment, sum, width, bucket, key) DO UPDATE SET count = t.count + excluded.count`
+      UPDATE webhook_lanes l SET version = l.version + 1, health = r.health, consecutive_failures = r.failures,
+        failing_since = to_timestamp(r.since / 1000), open_until = to_timestamp(r.until / 1000), openings = r.openings,
+        judged_from = to_timestamp(r.judged / 1000)
+      FROM held h JOIN changes r ON r.m = h.merchant_id AND r.e = h.endpoint_id
+      WHERE l.merchant_id = h.merchant_id AND l.endpoint_id = h.endpoint_id AND l.version = r.version
+      RETURNING l.merchant_id, l.endpoint_id`
+    const done = new Set(written.map(({ endpoint_id }) => endpoint_id))
+    return writes.filter(({ report }) => !done.has(report.endpointId)).map(({ report }) => report)
   })
 
 /** Cancels what waits for an endpoint, at most 10,000 rows a call; the claim cancels whatever is left. */

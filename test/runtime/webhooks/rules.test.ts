@@ -59,7 +59,7 @@ const settings = { baseMillis: 60_000, factor: 8 }
 const next = (outcome: Outcome, attempt = 1, random = 0.5, ageMillis = 0) =>
   nextAttempt({ attempt, outcome, settings, random, ageMillis })
 const answered = (status: number, retryAfter: number | null = null): Outcome => ({
-  _tag: "Answered", status, retryAfterMillis: retryAfter
+  _tag: "Answered", status, retryAfterMillis: retryAfter, body: ""
 })
 
 describe("the retry rule", () => {
@@ -67,7 +67,7 @@ describe("the retry rule", () => {
     for (let status = 100; status < 600; status++) {
       assert.strictEqual(next(answered(status))._tag === "Succeeded", status >= 200 && status < 300)
     }
-    assert.strictEqual(next({ _tag: "Unanswered", reason: "" })._tag, "Retrying")
+    assert.strictEqual(next({ _tag: "Unanswered", reason: "", timedOut: false })._tag, "Retrying")
   })
 
   it("makes three retries after 1, 8 and 64 minutes, give or take a fifth, then fails", () => {

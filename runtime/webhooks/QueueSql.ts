@@ -1,0 +1,247 @@
+/**
+ * What the delivery queue does often, as SQL functions made by a migration: in a function the plans are kept, inline they
+ * were made anew each time, 2 ms a claim (measured). Frozen once released: a change is a function under a new name, so
+ * that two versions of the service run side by side.
+ *
+ * A lane is an endpoint's place in the queue. It is locked first, then at most a few rows of it: a dead endpoint's
+ * backlog is never scanned, and the limit per endpoint holds over all instances, because each statement inside the
+ * function sees what the holder of the lane before it committed. A claimed row's `due_at` is the end of its lease, so a
+ * lease that lapses makes the row due again by itself.
+ *
+ * No deadlocks: claims make lanes in key order and never wait for one; marks lock rows in key order and no lane; who
+ * writes lanes locks them in key order.
+ */
+
+/**
+ * Claims at most `p_slots` rows, at most `p_failing_slots` of them for endpoints whose last attempt failed; of one
+ * endpoint at most `p_per_endpoint` are in flight on all instances, and one until it has answered well, or where it wants
+ * order. An endpoint whose breaker is open is passed over; when its time is up it gets one probe, the oldest delivery.
+ * Rows of an endpoint that is gone or disabled are canceled instead. Finding the lanes costs one index probe each,
+ * however long the backlog.
+ *
+ * The rows to take are chosen in a materialised step: a plan that runs the choice anew for each row of a lane takes as
+ * many rows as there are, whatever the limit (seen with an index more).
+ */
+export const webhookClaimV3 = `
+  CREATE FUNCTION webhook_claim_v3(
+    p_merchants integer[], p_slots integer, p_failing_slots integer, p_per_endpoint integer, p_lease interval
+  ) RETURNS TABLE (
+    id uuid, merchant_id integer, endpoint_id text, token bigint, attempt integer, age_ms bigint, failing boolean,
+    event_ms bigint, event_seq bigint, environment text, type text, request_id text, idempotency_key text,
+    pending_webhooks integer, data text, url text, sealed_secret text, sealed_previous_secret text,
+    previous_secret_expires_at bigint, api_version text
+  ) LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET plan_cache_mode = force_generic_plan AS $$
+  #variable_conflict use_column
+  DECLARE
+    v_merchants integer[];
+    v_endpoints text[];
+    v_merchant integer;
+    v_endpoint text;
+    v_health text;
+    v_probe boolean;
+    v_ordered boolean;
+    v_failing boolean;
+    v_allowed integer;
+    v_count integer;
+    v_ids uuid[];
+  BEGIN
+    IF p_merchants IS NULL THEN
+      WITH RECURSIVE lanes AS (
+        (SELECT d.merchant_id AS m, d.endpoint_id AS e, d.due_at AS due FROM webhook_deliveries d
+          WHERE d.due_at IS NOT NULL ORDER BY d.merchant_id, d.endpoint_id, d.due_at LIMIT 1)
+        UNION ALL
+        SELECT n.m, n.e, n.due FROM lanes l CROSS JOIN LATERAL (
+          SELECT d.merchant_id AS m, d.endpoint_id AS e, d.due_at AS due FROM webhook_deliveries d
+          WHERE d.due_at IS NOT NULL AND (d.merchant_id, d.endpoint_id) > (l.m, l.e)
+          ORDER BY d.merchant_id, d.endpoint_id, d.due_at LIMIT 1) n
+      )
+      SELECT array_agg(l.m ORDER BY l.due), array_agg(l.e ORDER BY l.due) INTO v_merchants, v_endpoints
+        FROM lanes l LEFT JOIN webhook_lanes k ON k.merchant_id = l.m AND k.endpoint_id = l.e
+        WHERE l.due <= now() AND (k.open_until IS NULL OR k.open_until <= now());
+    ELSE
+      SELECT array_agg(l.m ORDER BY l.due), array_agg(l.e ORDER BY l.due) INTO v_merchants, v_endpoints
+        FROM (SELECT w.merchant_id AS m, w.id AS e, (
+            SELECT d.due_at FROM webhook_deliveries d
+            WHERE d.due_at IS NOT NULL AND d.merchant_id = w.merchant_id AND d.endpoint_id = w.id
+            ORDER BY d.merchant_id, d.endpoint_id, d.due_at LIMIT 1) AS due
+          FROM webhook_endpoints w WHERE w.merchant_id = ANY(p_merchants)) l
+        LEFT JOIN webhook_lanes k ON k.merchant_id = l.m AND k.endpoint_id = l.e
+        WHERE l.due <= now() AND (k.open_until IS NULL OR k.open_until <= now());
+    END IF;
+    IF v_merchants IS NULL THEN RETURN; END IF;
+    INSERT INTO webhook_lanes (merchant_id, endpoint_id, health)
+      SELECT l.m, l.e, 'unknown' FROM unnest(v_merchants, v_endpoints) AS l(m, e)
+      WHERE NOT EXISTS (SELECT 1 FROM webhook_lanes k WHERE k.merchant_id = l.m AND k.endpoint_id = l.e)
+      ORDER BY l.m, l.e ON CONFLICT DO NOTHING;
+    FOR v_at IN 1 .. cardinality(v_merchants) LOOP
+      v_merchant := v_merchants[v_at];
+      v_endpoint := v_endpoints[v_at];
+      EXIT WHEN p_slots <= 0;
+      SELECT l.health, l.open_until IS NOT NULL INTO v_health, v_probe FROM webhook_lanes l
+        WHERE l.merchant_id = v_merchant AND l.endpoint_id = v_endpoint
+          AND (l.open_until IS NULL OR l.open_until <= now()) FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      SELECT w.ordered INTO v_ordered FROM webhook_endpoints w
+        WHERE w.merchant_id = v_merchant AND w.id = v_endpoint AND w.status = 'enabled';
+      IF NOT FOUND THEN
+        WITH c AS MATERIALIZED (
+          SELECT c.id FROM webhook_deliveries c
+          WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at <= now()
+          ORDER BY c.due_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+        )
+        UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, lease_until = NULL, finished_at = now()
+          FROM c WHERE d.merchant_id = v_merchant AND d.id = c.id;
+        CONTINUE;
+      END IF;
+      SELECT count(*) INTO v_count FROM webhook_deliveries d
+        WHERE d.merchant_id = v_merchant AND d.endpoint_id = v_endpoint
+          AND d.status = 'delivering' AND d.lease_until > now();
+      v_failing := v_probe OR v_health = 'failing';
+      v_allowed := least(
+        CASE WHEN v_health = 'healthy' AND NOT v_probe AND NOT v_ordered THEN p_per_endpoint ELSE 1 END - v_count, p_slots);
+      IF v_failing THEN v_allowed := least(v_allowed, p_failing_slots); END IF;
+      CONTINUE WHEN v_allowed <= 0;
+      IF v_ordered THEN
+        SELECT array_agg(h.id) INTO v_ids FROM (
+          SELECT h.id FROM (
+            SELECT c.id, c.due_at FROM webhook_deliveries c
+            WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at IS NOT NULL
+            ORDER BY c.event_ms, c.event_seq, c.id LIMIT 1) h
+          WHERE h.due_at <= now()) h;
+      ELSIF v_probe THEN
+        SELECT array_agg(h.id) INTO v_ids FROM (
+          SELECT c.id FROM webhook_deliveries c
+          WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at <= now()
+          ORDER BY c.event_ms, c.event_seq, c.id LIMIT 1) h;
+      ELSE
+        SELECT array_agg(h.id) INTO v_ids FROM (
+          SELECT c.id FROM webhook_deliveries c
+          WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at <= now()
+          ORDER BY c.due_at LIMIT v_allowed) h;
+      END IF;
+      CONTINUE WHEN v_ids IS NULL;
+      RETURN QUERY
+        WITH c AS MATERIALIZED (
+          SELECT c.id FROM webhook_deliveries c
+          WHERE c.merchant_id = v_merchant AND c.id = ANY (v_ids) AND c.due_at <= now() FOR UPDATE SKIP LOCKED
+        )
+        UPDATE webhook_deliveries d SET status = 'delivering', token = d.token + 1,
+          lease_until = now() + p_lease, due_at = now() + p_lease
+        FROM c, events e, webhook_endpoints w
+        WHERE d.merchant_id = v_merchant AND d.id = c.id
+          AND e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
+          AND w.id = d.endpoint_id
+        RETURNING d.id, d.merchant_id, d.endpoint_id, d.token, d.attempt,
+          (extract(epoch from now() - d.created_at) * 1000)::bigint, v_failing,
+          d.event_ms, d.event_seq, e.environment, e.type, e.request_id, e.idempotency_key,
+          e.pending_webhooks, e.data, w.url, w.sealed_secret, w.sealed_previous_secret,
+          w.previous_secret_expires_at, w.api_version;
+      GET DIAGNOSTICS v_count = ROW_COUNT;
+      p_slots := p_slots - v_count;
+      IF v_failing THEN p_failing_slots := p_failing_slots - v_count; END IF;
+    END LOOP;
+  END $$`
+
+/** What is needed to judge a lane. Times are epoch milliseconds of the database; outcomes are letters, oldest first. */
+const laneColumns = `
+    merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer,
+    failing_since_ms float8, open_until_ms float8, openings integer, judged_from_ms float8, now_ms float8,
+    attempts integer, failures integer, timeouts integer, failed_events integer
+  `
+
+/**
+ * What an attempt said of its lane, with what is needed to judge it: the attempts of the last `p_window` since the lane
+ * was judged anew, how many of the newest in a row timed out, and, once it has only failed for `p_patience`, how many
+ * events. Counts are bounded: what they are compared with is far smaller.
+ */
+export const webhookLanesV1 = `
+  CREATE FUNCTION webhook_lanes_v1(
+    p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval
+  ) RETURNS TABLE (${laneColumns}) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT l.merchant_id, l.endpoint_id, o.outcomes, l.version, l.health, l.consecutive_failures,
+      extract(epoch FROM l.failing_since)::float8 * 1000, extract(epoch FROM l.open_until)::float8 * 1000, l.openings,
+      CASE WHEN l.judged_from = '-infinity' THEN 0 ELSE extract(epoch FROM l.judged_from)::float8 * 1000 END,
+      extract(epoch FROM now())::float8 * 1000, r.attempts, r.failures, t.timeouts, coalesce(f.events, 0)
+    FROM unnest(p_merchants, p_endpoints, p_outcomes) AS o(m, e, outcomes)
+    JOIN webhook_lanes l ON l.merchant_id = o.m AND l.endpoint_id = o.e
+    CROSS JOIN LATERAL (
+      SELECT count(*)::integer AS attempts, (count(*) FILTER (WHERE a.outcome <> 'succeeded'))::integer AS failures
+      FROM (SELECT a.outcome FROM webhook_attempts a
+        WHERE a.merchant_id = o.m AND a.endpoint_id = o.e AND a.ended_at > greatest(l.judged_from, now() - p_window)
+        ORDER BY a.ended_at DESC LIMIT 1000) a
+    ) r
+    CROSS JOIN LATERAL (
+      SELECT (count(*) FILTER (WHERE a.outcome = 'timed_out'))::integer AS timeouts
+      FROM (SELECT a.outcome FROM webhook_attempts a
+        WHERE a.merchant_id = o.m AND a.endpoint_id = o.e AND a.ended_at > l.judged_from
+        ORDER BY a.ended_at DESC LIMIT 5) a
+    ) t
+    LEFT JOIN LATERAL (
+      SELECT count(*)::integer AS events FROM (
+        SELECT DISTINCT d.event_ms, d.event_seq FROM webhook_attempts a
+        JOIN webhook_deliveries d ON d.merchant_id = a.merchant_id AND d.id = a.delivery_id
+        WHERE a.merchant_id = o.m AND a.endpoint_id = o.e AND a.ended_at >= l.failing_since LIMIT 1000) d
+    ) f ON l.failing_since <= now() - p_patience
+    WHERE o.outcomes ~ '[ft]' OR l.health <> 'healthy' OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL
+      OR l.failing_since IS NOT NULL
+  $$`
+
+/**
+ * Writes results of rows that still carry the token of their claim, one row of attempts for each they spent, and counts
+ * those; later ones are dropped silently by the fence. Sums are moved last of all and in key order, so that two marks
+ * never wait for each other. Answers the lanes that are to be judged: all but the healthy ones that stay so.
+ */
+export const webhookMarkV1 = `
+  CREATE FUNCTION webhook_mark_v1(
+    p_marks json, p_sum text, p_widths integer[], p_window interval, p_patience interval
+  ) RETURNS TABLE (${laneColumns}) LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+  #variable_conflict use_column
+  DECLARE
+    v_merchants integer[];
+    v_endpoints text[];
+    v_outcomes text[];
+  BEGIN
+    WITH marks AS MATERIALIZED (
+      SELECT r.*, ordinality AS place FROM rows from (
+        json_to_recordset(p_marks) AS (m integer, w text, id uuid, token bigint, status text, attempt integer,
+          outcome text, due bigint, answer integer, error text, latency integer, response text)
+      ) WITH ordinality AS r(m, w, id, token, status, attempt, outcome, due, answer, error, latency, response)
+    ), held AS MATERIALIZED (
+      SELECT d.merchant_id, d.id FROM marks r JOIN webhook_deliveries d ON d.merchant_id = r.m AND d.id = r.id
+      WHERE d.token = r.token AND d.status = 'delivering' ORDER BY d.merchant_id, d.id FOR UPDATE OF d
+    ), marked AS (
+      UPDATE webhook_deliveries d SET status = r.status, attempt = r.attempt, lease_until = NULL,
+        due_at = now() + r.due * interval '1 millisecond', last_status = r.answer, last_error = r.error,
+        last_latency_ms = r.latency, finished_at = CASE WHEN r.due IS NULL THEN now() END
+      FROM held h JOIN marks r ON r.m = h.merchant_id AND r.id = h.id
+      WHERE d.merchant_id = h.merchant_id AND d.id = h.id AND d.token = r.token AND d.status = 'delivering'
+      RETURNING d.merchant_id, d.endpoint_id, d.id, d.event_ms, d.event_seq, r.attempt, r.outcome, r.answer, r.error,
+        r.latency, r.response, r.place
+    ), tried AS (
+      INSERT INTO webhook_attempts (merchant_id, delivery_id, attempt, endpoint_id, outcome, status, error, latency_ms, response)
+      SELECT k.merchant_id, k.id, k.attempt, k.endpoint_id, k.outcome, k.answer, k.error, k.latency, k.response
+      FROM marked k WHERE k.outcome IS NOT NULL
+    ), spent AS (
+      SELECT e.merchant_id, e.environment, w.width, floor(extract(epoch FROM now()) / w.width)::bigint * w.width AS bucket,
+        CASE WHEN e.commerce THEN 'commerce:' ELSE 'standard:' END ||
+          CASE WHEN k.outcome = 'succeeded' THEN 'succeeded' ELSE 'failed' END AS key, count(*) AS count
+      FROM marked k
+      JOIN events e ON e.merchant_id = k.merchant_id AND e.ms = k.event_ms AND e.seq = k.event_seq
+      CROSS JOIN unnest(p_widths) AS w(width)
+      WHERE k.outcome IS NOT NULL GROUP BY 1, 2, 3, 4, 5
+    ), counted AS (
+      INSERT INTO rollups AS t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
+      SELECT s.merchant_id, s.environment, p_sum, s.width, s.bucket, s.key, s.count, 0, 0 FROM spent s
+      ORDER BY s.merchant_id, s.environment, s.width, s.bucket, s.key
+      ON CONFLICT (merchant_id, environment, sum, width, bucket, key) DO UPDATE SET count = t.count + excluded.count
+    ), said AS (
+      SELECT k.merchant_id AS m, k.endpoint_id AS e, string_agg(left(k.outcome, 1), '' ORDER BY k.place) AS outcomes
+      FROM marked k WHERE k.outcome IS NOT NULL GROUP BY 1, 2
+    )
+    SELECT array_agg(s.m), array_agg(s.e), array_agg(s.outcomes) INTO v_merchants, v_endpoints, v_outcomes FROM said s;
+    IF v_merchants IS NOT NULL THEN
+      RETURN QUERY SELECT * FROM webhook_lanes_v1(v_merchants, v_endpoints, v_outcomes, p_window, p_patience);
+    END IF;
+  END $$`

@@ -1,0 +1,98 @@
+/**
+ * What became of attempts, written down: whoever finishes writes everything that has gathered, so nothing waits on a
+ * timer. Then what the attempts say of their endpoints: breakers, and endpoints that are switched off.
+ */
+import { Clock, Effect, Semaphore } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Commit, noCause } from "../Commit.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { judge } from "./Breaker.ts"
+import { endpointWrite, findEndpoint } from "./Endpoints.ts"
+import { cancelWaiting, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
+
+/** Tries to write a lane, or to switch an endpoint off, while others change the row. */
+const conflictTries = 3
+
+/** Why an endpoint was switched off, as its `disabled_reason` says. */
+export type DisabledReason = "gone" | "failing"
+
+export const makeResults = Effect.gen(function*() {
+  const commit = yield* Commit
+  const sql = yield* SqlClient.SqlClient
+  const flushing = yield* Semaphore.make(1)
+  let gathered: Array<Mark> = []
+
+  /**
+   * Switches an endpoint off at once and cancels what waits for it (API reference, "Delivery"). One whose URL is not
+   * `url` any more was changed since.
+   */
+  const disable = (merchantId: number, endpointId: string, reason: DisabledReason, url?: string) =>
+    Effect.gen(function*() {
+      const row = yield* findEndpoint(merchantId, endpointId)
+      if (row === undefined || row.status !== "enabled" || (url !== undefined && row.url !== url)) return
+      const now = yield* Clock.currentTimeMillis
+      yield* commit.append({
+        merchantId,
+        environment: row.environment ?? anyEnvironment,
+        cause: noCause,
+        writes: [endpointWrite({
+          ...row,
+          version: row.version + 1,
+          status: "disabled",
+          disabledReason: reason,
+          updatedAt: Math.floor(now / 1000)
+        })],
+        events: []
+      })
+      yield* cancelWaiting(merchantId, endpointId)
+      yield* Effect.logWarning(`webhook endpoint ${endpointId} is disabled: ${reason}`)
+    }).pipe(
+      Effect.retry({ times: conflictTries, while: (error) => error._tag === "Conflict" }),
+      Effect.catch((error) => Effect.logError(`webhook endpoint ${endpointId} not disabled`, error)),
+      Effect.provideService(SqlClient.SqlClient, sql)
+    )
+
+  /** A lane that another instance wrote meanwhile is judged again by what it is then. */
+  const judgeLanes = (
+    reports: ReadonlyArray<LaneReport>,
+    tries = conflictTries
+  ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+    Effect.gen(function*() {
+      if (reports.length === 0) return
+      if (tries === 0) return yield* Effect.logWarning("webhook lanes not written: others keep changing them")
+      const judged = reports.map((report) => ({ report, ...judge(report.lane, report.evidence) }))
+      const lost = yield* writeLanes(judged)
+      for (const { disable: off, lane, report } of judged) {
+        if (lost.includes(report)) continue
+        if (lane.openings > report.lane.openings) {
+          yield* Effect.logInfo(`webhook endpoint ${report.endpointId} fails: nothing is sent to it for a while`, {
+            openings: lane.openings
+          })
+        }
+        if (off) yield* disable(report.merchantId, report.endpointId, "failing")
+      }
+      if (lost.length > 0) yield* judgeLanes(yield* readLanes(lost), tries - 1)
+    })
+
+  const flush = Effect.suspend(() => {
+    const taken = gathered
+    gathered = []
+    return taken.length === 0 ? Effect.void : Effect.flatMap(mark(taken), judgeLanes)
+  })
+
+  /** Writes a result, together with all that have gathered; done when it is written. */
+  const settle = (result: Mark): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      gathered.push(result)
+      return flushing.withPermits(1)(flush)
+    }).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      // The lease gives the row to the next claim, which may repeat an attempt that was answered: at least once.
+      Effect.catch((error) => Effect.logError("webhook results not written, the lease will give them back", error))
+    )
+
+  return { settle, disable }
+})
+
+/** Where a commit about an endpoint of both environments is filed; it has no events that would tell. */
+const anyEnvironment: Environment = "devnet"
