@@ -31,6 +31,10 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** The value below which so large a share of them lies. */
+export const quantile = (values: ReadonlyArray<number>, share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!
+
 export const reached = ({ goal, value }: Row): boolean | undefined =>
   goal === undefined ? undefined : value >= (goal.atLeast ?? -Infinity) && value <= (goal.atMost ?? Infinity)
 

@@ -92,3 +92,16 @@ export const makeMerchants = (service: Service, count: number): Effect.Effect<Re
     Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
     Effect.orDie
   )
+
+/** Merchants with one endpoint each, which wants every event. */
+export const makeShops = (
+  service: Service,
+  count: number,
+  url: (n: number) => string
+): Effect.Effect<ReadonlyArray<Merchant>> =>
+  Effect.tap(makeMerchants(service, count), (merchants) =>
+    Effect.forEach(merchants, ({ key }, n) =>
+      service.call("/api/v1/webhooks", { headers: { "x-api-key": key }, body: { url: url(n), enabled_events: ["*"] } }), {
+      concurrency: 8,
+      discard: true
+    }))

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, start, tokens, signin, quotes,
- * crash; none means all.
+ * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, start, tokens,
+ * signin, quotes, crash; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -16,6 +16,7 @@ import { deliveries } from "./deliveries.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
+import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
 import { type Line, table } from "./Report.ts"
 import { signin } from "./signin.ts"
@@ -32,6 +33,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   list,
   webhook,
   deliveries,
+  isolation,
   start,
   tokens,
   signin,

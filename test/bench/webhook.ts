@@ -1,10 +1,12 @@
-/** From the commit of an event to the first byte of its webhook, while nothing else happens. */
+/** From the commit of an event to the first byte of its webhook: while nothing else happens, and at 500 events a second. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { makeReceiver } from "../support/Receiver.ts"
 import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
-import { type Line, median } from "./Report.ts"
+import { drive, type LoadSpec } from "./load.ts"
+import { type Line, median, quantile } from "./Report.ts"
+import { makeSink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const warmUp = 40
@@ -12,10 +14,14 @@ const measured = 100
 /** Between two invoices: long enough for everything the first one set off to be over. */
 const idleMillis = 30
 
-const quantile = (values: ReadonlyArray<number>, share: number) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]!
+/** Under load: events a second, of merchants with one endpoint each. */
+const rate = 500
+const loadSeconds = 20
+const loadWarmUpSeconds = 6
+const shops = 50
+const callers = 64
 
-export const webhook = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = yield* makeReceiver()
     const deployment = yield* Tillwire.deploy(server, "webhook_till", [receiver.host])
@@ -46,7 +52,7 @@ export const webhook = ({ progress, rounds, server }: Bench): Effect.Effect<Read
         }
         seen.push({ p50: quantile(delays, 0.5), p95: quantile(delays, 0.95) })
       }))
-      progress(`webhook ${round}/${rounds}: p50 ${seen.at(-1)!.p50.toFixed(1)} ms, p95 ${seen.at(-1)!.p95.toFixed(1)} ms`)
+      progress(`webhook, idle ${round}/${rounds}: p50 ${seen.at(-1)!.p50.toFixed(1)} ms, p95 ${seen.at(-1)!.p95.toFixed(1)} ms`)
     }
     return [{
       section: "webhook",
@@ -57,3 +63,56 @@ export const webhook = ({ progress, rounds, server }: Bench): Effect.Effect<Read
       note: `p95 ${median(seen.map(({ p95 }) => p95)).toFixed(1)} ms; counted from the clock reading inside the flush`
     }]
   }))
+
+const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const sink = yield* makeSink
+    const deployment = yield* Tillwire.deploy(server, "webhook_load", [sink.host])
+    const merchants = yield* Tillwire.prepare(deployment, (service) =>
+      Tillwire.makeShops(service, shops, (n) => sink.url(`/hook/${n}`)))
+    const seen: Array<{ readonly p50: number; readonly p99: number; readonly cores: number; readonly perSecond: number }> = []
+    for (let round = 1; round <= rounds; round++) {
+      yield* Effect.scoped(Effect.gen(function*() {
+        const service = yield* Tillwire.start(deployment)
+        const load: LoadSpec = {
+          port: service.ports.http,
+          callers,
+          seconds: loadSeconds,
+          method: "POST",
+          paths: ["/api/v1/invoices"],
+          keys: merchants.map(({ key }) => key),
+          body: invoiceBody,
+          keyed: true,
+          rate
+        }
+        yield* sink.reset
+        const warm = yield* drive(service.pid, { ...load, seconds: loadWarmUpSeconds })
+        yield* sink.reached(warm.count)
+        yield* sink.reset
+        const { count, cpuEach, perSecond } = yield* drive(service.pid, load)
+        yield* sink.reached(count)
+        const delays = yield* sink.delays
+        const cores = cpuEach * perSecond / 1e6
+        seen.push({ p50: quantile(delays, 0.5), p99: quantile(delays, 0.99), cores, perSecond })
+      }))
+      const { cores, p50, p99, perSecond } = seen.at(-1)!
+      progress(`webhook, ${perSecond.toFixed(0)}/s ${round}/${rounds}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, `
+        + `${cores.toFixed(2)} cores`)
+    }
+    const row = (what: string, values: ReadonlyArray<number>, atMost: number, note: string): Line => ({
+      section: "webhook",
+      what: `commit to first byte, ${rate} events/s, ${what}`,
+      value: median(values),
+      unit: "ms",
+      goal: { atMost },
+      note
+    })
+    const [cores, perSecond] = [median(seen.map(({ cores }) => cores)), median(seen.map(({ perSecond }) => perSecond))]
+    return [
+      row("p50", seen.map(({ p50 }) => p50), 10, `https; ${perSecond.toFixed(0)} invoices/s were answered`),
+      row("p99", seen.map(({ p99 }) => p99), 100, `${shops} endpoints; the service used ${cores.toFixed(2)} cores`)
+    ]
+  }))
+
+export const webhook = (bench: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+  Effect.map(Effect.all([idle(bench), loaded(bench)]), (lines) => lines.flat())
