@@ -24,6 +24,13 @@ const AddressRange = Schema.String.check(
   Schema.makeFilter(isAddressRange, { expected: "an IP address or a range such as 10.0.0.0/8" })
 )
 
+const ProxyUrl = Schema.String.check(
+  Schema.makeFilter(
+    (text) => /^https?:\/\/[^\s/?#]+\/?$/.test(text) && URL.canParse(text),
+    { expected: "http://host:port or https://host:port, with user:password@ before the host where it asks for them" }
+  )
+)
+
 /** One plugin the operator picked: a built-in name, a package, or a path, and its options. */
 export const PluginEntry = Schema.Struct({
   use: Schema.NonEmptyString,
@@ -100,7 +107,12 @@ export const SettingsSchema = Schema.Struct({
       /** What each further retry multiplies the delay by; default 8. */
       retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
       /** `host:port` of receivers that may be local and plain http. Devnet only. */
-      devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+      devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+      /**
+       * `http(s)://[user:password@]host:port` of the proxy that https webhooks leave by; it resolves their names and must
+       * refuse what is not public. Also by the variable `WEBHOOK_PROXY_URL`. Default: none.
+       */
+      proxyUrl: Schema.optionalKey(ProxyUrl)
     }),
     {}
   ),

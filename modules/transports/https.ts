@@ -3,23 +3,25 @@
  * its cost: 210 to 250 microseconds of CPU a delivery, against 1,000 and more for `fetch`.
  */
 import { Clock, Effect, Layer, Schedule, Schema } from "effect"
-import { rootCertificates } from "node:tls"
-import { Pool } from "undici"
+import { createSecureContext, rootCertificates } from "node:tls"
+import { buildConnector, Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
 import { type DeliveryAnswer, type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
-import { checkUrl, egressPolicy } from "./https/EgressGuard.ts"
-import { AddressRefused, publicLookup, resolvesToPublic } from "./https/Resolve.ts"
+import {
+  AnswerTooLong, failureOf, keptAnswerBytes, maximumAnswerBytes, maximumHeaderBytes, maximumInterimAnswers, storableText,
+  TooManyInterimAnswers
+} from "./https/Answer.ts"
+import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
+import { proxyOf, throughProxy } from "./https/Proxy.ts"
+import { makeNames } from "./https/Resolve.ts"
 
-/** TCP and TLS together. */
-const connectTimeoutMillis = 5_000
+/** Name, TCP, proxy and TLS together. */
+const defaultConnectTimeoutMillis = 5_000
 
-/** An answer that is longer counts as a failure: nothing a receiver has to say to us needs it. */
-const maximumAnswerBytes = 64 * 1024
-
-/** What is kept of an answer. */
-const keptAnswerBytes = 4 * 1024
+/** How long one address of a name may take before the next one is tried beside it; Node's 250 ms is less than some roads. */
+const addressTimeoutMillis = 1_000
 
 /**
  * Sockets per origin: all that an instance sends at once. Fewer, and dead paths of one host would hold up the live ones
@@ -34,28 +36,21 @@ const maximumPools = 512
 const idlePoolMillis = 60_000
 const idleSocketMillis = 15_000
 
-/** Faults of this machine or its resolver, which say nothing of the receiver and spend no attempt. */
-const ownFaults: ReadonlySet<string> = new Set([
-  "EAI_AGAIN", "EAI_SYSTEM", "EAI_MEMORY", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL", "ENETDOWN",
-  "UND_ERR_DESTROYED", "UND_ERR_CLOSED"
-])
-
-/** The receiver was too slow, by our clock or by the kernel's. */
-const timeouts: ReadonlySet<string> = new Set([
-  "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"
-])
-
 const Options = Schema.Struct({
   /** PEM certificates to trust besides the system's: a private authority. */
-  ca: Schema.optionalKey(Schema.String)
+  ca: Schema.optionalKey(Schema.String),
+  /** `address` or `address:port` of the name servers to ask instead of the system's. */
+  nameservers: Schema.optionalKey(Schema.NonEmptyArray(Schema.String.check(
+    Schema.isPattern(/^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|[0-9a-f:]*:[0-9a-f:]*|\[[0-9a-f:]+\]:\d{1,5})$/i, {
+      expected: "an IP address, with :port where it is not 53"
+    })
+  ))),
+  /**
+   * Whether deliveries may go to addresses that `http.publicUrl` resolves to: for a service behind a network that fronts
+   * its merchants' receivers too. Its host name is refused all the same. Default false.
+   */
+  allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
-
-class AnswerTooLong extends Error {
-  readonly code = "ANSWER_TOO_LONG"
-  constructor() {
-    super(`the answer is longer than ${maximumAnswerBytes} bytes`)
-  }
-}
 
 interface Slot {
   readonly pool: Pool
@@ -63,21 +58,23 @@ interface Slot {
   using: number
 }
 
-const readAnswer = async (body: AsyncIterable<Buffer> & { destroy: () => unknown }): Promise<string> => {
+/** Reads to the end, or to the limit: then a success is none, and any other answer is cut. */
+const readAnswer = async (status: number, body: AsyncIterable<Buffer> & { destroy: () => unknown }): Promise<string> => {
   const kept: Array<Buffer> = []
   let bytes = 0
   for await (const chunk of body) {
     if (bytes < keptAnswerBytes) kept.push(chunk.subarray(0, keptAnswerBytes - bytes))
     bytes += chunk.length
     if (bytes > maximumAnswerBytes) {
-      body.destroy()
-      throw new AnswerTooLong()
+      if (status >= 200 && status < 300) throw new AnswerTooLong()
+      break
     }
   }
-  return Buffer.concat(kept).toString("utf8").replaceAll("\u0000", "")
+  return bytes === 0 ? "" : storableText(Buffer.concat(kept))
 }
 
 const post = async (pool: Pool, url: URL, request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAnswer> => {
+  let interim = 0
   const answer = await pool.request({
     method: "POST",
     path: `${url.pathname}${url.search}`,
@@ -85,31 +82,49 @@ const post = async (pool: Pool, url: URL, request: DeliveryRequest, signal: Abor
     body: request.body,
     signal,
     headersTimeout: request.timeoutMillis,
-    bodyTimeout: request.timeoutMillis
+    bodyTimeout: request.timeoutMillis,
+    onInfo: () => {
+      interim++
+      if (interim > maximumInterimAnswers) throw new TooManyInterimAnswers()
+    }
   })
   const retryAfter = answer.headers["retry-after"]
   return {
     status: answer.statusCode,
     retryAfter: typeof retryAfter === "string" ? retryAfter : null,
-    body: await readAnswer(answer.body)
+    body: await readAnswer(answer.statusCode, answer.body)
   }
 }
 
-const failureOf = (cause: unknown): TransportFailed => {
-  const { code, message } = cause as { readonly code?: string; readonly message?: string }
-  return cause instanceof AddressRefused
-    ? new TransportFailed({ reason: cause.message, own: false, timedOut: false })
-    : new TransportFailed({
-      reason: `${code ?? "error"}: ${message ?? ""}`,
-      own: ownFaults.has(code ?? ""),
-      timedOut: timeouts.has(code ?? "")
-    })
-}
-
-const make = (options: typeof Options.Type) =>
+const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
   Effect.gen(function*() {
     const webhooks = yield* Webhooks
-    const policy = yield* Effect.fromResult(egressPolicy(yield* Settings))
+    const settings = yield* Settings
+    const policy = yield* Effect.fromResult(egressPolicy(settings))
+    const proxy = settings.webhooks.proxyUrl === undefined ? undefined : proxyOf(settings.webhooks.proxyUrl)
+    const names = yield* makeNames({
+      nameservers: options.nameservers ?? [],
+      ownHost: options.allowSharedAddresses === true ? undefined : hostOf(settings.publicUrl)
+    })
+
+    const secureContext = createSecureContext({
+      minVersion: "TLSv1.2",
+      ...(options.ca === undefined ? {} : { ca: [options.ca, ...rootCertificates] })
+    })
+    const connector = (more: buildConnector.BuildOptions) =>
+      buildConnector({
+        timeout: connectTimeoutMillis,
+        autoSelectFamilyAttemptTimeout: addressTimeoutMillis,
+        allowH2: false,
+        secureContext,
+        rejectUnauthorized: true,
+        ...more
+      })
+    const connectLocal = connector({})
+    const connectPublic = proxy === undefined
+      ? connector({ lookup: names.lookup as never })
+      : yield* throughProxy(proxy, { connectTimeoutMillis, direct: connectLocal, secureContext })
+
     const pools = yield* Effect.acquireRelease(
       Effect.sync(() => new Map<string, Slot>()),
       (all) => Effect.promise(() => Promise.allSettled([...all.values()].map(({ pool }) => pool.destroy())))
@@ -124,8 +139,8 @@ const make = (options: typeof Options.Type) =>
       }
     }
 
-    const slotFor = (url: URL, allowLocal: boolean, now: number): Slot => {
-      const key = `${allowLocal ? "local" : "public"} ${url.origin}`
+    const slotFor = (url: URL, local: boolean, now: number): Slot => {
+      const key = `${local ? "local" : "public"} ${url.origin}`
       const known = pools.get(key)
       if (known !== undefined) return known
       if (pools.size >= maximumPools) {
@@ -135,32 +150,32 @@ const make = (options: typeof Options.Type) =>
       const pool = new Pool(url.origin, {
         connections: connectionsPerOrigin,
         pipelining: 1,
+        allowH2: false,
         keepAliveTimeout: idleSocketMillis,
         keepAliveMaxTimeout: idlePoolMillis,
-        connect: {
-          timeout: connectTimeoutMillis,
-          rejectUnauthorized: true,
-          ...(options.ca === undefined ? {} : { ca: [options.ca, ...rootCertificates] }),
-          ...(allowLocal ? {} : { lookup: publicLookup as never })
-        }
+        maxHeaderSize: maximumHeaderBytes,
+        connect: local ? connectLocal : connectPublic
       })
       const slot = { pool, usedAt: now, using: 0 }
       pools.set(key, slot)
       return slot
     }
 
+    const judge = (text: string) => checkUrl(text, { ...policy, ownAddresses: names.ownAddresses() })
+
     const check = (text: string) =>
       Effect.gen(function*() {
-        const verdict = checkUrl(text, policy)
+        const verdict = judge(text)
         if (verdict._tag === "Refused") return yield* new UrlRefused({ reason: verdict.reason })
-        if (!verdict.local && !(yield* resolvesToPublic(verdict.url.hostname))) {
-          return yield* new UrlRefused({ reason: "The host resolves to an address that is not public" })
-        }
+        // A proxy resolves names where we may not be able to.
+        if (verdict.local || proxy !== undefined) return
+        const reason = yield* names.refusal(verdict.url.hostname)
+        if (reason !== undefined) return yield* new UrlRefused({ reason })
       })
 
     const send = (request: DeliveryRequest) =>
       Effect.gen(function*() {
-        const verdict = checkUrl(request.url, policy)
+        const verdict = judge(request.url)
         if (verdict._tag === "Refused") {
           return yield* new TransportFailed({ reason: verdict.reason, own: false, timedOut: false })
         }
@@ -189,12 +204,17 @@ const make = (options: typeof Options.Type) =>
       Effect.repeat(Schedule.spaced(idlePoolMillis)),
       Effect.forkScoped
     )
+    if (proxy !== undefined) yield* Effect.logInfo(`webhooks leave through the proxy ${proxy.hostname}:${proxy.port}`)
     yield* webhooks.register({ name: "https", schemes: ["https:", "http:"], check, send })
   })
+
+/** As the plugin's, with its own patience for connections, in milliseconds. */
+export const layerWith = (options: typeof Options.Type, limits: { readonly connectTimeoutMillis: number }) =>
+  Layer.effectDiscard(make(options, limits.connectTimeoutMillis))
 
 export const plugin = Plugin.make({
   name: "https",
   slot: "transports",
   options: Options,
-  layer: (options) => Layer.effectDiscard(make(options))
+  layer: (options) => layerWith(options, { connectTimeoutMillis: defaultConnectTimeoutMillis })
 })

@@ -6,6 +6,9 @@ import type { JsonValue, KeyPath } from "./Source.ts"
 /** `scheme://user:password@…`: a URL that carries a password. */
 const passwordInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]*:[^/@\s]+@/i
 
+/** `scheme://user@…` too: some proxies take a token as the name. */
+const credentialInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]+@/i
+
 /** Paths of secrets in `value` that do not come from a reference: tokens, masters, passwords, redacted options. */
 export const literalSecrets = (
   value: JsonValue,
@@ -13,7 +16,7 @@ export const literalSecrets = (
   isReferenced: (path: KeyPath) => boolean
 ): ReadonlyArray<KeyPath> => {
   if (!isRecord(value)) return []
-  const { ops, rpc, secrets, store } = value
+  const { ops, rpc, secrets, store, webhooks } = value
   const own: Array<readonly [KeyPath, JsonValue | undefined]> = [
     [["rpc", "token"], isRecord(rpc) ? rpc["token"] : undefined],
     [["ops", "token"], isRecord(ops) ? ops["token"] : undefined]
@@ -25,6 +28,8 @@ export const literalSecrets = (
   const options = isRecord(store) ? store["options"] : undefined
   const url = isRecord(options) ? options["url"] : undefined
   if (typeof url === "string" && passwordInUrl.test(url)) own.push([["store", "options", "url"], url])
+  const proxy = isRecord(webhooks) ? webhooks["proxyUrl"] : undefined
+  if (typeof proxy === "string" && credentialInUrl.test(proxy)) own.push([["webhooks", "proxyUrl"], proxy])
   const redacted = picked.flatMap((entry) => {
     const given = optionsOf(value, entry)
     return entry.plugin.options === undefined || given === undefined

@@ -1,6 +1,7 @@
 /**
- * Environment variables named after a key's path: `TILLWIRE__HTTP__PORT=8080`. They win over the file. Key names match
- * whatever their case and underscores: `TILLWIRE__HTTP__PUBLIC_URL` and `…__PUBLICURL` are `http.publicUrl`.
+ * Environment variables named after a key's path: `TILLWIRE__HTTP__PORT=8080`, and one with a name of its own. They win over
+ * the file. Key names match whatever their case and underscores: `TILLWIRE__HTTP__PUBLIC_URL` and `…__PUBLICURL` are
+ * `http.publicUrl`.
  */
 import { Option, SchemaAST } from "effect"
 import { isRecord, keysOf } from "./Decode.ts"
@@ -18,9 +19,16 @@ export interface Override {
   readonly text: string
 }
 
-/** The overrides in an environment, by name. */
-export const overridesIn = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<Override> =>
-  Object.entries(environment)
+/** Variables with a name of their own, and the key they stand for; `TILLWIRE__…` of the same key wins over them. */
+const ownNames: Readonly<Record<string, ReadonlyArray<string>>> = { WEBHOOK_PROXY_URL: ["WEBHOOKS", "PROXY_URL"] }
+
+/** The overrides in an environment, by name; of two for one key the last wins. */
+export const overridesIn = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<Override> => [
+  ...Object.entries(ownNames).flatMap(([variable, segments]) => {
+    const text = environment[variable]
+    return text === undefined || text === "" ? [] : [{ variable, segments, text }]
+  }),
+  ...Object.entries(environment)
     .filter(([name, text]) => name.startsWith(overridePrefix) && text !== undefined)
     .toSorted(([a], [b]) => a < b ? -1 : 1)
     .map(([variable, text]) => ({
@@ -28,6 +36,7 @@ export const overridesIn = (environment: Readonly<Record<string, string | undefi
       segments: variable.slice(overridePrefix.length).split("__"),
       text: text ?? ""
     }))
+]
 
 /** An override whose key was found, or what is wrong with it. `Deferred` points into options no schema is known for. */
 export type Placed =

@@ -4,7 +4,8 @@ import type { Scope } from "effect"
 import { readFileSync } from "node:fs"
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net"
+import { createServer as createTlsServer, type SecureContextOptions, type TlsOptions } from "node:tls"
 
 /** One request as it arrived. */
 export interface Arrival {
@@ -38,14 +39,67 @@ export interface Receiver {
   readonly url: (path: string) => string
   readonly script: (path: string, behaviour: Behaviour) => void
   readonly arrivals: (path?: string) => ReadonlyArray<Arrival>
+  /** Connections open now. */
+  readonly open: () => number
   /** Resolves when `path` has seen `n` requests. */
   readonly seen: (path: string, n: number) => Effect.Effect<ReadonlyArray<Arrival>>
 }
 
-const tls = (name: string) => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
+/**
+ * Made once by openssl: `cert` is signed by itself, for localhost and 127.0.0.1, until 2126; signed by it and with its key
+ * are `expired` (in 2021) and `otherhost` (for other.example).
+ */
+const tls = (name: "cert" | "key" | "expired" | "otherhost") => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
 
 /** The certificate of https receivers: for localhost and 127.0.0.1, signed by itself. */
 export const receiverCertificate = tls("cert")
+
+/** What a receiver says of itself in TLS. */
+export const identity = (certificate: "cert" | "expired" | "otherhost" = "cert"): SecureContextOptions => ({
+  key: tls("key"),
+  cert: tls(certificate)
+})
+
+/** A server of bytes, for receivers that break HTTP: what it does with a connection is its own. */
+export interface RawReceiver {
+  /** `host:port`, as `webhooks.devnetReceivers` takes it. */
+  readonly host: string
+  /** Connections so far, and those open now. */
+  readonly accepted: () => number
+  readonly open: () => number
+}
+
+/** Calls `serve` with each connection; over TLS with options, once the handshake is done. */
+export const makeRawReceiver = (
+  serve: (socket: Socket) => void,
+  tlsOptions?: TlsOptions
+): Effect.Effect<RawReceiver, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const sockets = new Set<Socket>()
+    let accepted = 0
+    const server = yield* Effect.acquireRelease(
+      Effect.callback<Server>((resume) => {
+        const made = tlsOptions === undefined ? createServer(serve) : createTlsServer(tlsOptions, serve)
+        made.on("connection", (socket: Socket) => {
+          accepted++
+          sockets.add(socket)
+          socket.on("error", () => {})
+          socket.once("close", () => sockets.delete(socket))
+        })
+        made.on("secureConnection", (socket: Socket) => socket.on("error", () => {}))
+        made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+      }),
+      (made) => Effect.callback<void>((resume) => {
+        made.close(() => resume(Effect.void))
+        for (const socket of sockets) socket.destroy()
+      })
+    )
+    return {
+      host: `localhost:${(server.address() as AddressInfo).port}`,
+      accepted: () => accepted,
+      open: () => sockets.size
+    }
+  })
 
 /** A receiver on a free port of this machine; paths without a script answer 200. */
 export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<Receiver, never, Scope.Scope> =>
@@ -88,6 +142,11 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
         made.closeAllConnections()
       })
     )
+    let open = 0
+    server.on("connection", (socket) => {
+      open++
+      socket.once("close", () => open--)
+    })
     const host = `localhost:${(server.address() as AddressInfo).port}`
 
     const seen = (path: string, n: number) =>
@@ -107,6 +166,7 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
       url: (path) => `${scheme}://${host}${path}`,
       script: (path, behaviour) => void scripts.set(path, behaviour),
       arrivals: ofPath,
+      open: () => open,
       seen
     }
   })

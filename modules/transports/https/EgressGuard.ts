@@ -1,7 +1,7 @@
 /**
  * Where deliveries may go. Three gates: the URL as written ({@link checkUrl}), every address its name resolves to
- * ({@link isPublicAddress}, asked by the transport's look-up, which connects to the checked address only), and no
- * redirects. A look-up is never asked about IP literals, so the first gate judges those.
+ * (`Resolve.ts`, which lets a socket connect to the checked address only), and no redirects. A look-up is never asked about
+ * IP literals, so the first gate judges those.
  */
 import { isIP } from "node:net"
 import { Result, Schema } from "effect"
@@ -26,6 +26,10 @@ const globalV6 = IpNetwork.fromStringUnsafe("2000::/3")
 /** Inside {@link globalV6}: protocol assignments with Teredo, documentation, 6to4, direct delegation AS112. */
 const refusedV6 = networks("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
+/** The one spelling of an address; other text comes back as it is. */
+export const canonicalAddress = (text: string): string =>
+  Result.match(NetAddress.ipFromString(text), { onFailure: () => text, onSuccess: NetAddress.formatIp })
+
 /** Whether an address, as a resolver or a URL spells it, belongs to the public internet. */
 export const isPublicAddress = (text: string): boolean =>
   Result.match(NetAddress.ipFromString(text), {
@@ -38,7 +42,7 @@ export const isPublicAddress = (text: string): boolean =>
 
 /** Names that never leave the machine or the local network. */
 const localSuffixes = [
-  "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "onion", "arpa", "invalid"
+  "localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "onion", "arpa", "invalid"
 ]
 
 /** Ports from 1024 that speak something else than HTTP; below 1024 only 443 is taken. */
@@ -60,6 +64,8 @@ export interface EgressPolicy {
   readonly devnetReceivers: ReadonlySet<string>
   /** Host names of this deployment itself. */
   readonly ownHosts: ReadonlySet<string>
+  /** Its addresses, each in its canonical spelling, as far as known. */
+  readonly ownAddresses: ReadonlySet<string>
 }
 
 /** `host:port` of a URL or of a configured receiver, with the port written out. */
@@ -73,6 +79,12 @@ export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string>
       : [])
   ))
 
+/** The host of a URL, as gates compare it; undefined where there is none. */
+export const hostOf = (url: string): string | undefined =>
+  URL.canParse(url) ? withoutDot(new URL(url).hostname) : undefined
+
+const withoutDot = (host: string) => host.replace(/\.$/, "")
+
 /**
  * The policy of a deployment. Local receivers are for devnet alone: no mainnet may share its process.
  */
@@ -85,8 +97,12 @@ export const egressPolicy = (
       new GuardRefused({ reason: "webhooks.devnetReceivers works on devnet only: remove it, or serve devnet alone" })
     )
   }
-  const own = URL.canParse(publicUrl) ? [new URL(publicUrl).hostname] : []
-  return Result.succeed({ devnetReceivers: receiverSet(receivers), ownHosts: new Set([...own, http.host]) })
+  const own = hostOf(publicUrl)
+  return Result.succeed({
+    devnetReceivers: receiverSet(receivers),
+    ownHosts: new Set([...own === undefined ? [] : [own], http.host]),
+    ownAddresses: new Set()
+  })
 }
 
 /** What the first gate says of a URL. `local` receivers skip the address checks of the transport. */
@@ -112,8 +128,8 @@ export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
   if (url.protocol !== "https:") return refused("The URL must start with https://")
   const reason = hostReason(text, url) ?? portReason(url)
   if (reason !== undefined) return refused(reason)
-  const name = url.hostname.replace(/\.$/, "")
-  return policy.ownHosts.has(name)
+  const name = withoutDot(url.hostname)
+  return policy.ownHosts.has(name) || policy.ownAddresses.has(name.replace(/^\[|\]$/g, ""))
     ? refused("The URL must not point at this service")
     : { _tag: "Allowed", url, local: false }
 }
@@ -125,7 +141,7 @@ const hostReason = (text: string, url: URL): string | undefined => {
     const written = /^https:\/\/([^/?:]+|\[[^\]]*\])/i.exec(text)?.[1]?.toLowerCase()
     return isPublicAddress(bare) && (isIP(bare) === 6 || written === host) ? undefined : "The address is not public"
   }
-  const labels = host.replace(/\.$/, "").split(".")
+  const labels = withoutDot(host).split(".")
   if (labels.length < 2 || localSuffixes.includes(labels.at(-1)!) || labels.includes("")) {
     return "The host is not a public name"
   }

@@ -172,9 +172,10 @@ describe("a wrong config", () => {
   "rpc": { "token": "canary-rpc-canary", "port": "x" },
   "ops": { "token": "canary-ops-canary" },
   "secrets": { "master": ["canary-master"] },
-  "store": { "use": "postgres", "options": { "url": "postgres://till:canary@db/till" } }
+  "store": { "use": "postgres", "options": { "url": "postgres://till:canary@db/till" } },
+  "webhooks": { "proxyUrl": "http://canary@proxy:3128" }
 }`,
-      report: `c.jsonc: 5 problems
+      report: `c.jsonc: 6 problems
   c.jsonc:3:21  rpc.token: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
     3 |   "rpc": { "token": *******************, "port": "x" },
       |                     ^^^^^^^^^^^^^^^^^^^
@@ -188,8 +189,11 @@ describe("a wrong config", () => {
     5 |   "secrets": { "master": [***************] },
       |                           ^^^^^^^^^^^^^^^
   c.jsonc:6:53  store.options.url: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
-    6 |   "store": { "use": "postgres", "options": { "url": ******************************** } }
-      |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`
+    6 |   "store": { "use": "postgres", "options": { "url": ******************************** } },
+      |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  c.jsonc:7:29  webhooks.proxyUrl: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    7 |   "webhooks": { "proxyUrl": ************************** }
+      |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^`
     },
     {
       promise: "says which stores there are, and what their options are",
@@ -286,6 +290,24 @@ describe("an environment variable", () => {
       assert.deepStrictEqual([...settings.environments], ["devnet", "mainnet"])
       assert.strictEqual(settings.webhooks.retryBaseSeconds, 0.5)
       assert.deepStrictEqual(settings.secrets?.master, ["abc"])
+    }))
+
+  it.effect("of a name of its own sets the proxy of webhooks, unless the key's own variable does; neither is repeated", () =>
+    Effect.gen(function*() {
+      const text = `{ "environments": ["devnet"], "webhooks": { "proxyUrl": "http://file:1" } }`
+      const proxy = (environment: Readonly<Record<string, string>>) =>
+        Effect.map(config(text, environment), ({ settings }) => settings.webhooks.proxyUrl)
+      assert.strictEqual(yield* proxy({}), "http://file:1")
+      assert.strictEqual(yield* proxy({ WEBHOOK_PROXY_URL: "" }), "http://file:1")
+      assert.strictEqual(yield* proxy({ WEBHOOK_PROXY_URL: "https://u:p@named:2" }), "https://u:p@named:2")
+      const both = { WEBHOOK_PROXY_URL: "http://named:2", TILLWIRE__WEBHOOKS__PROXY_URL: "http://key:3" }
+      assert.strictEqual(yield* proxy(both), "http://key:3")
+      for (const wrong of ["socks5://canary@host:1", "http://canary@host:1/path", "host:canary"]) {
+        const report = yield* reportOf({ text, environment: { WEBHOOK_PROXY_URL: wrong } })
+        assert.include(report, "webhooks.proxyUrl: expected http://host:port or https://host:port")
+        assert.include(report, "WEBHOOK_PROXY_URL")
+        assert.notInclude(report, "canary")
+      }
     }))
 
   it.effect("reaches into plugins and the store, typed by their own schemas", () =>

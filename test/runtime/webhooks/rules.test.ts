@@ -103,7 +103,7 @@ describe("the retry rule", () => {
   })
 })
 
-const policy = { devnetReceivers: new Set<string>(), ownHosts: new Set(["pay.example.com"]) }
+const policy = { devnetReceivers: new Set<string>(), ownHosts: new Set(["pay.example.com"]), ownAddresses: new Set(["8.8.4.4", "2606:4700::53"]) }
 const verdict = (url: string) => checkUrl(url, policy)._tag
 
 describe("the egress guard", () => {
@@ -129,7 +129,7 @@ describe("the egress guard", () => {
     "https://user:pass@shop.example/", "https://user@shop.example/", "https://@shop.example/", "https://shop.example/#x",
     "https://shop.example\\@evil.example/", "https://shop.example/\t", "https://shop.example/a\nb", "https://sh op.example/",
     ...[22, 25, 80, 5432, 6379, 27017].map((port) => `https://shop.example:${port}/`),
-    "https://pay.example.com/api/v1/webhooks", "https://pay.example.com./", `https://shop.example/${"a".repeat(2048)}`
+    "https://pay.example.com/api/v1/webhooks", "https://pay.example.com./", "https://8.8.4.4/", "https://[2606:4700:0:0::53]/", `https://shop.example/${"a".repeat(2048)}`
   ])("refuses %s", (url) => {
     assert.strictEqual(verdict(url), "Refused")
   })
