@@ -133,6 +133,8 @@ export class Throttle extends Context.Service<Throttle, {
     request: HttpServerRequest.HttpServerRequest,
     limit: AddressLimit
   ) => Effect.Effect<void, PublicError>
+  /** Counts deliveries that somebody asks for by hand, of one webhook endpoint: 10 a minute. */
+  readonly endpoint: (endpoint: string) => Effect.Effect<void, PublicError>
   /** Counts a call whose credential was no good, and fails with `why`, or over the limit with that. */
   readonly refused: (
     request: HttpServerRequest.HttpServerRequest,

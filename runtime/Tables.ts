@@ -304,5 +304,11 @@ export const runtimeMigrations: Migrations = {
     for (const definition of [webhookClaimV3, webhookLanesV1, webhookMarkV1]) yield* sql.unsafe(definition)
     yield* sql`CREATE INDEX webhook_lanes_failing ON webhook_lanes (merchant_id, endpoint_id)
       WHERE health = 'failing' OR open_until IS NOT NULL`
-  })
+  }),
+  // What failed is few of many: lists of it and replays find it without reading the rest.
+  "0014_webhook_given_up": statements(`
+    CREATE INDEX webhook_deliveries_given_up ON webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+      WHERE status IN ('failed', 'canceled');
+    CREATE INDEX webhook_deliveries_given_up_by_age ON webhook_deliveries (merchant_id, endpoint_id, created_at, id)
+      WHERE status IN ('failed', 'canceled')`)
 }

@@ -32,3 +32,16 @@ export const TimeFrom = bound(Math.ceil, "At this moment or later: epoch seconds
 
 /** The last second of a range; see {@link TimeFrom}. */
 export const TimeTo = bound(Math.floor, "At this moment or earlier: epoch seconds, or ISO 8601 with a zone.")
+
+const moment = (round: (seconds: number) => number) =>
+  Schema.Union([
+    EpochSeconds,
+    Schema.String.check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
+  ]).pipe(Schema.decodeTo(EpochSeconds, {
+    decode: SchemaGetter.transform((sent: number | string) => typeof sent === "number" ? sent : round(readTime(sent)!)),
+    encode: SchemaGetter.transform((seconds: number) => seconds)
+  }))
+
+/** The first and the last second of a range in a body, where epoch seconds are a number; see {@link TimeFrom}. */
+export const MomentFrom = moment(Math.ceil)
+export const MomentTo = moment(Math.floor)

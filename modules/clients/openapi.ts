@@ -843,13 +843,165 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List webhook endpoints, newest first
+         * @description All of them, on one page. A key sees those of its environment, a commerce key those that commerce keys made.
+         */
+        get: operations["webhooks.list"];
         put?: never;
         /**
          * Register a webhook endpoint
-         * @description Events that match `enabled_events` are sent there from now on. `secret` is shown this once: deliveries are signed with it, see the guide on webhooks.
+         * @description Events that match `enabled_events` are sent there from now on. `secret` is shown this once: deliveries are signed with it, see the guide on webhooks. A merchant may have 16.
          */
         post: operations["webhooks.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a webhook endpoint
+         * @description Its state: whether it is enabled, why not, and how many attempts failed in a row. Never its secret.
+         */
+        get: operations["webhooks.retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook endpoint
+         * @description For good: its deliveries are canceled and shown no more, and its secret is forgotten. Answers the endpoint as it was, `disabled`.
+         */
+        delete: operations["webhooks.remove"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook endpoint
+         * @description In force for every event from now on. Deliveries that wait are canceled when it is disabled; replay them after enabling it.
+         */
+        patch: operations["webhooks.change"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate the secret of a webhook endpoint
+         * @description Deliveries are signed with the new secret at once, and with the old one beside it until the overlap ends. A secret from before the old one ends now. `secret` is shown this once.
+         */
+        post: operations["webhooks.rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event to a webhook endpoint
+         * @description Makes a `test.ping` event and delivers it to this endpoint, whatever its filters. 10 a minute for each endpoint, together with the other calls that make deliveries by hand.
+         */
+        post: operations["webhooks.test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send many events once more
+         * @description Queues events of a range again, oldest first: same bytes, same event ids. At most 10000 at a time, of at most 100000 looked at; while `has_more`, call again from `next_event_id`. An event that is on its way already is not queued again. 10 a minute for each endpoint, together with the other calls that make deliveries by hand.
+         */
+        post: operations["webhooks.replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deliveries to a webhook endpoint, newest first
+         * @description What was sent, what waits and what was given up. Filters combine; a cursor is the id of a delivery.
+         */
+        get: operations["webhooks.deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a delivery with its attempts
+         * @description Each attempt of the last 30 days: when, how it ended, how long it took, and the first 4 KiB of the answer.
+         */
+        get: operations["webhooks.delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery once more
+         * @description A new delivery of the same event, whatever became of the first: same bytes, same event id. 10 a minute for each endpoint, together with the other calls that make deliveries by hand.
+         */
+        post: operations["webhooks.redeliver"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1081,6 +1233,424 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "object": "webhook_delivery",
+         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "event_id": "evt_1766320496123-8841",
+         *         "event_type": "invoice.paid",
+         *         "status": "pending",
+         *         "attempt_count": 0,
+         *         "next_attempt_at": 1766320496,
+         *         "response_status": null,
+         *         "error": null,
+         *         "latency_ms": null,
+         *         "created_at": 1766320496,
+         *         "finished_at": null
+         *       }
+         *     }
+         */
+        QueuedWebhookDelivery: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["WebhookDelivery"];
+        };
+        WebhookDelivery: {
+            /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @enum {string} */
+            object: "webhook_delivery";
+            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+            endpoint_id: string;
+            /** @example evt_1766320496123-8841 */
+            event_id: string;
+            /** @example invoice.paid */
+            event_type: string;
+            /** @enum {string} */
+            status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
+            /**
+             * @description Requests that were sent
+             * @example 1
+             */
+            attempt_count: number;
+            /** @description Not before then; null while nothing waits */
+            next_attempt_at: number | null;
+            /**
+             * @description Of the last attempt
+             * @example 500
+             */
+            response_status: number | null;
+            /** @description Of the last attempt */
+            error: string | null;
+            /**
+             * @description Of the last attempt
+             * @example 42
+             */
+            latency_ms: number | null;
+            /** @example 1766320496 */
+            created_at: number;
+            finished_at: number | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "object": "webhook_delivery",
+         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "event_id": "evt_1766320496123-8841",
+         *         "event_type": "invoice.paid",
+         *         "status": "retrying",
+         *         "attempt_count": 1,
+         *         "next_attempt_at": 1766320556,
+         *         "response_status": 500,
+         *         "error": null,
+         *         "latency_ms": 42,
+         *         "created_at": 1766320496,
+         *         "finished_at": null,
+         *         "attempts": [
+         *           {
+         *             "number": 1,
+         *             "status": "failed",
+         *             "response_status": 500,
+         *             "error": null,
+         *             "latency_ms": 42,
+         *             "response_body": "Internal Server Error",
+         *             "ended_at": 1766320496
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        OneWebhookDelivery: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "webhook_delivery";
+                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+                endpoint_id: string;
+                /** @example evt_1766320496123-8841 */
+                event_id: string;
+                /** @example invoice.paid */
+                event_type: string;
+                /** @enum {string} */
+                status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
+                /**
+                 * @description Requests that were sent
+                 * @example 1
+                 */
+                attempt_count: number;
+                /** @description Not before then; null while nothing waits */
+                next_attempt_at: number | null;
+                /**
+                 * @description Of the last attempt
+                 * @example 500
+                 */
+                response_status: number | null;
+                /** @description Of the last attempt */
+                error: string | null;
+                /**
+                 * @description Of the last attempt
+                 * @example 42
+                 */
+                latency_ms: number | null;
+                /** @example 1766320496 */
+                created_at: number;
+                finished_at: number | null;
+                attempts: components["schemas"]["WebhookAttempt"][];
+            };
+        };
+        WebhookAttempt: {
+            /**
+             * @description From 1
+             * @example 1
+             */
+            number: number;
+            /** @enum {string} */
+            status: "succeeded" | "failed" | "timed_out";
+            /**
+             * @description HTTP status; null where none arrived
+             * @example 500
+             */
+            response_status: number | null;
+            /** @description What went wrong where no HTTP status says it */
+            error: string | null;
+            /**
+             * @description Milliseconds until the answer, or until it was given up
+             * @example 42
+             */
+            latency_ms: number;
+            /**
+             * @description The first 4 KiB of the answer, as text. It is the receiver's: do not show it as HTML
+             * @example Internal Server Error
+             */
+            response_body: string | null;
+            /** @example 1766320496 */
+            ended_at: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *             "object": "webhook_delivery",
+         *             "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "event_id": "evt_1766320496123-8841",
+         *             "event_type": "invoice.paid",
+         *             "status": "retrying",
+         *             "attempt_count": 1,
+         *             "next_attempt_at": 1766320556,
+         *             "response_status": 500,
+         *             "error": null,
+         *             "latency_ms": 42,
+         *             "created_at": 1766320496,
+         *             "finished_at": null
+         *           }
+         *         ],
+         *         "has_more": true
+         *       }
+         *     }
+         */
+        WebhookDeliveryList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["WebhookDelivery"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "queued": 12,
+         *         "has_more": false,
+         *         "next_event_id": null
+         *       }
+         *     }
+         */
+        QueuedReplay: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                queued: number;
+                /** @description Whether the range was not looked through to its end */
+                has_more: boolean;
+                /** @description Where to go on: the next call's `from_event_id`. null at the end of the range */
+                next_event_id: string | null;
+            };
+        };
+        /**
+         * @example {
+         *       "created_gte": 1766320000,
+         *       "types": [
+         *         "invoice.*"
+         *       ],
+         *       "only_failed": true
+         *     }
+         */
+        WebhookReplay: {
+            /**
+             * @description This event and later ones. It need not exist: an id is a position
+             * @example evt_1766320496123-8841
+             */
+            from_event_id?: string | null;
+            /** @description Events of this moment or later: epoch seconds, or ISO 8601 */
+            created_gte?: number | string | null;
+            /** @description Events of this moment or earlier: epoch seconds, or ISO 8601 */
+            created_lte?: number | string | null;
+            /**
+             * @description At most 20 event types, each exact, `prefix.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
+            types?: string[] | null;
+            /** @description Default true: events whose deliveries to this endpoint all failed or were canceled. false: every event that it listens to, sent before or not */
+            only_failed?: boolean | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "delivery_id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "event_id": "evt_1766320496123-8841"
+         *       }
+         *     }
+         */
+        SentTest: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
+                delivery_id: string;
+                /** @example evt_1766320496123-8841 */
+                event_id: string;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+         *         "previous_secret_expires_at": 1766406896
+         *       }
+         *     }
+         */
+        RotatedSecret: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description What deliveries are signed with from now on, shown this once */
+                secret: string;
+                /** @description Until when deliveries carry the old secret's signature too; null without an overlap */
+                previous_secret_expires_at: number | null;
+            };
+        };
+        /**
+         * @example {
+         *       "overlap_seconds": 86400
+         *     }
+         */
+        SecretRotation: {
+            /** @description How long deliveries are signed with the old secret too, at most 604800; default 86400 */
+            overlap_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "webhook_endpoint",
+         *         "url": "https://shop.example/hooks",
+         *         "status": "enabled",
+         *         "enabled_events": [
+         *           "invoice.*"
+         *         ],
+         *         "environment": "devnet",
+         *         "api_version": "2026-01-15",
+         *         "description": "Shop",
+         *         "ordered": false,
+         *         "previous_secret_expires_at": null,
+         *         "consecutive_failures": 0,
+         *         "disabled_reason": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        OneWebhookEndpoint: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["WebhookEndpoint"];
+        };
+        WebhookEndpoint: {
+            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @enum {string} */
+            object: "webhook_endpoint";
+            url: string;
+            /** @enum {string} */
+            status: "enabled" | "disabled";
+            enabled_events: string[];
+            environment: ("devnet" | "mainnet") | null;
+            api_version: string;
+            description: string | null;
+            /**
+             * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
+             * @example false
+             */
+            ordered: boolean;
+            /** @description Until when deliveries are signed with the secret before the last rotation too */
+            previous_secret_expires_at: number | null;
+            /** @description Attempts that failed since the last that succeeded */
+            consecutive_failures: number;
+            /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
+            disabled_reason: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        /**
+         * @example {
+         *       "status": "enabled",
+         *       "enabled_events": [
+         *         "invoice.paid"
+         *       ]
+         *     }
+         */
+        WebhookEndpointChange: {
+            /** @description `https`, on a public address, without credentials */
+            url?: string;
+            /**
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
+            enabled_events?: string[];
+            /** @description null, by a wallet: both */
+            environment?: string | null;
+            description?: string | null;
+            /**
+             * @description `disabled`: nothing is sent, and what waits is canceled. `enabled`: its failures so far are forgotten
+             * @enum {string}
+             */
+            status?: "enabled" | "disabled";
+            /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
+            ordered?: boolean;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "object": "webhook_endpoint",
+         *             "url": "https://shop.example/hooks",
+         *             "status": "enabled",
+         *             "enabled_events": [
+         *               "invoice.*"
+         *             ],
+         *             "environment": "devnet",
+         *             "api_version": "2026-01-15",
+         *             "description": "Shop",
+         *             "ordered": false,
+         *             "previous_secret_expires_at": null,
+         *             "consecutive_failures": 0,
+         *             "disabled_reason": null,
+         *             "created_at": 1766320496,
+         *             "updated_at": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        WebhookEndpointList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["WebhookEndpoint"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
          *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
          *         "object": "webhook_endpoint",
          *         "url": "https://shop.example/hooks",
@@ -1092,6 +1662,7 @@ export interface components {
          *         "api_version": "2026-01-15",
          *         "description": "Shop",
          *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+         *         "ordered": false,
          *         "previous_secret_expires_at": null,
          *         "consecutive_failures": 0,
          *         "disabled_reason": null,
@@ -1115,9 +1686,18 @@ export interface components {
                 environment: ("devnet" | "mainnet") | null;
                 api_version: string;
                 description: string | null;
+                /** @description What its deliveries are signed with, shown this once */
                 secret: string;
+                /**
+                 * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
+                 * @example false
+                 */
+                ordered: boolean;
+                /** @description Until when deliveries are signed with the secret before the last rotation too */
                 previous_secret_expires_at: number | null;
+                /** @description Attempts that failed since the last that succeeded */
                 consecutive_failures: number;
+                /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
                 disabled_reason: string | null;
                 /** @example 1766320496 */
                 created_at: number;
@@ -1135,11 +1715,20 @@ export interface components {
          *     }
          */
         NewWebhookEndpoint: {
+            /** @description `https`, on a public address, without credentials */
             url: string;
+            /**
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
             enabled_events: string[];
             /** @description Absent: the caller's own. null, by a wallet: both; by a key: its own */
             environment?: string | null;
             description?: string | null;
+            ordered?: boolean | null;
+            /** @description The version of its deliveries, for good. Absent: yours */
             api_version?: string | null;
         };
         /**
@@ -3318,9 +3907,7 @@ export interface components {
             };
         };
         /**
-         * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-         *
-         *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+         * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
          *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          *
@@ -3344,7 +3931,7 @@ export interface components {
                 "application/json": components["schemas"]["WrappedError"];
             };
         };
-        /** @description `NOT_FOUND`: No such resource. */
+        /** @description `WEBHOOK_NOT_FOUND`: No such webhook endpoint. */
         Wrapped404: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3361,11 +3948,7 @@ export interface components {
                 "application/json": components["schemas"]["WrappedError"];
             };
         };
-        /**
-         * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-         *
-         *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-         */
+        /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
         Wrapped409: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3626,7 +4209,33 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -3706,7 +4315,33 @@ export interface operations {
             };
             400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
-            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /**
              * @description `API_KEY_LIMIT_REACHED`: A merchant may have 100 keys in use: revoke one first.
              *
@@ -3823,16 +4458,9 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             */
-            403: {
+            403: components["responses"]["Wrapped403"];
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
@@ -3848,25 +4476,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            404: components["responses"]["Wrapped404"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
@@ -3945,16 +4555,9 @@ export interface operations {
             };
             400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             */
-            403: {
+            403: components["responses"]["Wrapped403"];
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
@@ -3970,8 +4573,28 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -4054,16 +4677,9 @@ export interface operations {
             };
             400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             */
-            403: {
+            403: components["responses"]["Wrapped403"];
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
@@ -4079,8 +4695,28 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -5043,7 +5679,23 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            404: components["responses"]["Wrapped404"];
+            /** @description `NOT_FOUND`: No such resource. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /** @description `INVALID_TRANSITION`: The resource is not in a state that allows this. */
             409: {
                 headers: {
@@ -8522,7 +9174,33 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /** @description `TOKEN_NOT_FOUND`: No such token. */
             404: {
                 headers: {
@@ -8660,7 +9338,33 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /** @description `QUOTE_NOT_FOUND`: No such quote. */
             404: {
                 headers: {
@@ -9654,6 +10358,127 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
+    "webhooks.list": {
+        parameters: {
+            query?: {
+                /** @description Endpoints that hear of this environment. Absent: all that the caller manages. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description WebhookEndpointList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *             "object": "webhook_endpoint",
+                     *             "url": "https://shop.example/hooks",
+                     *             "status": "enabled",
+                     *             "enabled_events": [
+                     *               "invoice.*"
+                     *             ],
+                     *             "environment": "devnet",
+                     *             "api_version": "2026-01-15",
+                     *             "description": "Shop",
+                     *             "ordered": false,
+                     *             "previous_secret_expires_at": null,
+                     *             "consecutive_failures": 0,
+                     *             "disabled_reason": null,
+                     *             "created_at": 1766320496,
+                     *             "updated_at": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpointList"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "webhooks.create": {
         parameters: {
             query?: never;
@@ -9713,6 +10538,7 @@ export interface operations {
                      *         "api_version": "2026-01-15",
                      *         "description": "Shop",
                      *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+                     *         "ordered": false,
                      *         "previous_secret_expires_at": null,
                      *         "consecutive_failures": 0,
                      *         "disabled_reason": null,
@@ -9725,19 +10551,19 @@ export interface operations {
                 };
             };
             /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `WEBHOOK_URL_INVALID`: The URL must be public https without credentials.
+             * @description `WEBHOOK_URL_INVALID`: The URL must be public https without credentials.
              *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              */
             400: {
                 headers: {
@@ -9756,7 +10582,33 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /**
              * @description `WEBHOOK_LIMIT_REACHED`: A merchant may have 16 webhook endpoints: delete one first.
              *
@@ -9781,6 +10633,979 @@ export interface operations {
             };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.retrieve": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneWebhookEndpoint */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *         "object": "webhook_endpoint",
+                     *         "url": "https://shop.example/hooks",
+                     *         "status": "enabled",
+                     *         "enabled_events": [
+                     *           "invoice.*"
+                     *         ],
+                     *         "environment": "devnet",
+                     *         "api_version": "2026-01-15",
+                     *         "description": "Shop",
+                     *         "ordered": false,
+                     *         "previous_secret_expires_at": null,
+                     *         "consecutive_failures": 0,
+                     *         "disabled_reason": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneWebhookEndpoint"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.remove": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneWebhookEndpoint */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *         "object": "webhook_endpoint",
+                     *         "url": "https://shop.example/hooks",
+                     *         "status": "enabled",
+                     *         "enabled_events": [
+                     *           "invoice.*"
+                     *         ],
+                     *         "environment": "devnet",
+                     *         "api_version": "2026-01-15",
+                     *         "description": "Shop",
+                     *         "ordered": false,
+                     *         "previous_secret_expires_at": null,
+                     *         "consecutive_failures": 0,
+                     *         "disabled_reason": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneWebhookEndpoint"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.change": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "enabled",
+                 *       "enabled_events": [
+                 *         "invoice.paid"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookEndpointChange"];
+            };
+        };
+        responses: {
+            /** @description OneWebhookEndpoint */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *         "object": "webhook_endpoint",
+                     *         "url": "https://shop.example/hooks",
+                     *         "status": "enabled",
+                     *         "enabled_events": [
+                     *           "invoice.*"
+                     *         ],
+                     *         "environment": "devnet",
+                     *         "api_version": "2026-01-15",
+                     *         "description": "Shop",
+                     *         "ordered": false,
+                     *         "previous_secret_expires_at": null,
+                     *         "consecutive_failures": 0,
+                     *         "disabled_reason": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneWebhookEndpoint"];
+                };
+            };
+            /**
+             * @description `WEBHOOK_URL_INVALID`: The URL must be public https without credentials.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.rotateSecret": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_seconds": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretRotation"];
+            };
+        };
+        responses: {
+            /** @description RotatedSecret */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+                     *         "previous_secret_expires_at": 1766406896
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedSecret"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.test": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SentTest */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "delivery_id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+                     *         "event_id": "evt_1766320496123-8841"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SentTest"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `WEBHOOK_DISABLED`: This webhook endpoint is disabled: enable it first.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.replay": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "created_gte": 1766320000,
+                 *       "types": [
+                 *         "invoice.*"
+                 *       ],
+                 *       "only_failed": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookReplay"];
+            };
+        };
+        responses: {
+            /** @description QueuedReplay */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "queued": 12,
+                     *         "has_more": false,
+                     *         "next_event_id": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["QueuedReplay"];
+                };
+            };
+            /**
+             * @description `INVALID_EVENT_ID`: An event id looks like evt_<ms>-<seq>.
+             *
+             *     `INVALID_EVENT_TYPE`: `type` takes at most 20 event types, each exact, `prefix.*` or `*`.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            /**
+             * @description `WEBHOOK_DISABLED`: This webhook endpoint is disabled: enable it first.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.deliveries": {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state. */
+                status?: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
+                /** @description Only deliveries of this event. */
+                event_id?: string;
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
+                type?: string;
+                /** @description Created at this time or after it, in epoch seconds. */
+                created_gte?: string;
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description WebhookDeliveryList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+                     *             "object": "webhook_delivery",
+                     *             "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *             "event_id": "evt_1766320496123-8841",
+                     *             "event_type": "invoice.paid",
+                     *             "status": "retrying",
+                     *             "attempt_count": 1,
+                     *             "next_attempt_at": 1766320556,
+                     *             "response_status": 500,
+                     *             "error": null,
+                     *             "latency_ms": 42,
+                     *             "created_at": 1766320496,
+                     *             "finished_at": null
+                     *           }
+                     *         ],
+                     *         "has_more": true
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryList"];
+                };
+            };
+            /**
+             * @description `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_EVENT_ID`: An event id looks like evt_<ms>-<seq>.
+             *
+             *     `INVALID_EVENT_TYPE`: `type` takes at most 20 event types, each exact, `prefix.*` or `*`.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            404: components["responses"]["Wrapped404"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.delivery": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of a delivery, `whd_…`. */
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneWebhookDelivery */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+                     *         "object": "webhook_delivery",
+                     *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *         "event_id": "evt_1766320496123-8841",
+                     *         "event_type": "invoice.paid",
+                     *         "status": "retrying",
+                     *         "attempt_count": 1,
+                     *         "next_attempt_at": 1766320556,
+                     *         "response_status": 500,
+                     *         "error": null,
+                     *         "latency_ms": 42,
+                     *         "created_at": 1766320496,
+                     *         "finished_at": null,
+                     *         "attempts": [
+                     *           {
+                     *             "number": 1,
+                     *             "status": "failed",
+                     *             "response_status": 500,
+                     *             "error": null,
+                     *             "latency_ms": 42,
+                     *             "response_body": "Internal Server Error",
+                     *             "ended_at": 1766320496
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneWebhookDelivery"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /** @description `DELIVERY_NOT_FOUND`: No such webhook delivery. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "webhooks.redeliver": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of a delivery, `whd_…`. */
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description QueuedWebhookDelivery */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+                     *         "object": "webhook_delivery",
+                     *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *         "event_id": "evt_1766320496123-8841",
+                     *         "event_type": "invoice.paid",
+                     *         "status": "pending",
+                     *         "attempt_count": 0,
+                     *         "next_attempt_at": 1766320496,
+                     *         "response_status": null,
+                     *         "error": null,
+                     *         "latency_ms": null,
+                     *         "created_at": 1766320496,
+                     *         "finished_at": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["QueuedWebhookDelivery"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /** @description `DELIVERY_NOT_FOUND`: No such webhook delivery. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `WEBHOOK_DISABLED`: This webhook endpoint is disabled: enable it first.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];

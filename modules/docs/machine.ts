@@ -140,6 +140,7 @@ const adviceByCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   ENVIRONMENT_FORBIDDEN: "Use a key of that environment. Only merchant-scope keys may read the other one.",
   INVOICE_NOT_CANCELABLE: "Read the invoice: it is paid, partly paid, or a payment is under way.",
   ROUTE_LOCKED: "A part was paid: ask for the address of the same token and network again.",
+  WEBHOOK_DISABLED: "See why in the endpoint's `disabled_reason`, then enable it: `PATCH` it with `{\"status\": \"enabled\"}`.",
   WEBHOOK_URL_INVALID: "Give a public https address without user name and password. On devnet see `webhooks.devnetReceivers`."
 }
 

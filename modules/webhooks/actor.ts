@@ -1,29 +1,73 @@
-/** Load, decide, commit: how a merchant's endpoints change. */
+/** Load, decide, commit: how a merchant's endpoints change, and how their deliveries are read and repeated. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type Conflict, type ReplyWrite } from "../../runtime/Commit.ts"
+import { replayed, Throttle } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
 import { type EndpointRow, endpointWrite } from "../../runtime/webhooks/Endpoints.ts"
 import { secretBytes, secretOf } from "../../runtime/webhooks/Signature.ts"
-import { publicError, PublicError } from "../../schemas/Errors.ts"
 import type { Principal } from "../../schemas/Auth.ts"
+import { publicError, PublicError } from "../../schemas/Errors.ts"
+import type { EventId } from "../../schemas/Ids.ts"
+import type { Environment } from "../../schemas/Network.ts"
 import { maximumEndpoints } from "../../schemas/Webhook.ts"
-import { decideEndpoint, type EndpointRequest, mayAdd } from "./machine.ts"
-import { countWrite, makeRepo } from "./repo.ts"
+import {
+  changeEndpoint,
+  cursorParam,
+  decideEndpoint,
+  deleteEndpoint,
+  deliveryUuid,
+  type DeliveriesQuery,
+  type EndpointChange,
+  type EndpointRequest,
+  isElsewhere,
+  manages,
+  mayAdd,
+  readPage,
+  readReplay,
+  type ReplayRequest,
+  rotateSecret,
+  startsAnew
+} from "./machine.ts"
+import { type Attempt, countWrite, type Delivery, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 
 /**
- * How often a creation that lost its count row to another instance is decided anew: each loss means that another
- * creation won, and no more than the limit can.
+ * How often a decision is made anew when another commit was faster: each loss means that another one won, and no more
+ * creations than the limit can.
  */
 const conflictRetries = maximumEndpoints
 
+/** Why an endpoint changes, and the answer to keep for a repeat, made of what the commit writes. */
+export interface Order<A> {
+  readonly cause: CommitCause
+  readonly reply: (made: A) => ReplyWrite | undefined
+}
+
+/** An endpoint and, this once, its secret. */
+export interface EndpointWithSecret {
+  readonly endpoint: ManagedEndpoint
+  readonly secret: string
+}
+
+const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+const newSecret = Effect.sync(() => secretOf(randomBytes(secretBytes)))
+
+const endpointUnknown = publicError("WEBHOOK_NOT_FOUND")
+const deliveryUnknown = publicError("DELIVERY_NOT_FOUND")
+
+/** What a call by hand needs. */
+const enabled = <E extends Pick<EndpointRow, "status">>(endpoint: E): Effect.Effect<E, PublicError> =>
+  endpoint.status === "enabled" ? Effect.succeed(endpoint) : Effect.fail(publicError("WEBHOOK_DISABLED"))
+
+/** The endpoints a caller manages; one that it does not manage is as unknown (`WEBHOOK_NOT_FOUND`). */
 export class Endpoints extends Context.Service<Endpoints, {
   /**
-   * Makes an endpoint with a new secret; `reply` is made of both and lands in the same commit. The limit of 16 is exact
+   * Makes an endpoint with a new secret; the answer is made of both and lands in the same commit. The limit of 16 is exact
    * under any concurrency: one mailbox per merchant here, and a count row with a version over all instances. Errors:
    * `WEBHOOK_URL_INVALID`, `WEBHOOK_LIMIT_REACHED`, `ENVIRONMENT_FORBIDDEN`, `INVALID_ENVIRONMENT`, `*_NOT_ENABLED`,
    * `VALIDATION_ERROR`.
@@ -31,9 +75,36 @@ export class Endpoints extends Context.Service<Endpoints, {
   readonly create: (
     principal: Principal,
     request: EndpointRequest,
-    cause: CommitCause,
-    reply: (endpoint: EndpointRow, secret: string) => ReplyWrite | undefined
-  ) => Effect.Effect<void, PublicError | Replayed>
+    order: Order<EndpointWithSecret>
+  ) => Effect.Effect<EndpointWithSecret, PublicError>
+  /** Newest first; of one environment, those that hear of it. Errors: `ENVIRONMENT_FORBIDDEN` to a key of another one. */
+  readonly list: (
+    principal: Principal,
+    environment: Environment | undefined
+  ) => Effect.Effect<ReadonlyArray<ManagedEndpoint>, PublicError>
+  readonly get: (principal: Principal, id: string) => Effect.Effect<ManagedEndpoint, PublicError>
+  /**
+   * In force for every commit after it. Disabling cancels what waits. Enabling, and another URL, forget how attempts went.
+   * Errors: those of `create` for each field.
+   */
+  readonly change: (
+    principal: Principal,
+    id: string,
+    change: EndpointChange,
+    order: Order<ManagedEndpoint>
+  ) => Effect.Effect<ManagedEndpoint, PublicError>
+  /** Answers the endpoint as it was. What waits for it is canceled. */
+  readonly remove: (
+    principal: Principal,
+    id: string,
+    order: Order<ManagedEndpoint>
+  ) => Effect.Effect<ManagedEndpoint, PublicError>
+  readonly rotate: (
+    principal: Principal,
+    id: string,
+    overlapSeconds: number,
+    order: Order<EndpointWithSecret>
+  ) => Effect.Effect<EndpointWithSecret, PublicError>
 }>()("tillwire/modules/webhooks/Endpoints") {
   static readonly layer = Layer.effect(Endpoints, Effect.gen(function*() {
     const actors = yield* Actors
@@ -43,54 +114,259 @@ export class Endpoints extends Context.Service<Endpoints, {
     const { environments } = yield* Settings
     const repo = yield* makeRepo
 
+    /** One change of a merchant's endpoints at a time, decided anew while other instances are faster. */
+    const decided = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
+      actors.send("webhooks", String(merchantId), attempt).pipe(
+        Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
+        Effect.mapError((error) =>
+          (error as Conflict)._tag === "Conflict"
+            ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+            : error as Exclude<E, Conflict>
+        )
+      )
+
+    const append = <A>(principal: Principal, writes: ReadonlyArray<ReturnType<typeof endpointWrite>>, order: Order<A>, made: A) => {
+      const reply = order.reply(made)
+      return replayed(commit.append({
+        merchantId: principal.merchantId,
+        environment: principal.environment,
+        cause: order.cause,
+        writes,
+        events: [],
+        ...(reply === undefined ? {} : { reply })
+      }))
+    }
+
+    /** The endpoint takes nothing any more already, and claims cancel what is left: a fault here changes no answer. */
+    const cancelWaiting = (endpoint: ManagedEndpoint) =>
+      Effect.catch(repo.cancelWaiting(endpoint), (error) =>
+        Effect.logWarning(`deliveries to ${endpoint.id} are canceled by later claims`, error))
+
+    const get = (principal: Principal, id: string) =>
+      Effect.flatMap(repo.endpoint(principal.merchantId, id), (found) =>
+        found === undefined || !manages(principal, found) ? Effect.fail(endpointUnknown) : Effect.succeed(found))
+
+    const checkUrl = (merchantId: number, { environment, url }: Pick<ManagedEndpoint, "environment" | "url">) =>
+      webhooks.checkUrl(url, { merchantId, environment })
+
     const create = Effect.fnUntraced(function*(
       principal: Principal,
       request: EndpointRequest,
-      cause: CommitCause,
-      reply: (endpoint: EndpointRow, secret: string) => ReplyWrite | undefined
+      order: Order<EndpointWithSecret>
     ) {
-      const decided = decideEndpoint(principal, request, environments)
-      if (decided instanceof PublicError) return yield* decided
-      const { environment, url } = decided
-      yield* webhooks.checkUrl(url, { merchantId: principal.merchantId, environment })
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      const secret = secretOf(yield* Effect.sync(() => randomBytes(secretBytes)))
-      const endpoint: EndpointRow = {
-        ...decided,
+      const { merchantId } = principal
+      const wanted = decideEndpoint(principal, request, environments)
+      if (wanted instanceof PublicError) return yield* wanted
+      yield* checkUrl(merchantId, wanted)
+      const now = yield* nowSeconds
+      const secret = yield* newSecret
+      const endpoint: ManagedEndpoint = {
+        ...wanted,
         id: `we_${yield* uuidV4}`,
-        merchantId: principal.merchantId,
+        merchantId,
         version: 1,
         status: "enabled",
         sealedSecret: secrets.seal("webhook", secret),
         sealedPreviousSecret: null,
         previousSecretExpiresAt: null,
-        ordered: false,
+        consecutiveFailures: 0,
         disabledReason: null,
         createdAt: now,
         updatedAt: now
       }
-      const kept = reply(endpoint, secret)
-      const add = Effect.gen(function*() {
-        const count = yield* repo.count(principal.merchantId)
+      const made = { endpoint, secret }
+      return yield* decided(merchantId, Effect.gen(function*() {
+        const count = yield* repo.count(merchantId)
         if (!mayAdd(count.endpoints)) return yield* publicError("WEBHOOK_LIMIT_REACHED")
-        yield* commit.append({
-          merchantId: principal.merchantId,
-          environment: principal.environment,
-          cause,
-          writes: [
-            countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints + 1 }),
-            endpointWrite(endpoint)
-          ],
-          events: [],
-          ...(kept === undefined ? {} : { reply: kept })
-        })
-      })
-      yield* actors.send("webhooks", String(principal.merchantId), add).pipe(
-        Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
-        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
-      )
+        const counted = countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints + 1 })
+        yield* append(principal, [counted, endpointWrite(endpoint)], order, made)
+        return made
+      }))
     })
 
-    return Endpoints.of({ create })
+    const list = Effect.fnUntraced(function*(principal: Principal, environment: Environment | undefined) {
+      if (environment !== undefined && principal.kind === "key" && environment !== principal.environment) {
+        return yield* publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" })
+      }
+      const found = yield* repo.endpoints(principal.merchantId)
+      return found.filter((endpoint) =>
+        manages(principal, endpoint)
+        && (environment === undefined || endpoint.environment === null || endpoint.environment === environment))
+    })
+
+    const change = Effect.fnUntraced(function*(
+      principal: Principal,
+      id: string,
+      change: EndpointChange,
+      order: Order<ManagedEndpoint>
+    ) {
+      const after = yield* decided(principal.merchantId, Effect.gen(function*() {
+        const before = yield* get(principal, id)
+        const decided = changeEndpoint(principal, before, change, environments, yield* nowSeconds)
+        if (decided instanceof PublicError) return yield* decided
+        if (isElsewhere(before, decided)) yield* checkUrl(principal.merchantId, decided)
+        const anew = startsAnew(before, decided)
+        const after = anew ? { ...decided, consecutiveFailures: 0 } : decided
+        // Before the commit: what is still known of old attempts must not disable it at once.
+        if (anew) yield* repo.forget(before)
+        yield* append(principal, [endpointWrite(after)], order, after)
+        return after
+      }))
+      yield* after.status === "enabled" ? webhooks.wake(after.merchantId) : cancelWaiting(after)
+      return after
+    })
+
+    const remove = Effect.fnUntraced(function*(principal: Principal, id: string, order: Order<ManagedEndpoint>) {
+      const gone = yield* decided(principal.merchantId, Effect.gen(function*() {
+        const before = yield* get(principal, id)
+        const count = yield* repo.count(principal.merchantId)
+        const counted = countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints - 1 })
+        yield* append(principal, [counted, endpointWrite(deleteEndpoint(before, yield* nowSeconds))], order, before)
+        return before
+      }))
+      yield* cancelWaiting(gone)
+      return gone
+    })
+
+    const rotate = Effect.fnUntraced(function*(
+      principal: Principal,
+      id: string,
+      overlapSeconds: number,
+      order: Order<EndpointWithSecret>
+    ) {
+      const secret = yield* newSecret
+      const sealed = secrets.seal("webhook", secret)
+      return yield* decided(principal.merchantId, Effect.gen(function*() {
+        const endpoint = rotateSecret(yield* get(principal, id), sealed, overlapSeconds, yield* nowSeconds)
+        const made = { endpoint, secret }
+        yield* append(principal, [endpointWrite(endpoint)], order, made)
+        return made
+      }))
+    })
+
+    return Endpoints.of({ create, list, get, change, remove, rotate })
   }))
+}
+
+/** A test event on its way. */
+export interface SentTest {
+  readonly deliveryId: string
+  readonly eventId: EventId
+}
+
+/**
+ * Deliveries of the endpoints a caller manages. What makes deliveries by hand fails with `WEBHOOK_DISABLED` on a disabled
+ * endpoint, and with `RATE_LIMIT_EXCEEDED` after ten calls in a minute.
+ */
+export class Deliveries extends Context.Service<Deliveries, {
+  /** Newest first. Errors: `WEBHOOK_NOT_FOUND`, `INVALID_CURSOR`, `INVALID_EVENT_ID`, `INVALID_EVENT_TYPE`. */
+  readonly page: (
+    principal: Principal,
+    id: string,
+    query: DeliveriesQuery
+  ) => Effect.Effect<{ readonly deliveries: ReadonlyArray<Delivery>; readonly hasMore: boolean }, PublicError>
+  /** Errors: `DELIVERY_NOT_FOUND`. */
+  readonly get: (
+    principal: Principal,
+    id: string
+  ) => Effect.Effect<{ readonly delivery: Delivery; readonly attempts: ReadonlyArray<Attempt> }, PublicError>
+  /** Emits `test.ping` to one endpoint. Errors: `WEBHOOK_NOT_FOUND`. */
+  readonly test: (principal: Principal, id: string, cause: CommitCause) => Effect.Effect<SentTest, PublicError>
+  /** Queues the event of a delivery once more. Errors: `DELIVERY_NOT_FOUND`. */
+  readonly redeliver: (
+    principal: Principal,
+    id: string,
+    reply: Order<Delivery>["reply"]
+  ) => Effect.Effect<Delivery, PublicError>
+  /** Queues events of a range once more. Errors: `WEBHOOK_NOT_FOUND`, `INVALID_EVENT_ID`, `INVALID_EVENT_TYPE`. */
+  readonly replay: (
+    principal: Principal,
+    id: string,
+    request: ReplayRequest,
+    reply: Order<Replay>["reply"]
+  ) => Effect.Effect<Replay, PublicError>
+}>()("tillwire/modules/webhooks/Deliveries") {
+  static readonly layer = Layer.effect(Deliveries, Effect.gen(function*() {
+    const actors = yield* Actors
+    const commit = yield* Commit
+    const endpoints = yield* Endpoints
+    const throttle = yield* Throttle
+    const webhooks = yield* Webhooks
+    const repo = yield* makeRepo
+
+    /** The endpoint of a delivery, and the delivery's UUID. */
+    const find = Effect.fnUntraced(function*(principal: Principal, id: string) {
+      const uuid = deliveryUuid(id)
+      const endpoint = uuid === undefined ? undefined : yield* repo.endpointOf(principal.merchantId, uuid)
+      if (uuid === undefined || endpoint === undefined || !manages(principal, endpoint)) return yield* deliveryUnknown
+      return { uuid, endpoint }
+    })
+
+    const shown = (endpoint: ManagedEndpoint, uuid: string) =>
+      Effect.flatMap(repo.delivery(endpoint, uuid), (found) =>
+        found === undefined ? Effect.fail(deliveryUnknown) : Effect.succeed(found))
+
+    const byHand = (endpoint: ManagedEndpoint) => Effect.andThen(enabled(endpoint), throttle.endpoint(endpoint.id))
+
+    const page = Effect.fnUntraced(function*(principal: Principal, id: string, query: DeliveriesQuery) {
+      const endpoint = yield* endpoints.get(principal, id)
+      const asked = readPage(query)
+      if (asked instanceof PublicError) return yield* asked
+      const found = yield* repo.page(endpoint, asked)
+      return found ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(asked) }))
+    })
+
+    const get = Effect.fnUntraced(function*(principal: Principal, id: string) {
+      const { endpoint, uuid } = yield* find(principal, id)
+      return { delivery: yield* shown(endpoint, uuid), attempts: yield* repo.attempts(principal.merchantId, uuid) }
+    })
+
+    const test = Effect.fnUntraced(function*(principal: Principal, id: string, cause: CommitCause) {
+      const endpoint = yield* endpoints.get(principal, id)
+      yield* byHand(endpoint)
+      const ping = {
+        object: "test_ping", id: `ping_${yield* uuidV4}`, message: "Webhook test", created_at: yield* nowSeconds
+      }
+      const { events: [event] } = yield* commit.append({
+        merchantId: principal.merchantId,
+        environment: endpoint.environment ?? principal.environment,
+        cause,
+        writes: [],
+        events: [{ type: "test.ping", object: ping, previousAttributes: {} }],
+        deliverOnlyTo: endpoint.id
+      }).pipe(Effect.catchTag(["Conflict", "Replayed"], (impossible) => Effect.die(impossible)))
+      const delivery = yield* repo.deliveryOf(endpoint, event!.position)
+      // Somebody disabled it between the look and the commit: the event is there, and goes nowhere.
+      if (delivery === undefined) return yield* publicError("WEBHOOK_DISABLED")
+      return { deliveryId: `whd_${delivery}`, eventId: event!.id }
+    })
+
+    const redeliver = Effect.fnUntraced(function*(principal: Principal, id: string, reply: Order<Delivery>["reply"]) {
+      const { endpoint, uuid } = yield* find(principal, id)
+      yield* shown(endpoint, uuid)
+      yield* byHand(endpoint)
+      const made = yield* replayed(repo.redeliver(endpoint, uuid, (made) => made && reply(made)))
+      if (made === undefined) return yield* deliveryUnknown
+      yield* webhooks.wake(principal.merchantId)
+      return made
+    })
+
+    const replay = Effect.fnUntraced(function*(
+      principal: Principal,
+      id: string,
+      request: ReplayRequest,
+      reply: Order<Replay>["reply"]
+    ) {
+      const endpoint = yield* endpoints.get(principal, id)
+      const range = readReplay(request, endpoint)
+      if (range instanceof PublicError) return yield* range
+      yield* byHand(endpoint)
+      // One connection an endpoint: the others would only wait for its lock.
+      const made = yield* actors.send("webhook-replays", endpoint.id, replayed(repo.replay(endpoint, range, reply)))
+      if (made.queued > 0) yield* webhooks.wake(principal.merchantId)
+      return made
+    })
+
+    return Deliveries.of({ page, get, test, redeliver, replay })
+  })).pipe(Layer.provideMerge(Endpoints.layer))
 }

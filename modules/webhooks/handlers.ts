@@ -1,58 +1,182 @@
 /** Wire to actor and back. */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
-import type { EndpointRow } from "../../runtime/webhooks/Endpoints.ts"
-import { Endpoints } from "./actor.ts"
-import { WebhooksApi } from "./api.ts"
+import type { PublicError } from "../../schemas/Errors.ts"
+import { eventIdOf } from "../../schemas/Ids.ts"
+import { Deliveries, Endpoints, type EndpointWithSecret, type Order } from "./actor.ts"
+import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
+import { defaultOverlapSeconds, type EndpointChange, overlapEnd } from "./machine.ts"
+import type { Attempt, Delivery, ManagedEndpoint, Replay } from "./repo.ts"
 
-const createdText = (endpoint: EndpointRow, secret: string): string =>
-  JSON.stringify({
-    success: true,
-    data: {
-      id: endpoint.id,
-      object: "webhook_endpoint",
-      url: endpoint.url,
-      status: endpoint.status,
-      enabled_events: endpoint.filters,
-      environment: endpoint.environment,
-      api_version: endpoint.apiVersion,
-      description: endpoint.description,
-      secret,
-      previous_secret_expires_at: endpoint.previousSecretExpiresAt,
-      consecutive_failures: 0,
-      disabled_reason: endpoint.disabledReason,
-      created_at: endpoint.createdAt,
-      updated_at: endpoint.updatedAt
-    }
+const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+/** An endpoint on the wire, with its secret where it was just made. */
+const endpointObject = (endpoint: ManagedEndpoint, now: number, secret?: string) => ({
+  id: endpoint.id,
+  object: "webhook_endpoint",
+  url: endpoint.url,
+  status: endpoint.status,
+  enabled_events: endpoint.filters,
+  environment: endpoint.environment,
+  api_version: endpoint.apiVersion,
+  description: endpoint.description,
+  ...(secret === undefined ? {} : { secret }),
+  ordered: endpoint.ordered,
+  previous_secret_expires_at: overlapEnd(endpoint, now),
+  consecutive_failures: endpoint.consecutiveFailures,
+  disabled_reason: endpoint.disabledReason,
+  created_at: endpoint.createdAt,
+  updated_at: endpoint.updatedAt
+})
+
+const deliveryObject = (delivery: Delivery) => ({
+  id: `whd_${delivery.id}`,
+  object: "webhook_delivery",
+  endpoint_id: delivery.endpointId,
+  event_id: delivery.eventId,
+  event_type: delivery.type,
+  status: delivery.status,
+  attempt_count: delivery.attempts,
+  next_attempt_at: delivery.nextAttemptAt,
+  response_status: delivery.answerStatus,
+  error: delivery.error,
+  latency_ms: delivery.latencyMillis,
+  created_at: delivery.createdAt,
+  finished_at: delivery.finishedAt
+})
+
+const attemptObject = (attempt: Attempt) => ({
+  number: attempt.number,
+  status: attempt.outcome,
+  response_status: attempt.status,
+  error: attempt.error,
+  latency_ms: attempt.latencyMillis,
+  response_body: attempt.response,
+  ended_at: attempt.endedAt
+})
+
+const replayObject = ({ next, queued }: Replay) => ({
+  queued,
+  has_more: next !== undefined,
+  next_event_id: next === undefined ? null : eventIdOf(next)
+})
+
+const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+
+const listed = (data: ReadonlyArray<object>, hasMore: boolean) => jsonText(wrapped({ object: "list", data, has_more: hasMore }))
+
+/** What a change asks for; what was not sent is not in it. */
+const changeOf = (sent: typeof WebhookEndpointChange.Type): EndpointChange => ({
+  ...(sent.url === undefined ? {} : { url: sent.url }),
+  ...(sent.enabled_events === undefined ? {} : { enabledEvents: sent.enabled_events }),
+  ...(sent.environment === undefined ? {} : { environment: sent.environment }),
+  ...(sent.description === undefined ? {} : { description: sent.description }),
+  ...(sent.status === undefined ? {} : { status: sent.status }),
+  ...(sent.ordered === undefined ? {} : { ordered: sent.ordered })
+})
+
+/** Answers with `render` of what `act` made, kept for a repeat together with it. */
+const answering = Effect.fnUntraced(function*<A, E>(
+  act: (order: Order<A>) => Effect.Effect<A, E>,
+  render: (made: A, now: number) => object
+) {
+  const idempotency = yield* Idempotency
+  const { requestId } = yield* RequestInfo
+  const now = yield* nowSeconds
+  const text = (made: A) => wrapped(render(made, now))
+  const made = yield* act({
+    cause: { requestId, idempotencyKey: idempotency.key },
+    reply: (made) => idempotency.reply(200, text(made))
   })
+  return jsonText(text(made))
+})
 
 export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(function*(group) {
   const endpoints = yield* Endpoints
+  const deliveries = yield* Deliveries
 
-  return group.handle("create", Effect.fnUntraced(function*({ payload }) {
-    const principal = yield* CurrentPrincipal
-    const idempotency = yield* Idempotency
-    const { apiVersion, requestId } = yield* RequestInfo
-    let text = ""
-    yield* endpoints.create(
-      principal,
-      {
+  return group
+    .handle("create", Effect.fnUntraced(function*({ payload }) {
+      const principal = yield* CurrentPrincipal
+      const { apiVersion } = yield* RequestInfo
+      const request = {
         url: payload.url,
         enabledEvents: payload.enabled_events,
         environment: payload.environment,
         description: payload.description ?? null,
+        ordered: payload.ordered ?? false,
         apiVersion: payload.api_version ?? apiVersion
-      },
-      { requestId, idempotencyKey: idempotency.key },
-      (endpoint, secret) => {
-        text = createdText(endpoint, secret)
-        return idempotency.reply(200, text)
       }
-    ).pipe(
-      // The idempotency middleware takes it from here and answers with the first reply.
-      Effect.catchTag("Replayed", (lost) => Effect.die(lost))
-    )
-    return jsonText(text)
-  }))
+      return yield* answering<EndpointWithSecret, PublicError>(
+        (order) => endpoints.create(principal, request, order),
+        ({ endpoint, secret }, now) => endpointObject(endpoint, now, secret)
+      )
+    }))
+    .handle("list", Effect.fnUntraced(function*({ query }) {
+      const found = yield* endpoints.list(yield* CurrentPrincipal, query.environment)
+      const now = yield* nowSeconds
+      return listed(found.map((endpoint) => endpointObject(endpoint, now)), false)
+    }))
+    .handle("retrieve", Effect.fnUntraced(function*({ params }) {
+      const found = yield* endpoints.get(yield* CurrentPrincipal, params.id)
+      return jsonText(wrapped(endpointObject(found, yield* nowSeconds)))
+    }))
+    .handle("change", Effect.fnUntraced(function*({ params, payload }) {
+      const principal = yield* CurrentPrincipal
+      return yield* answering<ManagedEndpoint, PublicError>(
+        (order) => endpoints.change(principal, params.id, changeOf(payload), order),
+        (endpoint, now) => endpointObject(endpoint, now)
+      )
+    }))
+    .handle("remove", Effect.fnUntraced(function*({ params }) {
+      const principal = yield* CurrentPrincipal
+      return yield* answering<ManagedEndpoint, PublicError>(
+        (order) => endpoints.remove(principal, params.id, order),
+        (endpoint, now) => ({ ...endpointObject(endpoint, now), status: "disabled" })
+      )
+    }))
+    .handle("rotateSecret", Effect.fnUntraced(function*({ params, payload }) {
+      const principal = yield* CurrentPrincipal
+      const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
+      return yield* answering<EndpointWithSecret, PublicError>(
+        (order) => endpoints.rotate(principal, params.id, overlap, order),
+        ({ endpoint, secret }, now) => ({ secret, previous_secret_expires_at: overlapEnd(endpoint, now) })
+      )
+    }))
+    .handle("test", Effect.fnUntraced(function*({ params }) {
+      const { requestId } = yield* RequestInfo
+      const { key } = yield* Idempotency
+      const sent = yield* deliveries.test(yield* CurrentPrincipal, params.id, { requestId, idempotencyKey: key })
+      return jsonText(wrapped({ delivery_id: sent.deliveryId, event_id: sent.eventId }))
+    }))
+    .handle("replay", Effect.fnUntraced(function*({ params, payload }) {
+      const principal = yield* CurrentPrincipal
+      const request = {
+        fromEventId: payload.from_event_id ?? undefined,
+        createdFrom: payload.created_gte ?? undefined,
+        createdTo: payload.created_lte ?? undefined,
+        types: payload.types ?? undefined,
+        onlyFailed: payload.only_failed ?? true
+      }
+      return yield* answering<Replay, PublicError>(
+        ({ reply }) => deliveries.replay(principal, params.id, request, reply),
+        replayObject
+      )
+    }))
+    .handle("deliveries", Effect.fnUntraced(function*({ params, query }) {
+      const found = yield* deliveries.page(yield* CurrentPrincipal, params.id, query)
+      return listed(found.deliveries.map(deliveryObject), found.hasMore)
+    }))
+    .handle("delivery", Effect.fnUntraced(function*({ params }) {
+      const { attempts, delivery } = yield* deliveries.get(yield* CurrentPrincipal, params.delivery_id)
+      return jsonText(wrapped({ ...deliveryObject(delivery), attempts: attempts.map(attemptObject) }))
+    }))
+    .handle("redeliver", Effect.fnUntraced(function*({ params }) {
+      const principal = yield* CurrentPrincipal
+      return yield* answering<Delivery, PublicError>(
+        ({ reply }) => deliveries.redeliver(principal, params.delivery_id, reply),
+        deliveryObject
+      )
+    }))
 }))

@@ -1,10 +1,14 @@
-/** Rules of webhook endpoints: who may make which, what they may listen to, how they are shown. Pure. */
+/**
+ * Rules of webhook endpoints and their deliveries: who may make and manage which, what they may listen to, and what a list
+ * or a replay of deliveries asks for. Pure.
+ */
 import type { Principal } from "../../schemas/Auth.ts"
 import { eventTypes } from "../../schemas/Event.ts"
 import { type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
-import { filtersMatching, maximumEndpoints } from "../../schemas/Webhook.ts"
+import { type DeliveryStatus, isEventFilter, maximumEndpoints, maximumListed, readEventFilters, selects } from "../../schemas/Webhook.ts"
 
 /** What a caller asks for, types checked and nothing else. */
 export interface EndpointRequest {
@@ -13,6 +17,7 @@ export interface EndpointRequest {
   /** Undefined: not sent. */
   readonly environment: string | null | undefined
   readonly description: string | null
+  readonly ordered: boolean
   /** The version its deliveries are told in, for good. */
   readonly apiVersion: string
 }
@@ -24,32 +29,59 @@ export interface NewEndpoint {
   readonly environment: Environment | null
   readonly commerceOnly: boolean
   readonly filters: ReadonlyArray<string>
+  readonly ordered: boolean
   readonly apiVersion: string
   readonly description: string | null
 }
 
-/** Every filter that selects at least one event type there is. */
-const knownFilters: ReadonlySet<string> = new Set(eventTypes.flatMap(filtersMatching))
+/** What the rules look at of an endpoint that is there. Times are epoch seconds. */
+export interface EndpointState extends NewEndpoint {
+  readonly merchantId: number
+  readonly version: number
+  readonly status: "enabled" | "disabled" | "deleted"
+  readonly sealedSecret: string
+  readonly sealedPreviousSecret: string | null
+  readonly previousSecretExpiresAt: number | null
+  readonly disabledReason: string | null
+  readonly updatedAt: number
+}
+
+/** Types that no webhook tells: quotes go to the payor's socket only (API reference, "Events"). */
+const untold: ReadonlySet<string> = new Set(["payment_quote.updated"])
+
+/** What an endpoint may listen to (API reference, "Endpoint management"). */
+export const endpointFilters: ReadonlySet<string> = new Set([
+  "*", "invoice.*", "invoice_payment.*", "commerce.order.*", "commerce.*", ...eventTypes.filter((type) => !untold.has(type))
+])
 
 const refuse = (code: ErrorCode, param: string, message?: string): PublicError =>
   publicError(code, { param, ...(message === undefined ? {} : { message }) })
 
+const isError = (value: unknown): value is PublicError =>
+  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
+
 /**
- * The environment of a new endpoint. A key's is its own, also where null was sent; a wallet may name another one that is
+ * The environment of an endpoint. A key's is its own, also where null was sent; a wallet may name another one that is
  * `served`, or null for both.
  */
 const environmentOf = (
   { environment: own, kind }: Principal,
-  asked: string | null | undefined,
+  asked: string | null,
   served: ReadonlyArray<Environment>
 ): Environment | null | PublicError => {
-  if (asked === undefined) return own
   if (asked === null) return kind === "wallet" ? null : own
   const named = Environment.literals.find((environment) => environment === asked)
   if (named === undefined) return refuse("INVALID_ENVIRONMENT", "environment")
   if (named === own) return own
   if (kind === "key") return refuse("ENVIRONMENT_FORBIDDEN", "environment")
   return served.includes(named) ? named : refuse(named === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", "environment")
+}
+
+const filtersOf = (enabledEvents: ReadonlyArray<string>): ReadonlyArray<string> | PublicError => {
+  const unknown = enabledEvents.findIndex((filter) => !endpointFilters.has(filter))
+  return unknown === -1
+    ? [...new Set(enabledEvents)]
+    : refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
 }
 
 /**
@@ -61,12 +93,11 @@ export const decideEndpoint = (
   request: EndpointRequest,
   served: ReadonlyArray<Environment>
 ): NewEndpoint | PublicError => {
-  const environment = environmentOf(principal, request.environment, served)
-  if (typeof environment === "object" && environment !== null) return environment
-  const unknown = request.enabledEvents.findIndex((filter) => !knownFilters.has(filter))
-  if (unknown !== -1) {
-    return refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
-  }
+  const asked = request.environment === undefined ? principal.environment : request.environment
+  const environment = environmentOf(principal, asked, served)
+  if (isError(environment)) return environment
+  const filters = filtersOf(request.enabledEvents)
+  if (isError(filters)) return filters
   if (findVersion(request.apiVersion) === undefined) {
     const known = versions.map(({ version }) => version).join(", ")
     return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${known}`)
@@ -75,7 +106,8 @@ export const decideEndpoint = (
     url: request.url,
     environment,
     commerceOnly: principal.scope === "commerce",
-    filters: [...new Set(request.enabledEvents)],
+    filters,
+    ordered: request.ordered,
     apiVersion: request.apiVersion,
     description: request.description
   }
@@ -83,3 +115,251 @@ export const decideEndpoint = (
 
 /** Whether a merchant that has `endpoints` may have one more. */
 export const mayAdd = (endpoints: number): boolean => endpoints < maximumEndpoints
+
+/**
+ * Whether a caller may see and change an endpoint: of its own merchant; a key only those of its environment, a commerce key
+ * only those that commerce keys made. A wallet manages all of them (API reference, "Endpoint management").
+ */
+export const manages = (
+  { environment, kind, merchantId, scope }: Principal,
+  endpoint: Pick<EndpointState, "commerceOnly" | "environment" | "merchantId" | "status">
+): boolean =>
+  endpoint.status !== "deleted" && endpoint.merchantId === merchantId
+  && (scope === "merchant" || endpoint.commerceOnly)
+  && (kind === "wallet" || endpoint.environment === environment)
+
+/** What is asked to be different of an endpoint; a field that is not there stays. */
+export interface EndpointChange {
+  readonly url?: string
+  readonly enabledEvents?: ReadonlyArray<string>
+  readonly environment?: string | null
+  readonly description?: string | null
+  readonly status?: "enabled" | "disabled"
+  readonly ordered?: boolean
+}
+
+/** Why an endpoint is disabled where its owner did it; other reasons are the deliverer's. */
+export const disabledByMerchant = "merchant"
+
+/** An endpoint with the next version, as of `now`. A secret whose overlap has ended is forgotten with the next change. */
+const changed = <E extends EndpointState>(endpoint: E, now: number, to: Partial<EndpointState>): E => {
+  const over = endpoint.previousSecretExpiresAt !== null && endpoint.previousSecretExpiresAt <= now
+  return {
+    ...endpoint,
+    ...(over ? { sealedPreviousSecret: null, previousSecretExpiresAt: null } : {}),
+    ...to,
+    version: endpoint.version + 1,
+    updatedAt: now
+  }
+}
+
+const statusChange = (endpoint: EndpointState, asked: EndpointChange["status"]): Partial<EndpointState> => {
+  if (asked === undefined || asked === endpoint.status) return {}
+  return { status: asked, disabledReason: asked === "disabled" ? disabledByMerchant : null }
+}
+
+/** The endpoint with a change, or why not. `now` is epoch seconds. Total. */
+export const changeEndpoint = <E extends EndpointState>(
+  principal: Principal,
+  endpoint: E,
+  change: EndpointChange,
+  served: ReadonlyArray<Environment>,
+  now: number
+): E | PublicError => {
+  const environment = change.environment === undefined
+    ? endpoint.environment
+    : environmentOf(principal, change.environment, served)
+  if (isError(environment)) return environment
+  const filters = change.enabledEvents === undefined ? endpoint.filters : filtersOf(change.enabledEvents)
+  if (isError(filters)) return filters
+  return changed(endpoint, now, {
+    environment,
+    filters,
+    url: change.url ?? endpoint.url,
+    description: change.description === undefined ? endpoint.description : change.description,
+    ordered: change.ordered ?? endpoint.ordered,
+    ...statusChange(endpoint, change.status)
+  })
+}
+
+/** Whether the address of an endpoint must be judged anew: it is another one, or may be reached for another environment. */
+export const isElsewhere = (
+  before: Pick<EndpointState, "environment" | "url">,
+  after: Pick<EndpointState, "environment" | "url">
+): boolean => before.url !== after.url || before.environment !== after.environment
+
+/**
+ * Whether what was observed of the receiver says nothing any more: the endpoint is switched on again, or is another
+ * address. Its failures are forgotten then, and its deliveries do not wait.
+ */
+export const startsAnew = (before: Pick<EndpointState, "status" | "url">, after: Pick<EndpointState, "status" | "url">): boolean =>
+  after.status === "enabled" && (before.status !== "enabled" || before.url !== after.url)
+
+/** A deleted endpoint: shown to nobody, its secrets forgotten. The row stays, because deliveries name it. */
+export const deleteEndpoint = <E extends EndpointState>(endpoint: E, now: number): E =>
+  changed(endpoint, now, { status: "deleted", sealedSecret: "", sealedPreviousSecret: null, previousSecretExpiresAt: null })
+
+/** Seconds for which deliveries carry the signature of the old secret too: a week, a day (API reference, "Endpoint management"). */
+export const maximumOverlapSeconds = 604_800
+export const defaultOverlapSeconds = 86_400
+
+/**
+ * The endpoint with a new secret. The old one signs beside it while the overlap lasts; one that was older still is
+ * forgotten, so there are never more than two.
+ */
+export const rotateSecret = <E extends EndpointState>(
+  endpoint: E,
+  sealedSecret: string,
+  overlapSeconds: number,
+  now: number
+): E =>
+  changed(endpoint, now, {
+    sealedSecret,
+    sealedPreviousSecret: overlapSeconds === 0 ? null : endpoint.sealedSecret,
+    previousSecretExpiresAt: overlapSeconds === 0 ? null : now + overlapSeconds
+  })
+
+/** The end of the previous secret's overlap while it is still to come, else null. */
+export const overlapEnd = ({ previousSecretExpiresAt }: Pick<EndpointState, "previousSecretExpiresAt">, now: number) =>
+  previousSecretExpiresAt !== null && previousSecretExpiresAt > now ? previousSecretExpiresAt : null
+
+/** The event types that filters select; undefined where there are no filters, null is malformed. */
+const typesOf = (
+  filters: ReadonlyArray<string> | undefined | null,
+  param: string
+): ReadonlyArray<string> | undefined | PublicError => {
+  if (filters === undefined) return undefined
+  if (filters === null || filters.length > maximumListed || !filters.every(isEventFilter)) {
+    return refuse("INVALID_EVENT_TYPE", param)
+  }
+  return eventTypes.filter((type) => selects(filters, type))
+}
+
+const positionOf = (id: string | undefined, param: string): EventPosition | undefined | PublicError =>
+  id === undefined ? undefined : readEventId(id) ?? refuse("INVALID_EVENT_ID", param)
+
+const deliveryPattern = /^whd_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
+
+/** The UUID in a delivery's id; undefined when malformed. */
+export const deliveryUuid = (id: string): string | undefined => deliveryPattern.exec(id)?.[1]
+
+/** Deliveries on a page (API reference, "Conventions"). */
+export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
+
+/** The parameters of a list of deliveries as they were sent. */
+export interface DeliveriesQuery {
+  readonly status?: DeliveryStatus
+  readonly event_id?: string
+  readonly type?: string
+  /** Epoch seconds. */
+  readonly created_gte?: number
+  readonly limit?: number
+  readonly starting_after?: string
+  readonly ending_before?: string
+}
+
+/** One page to read. Absent filters do not filter; all that are there must hold. */
+export interface DeliveriesPage {
+  readonly status: DeliveryStatus | undefined
+  readonly event: EventPosition | undefined
+  readonly types: ReadonlyArray<string> | undefined
+  /** Epoch seconds. */
+  readonly createdFrom: number | undefined
+  readonly direction: "older" | "newer"
+  /** The UUID of the delivery that the page lies beyond. */
+  readonly cursor: string | undefined
+  readonly limit: number
+}
+
+/** Which parameter holds the cursor of a query. */
+export const cursorParam = ({ direction }: Pick<DeliveriesPage, "direction">): string =>
+  direction === "older" ? "starting_after" : "ending_before"
+
+const cursorOf = ({ ending_before: before, starting_after: after }: DeliveriesQuery) => {
+  if (after !== undefined && before !== undefined) {
+    return refuse("INVALID_CURSOR", "ending_before", "Send starting_after or ending_before, not both")
+  }
+  const direction = before === undefined ? "older" : "newer"
+  const named = after ?? before
+  if (named === undefined) return { direction, cursor: undefined } as const
+  const cursor = deliveryUuid(named)
+  const param = cursorParam({ direction })
+  return cursor === undefined
+    ? refuse("INVALID_CURSOR", param, `${param}: Expected the id of a delivery`)
+    : { direction, cursor } as const
+}
+
+/** The page a caller asks for, or the first thing wrong with the question. */
+export const readPage = (query: DeliveriesQuery): DeliveriesPage | PublicError => {
+  const types = typesOf(query.type === undefined ? undefined : readEventFilters(query.type), "type")
+  if (isError(types)) return types
+  const event = positionOf(query.event_id, "event_id")
+  if (isError(event)) return event
+  const cursor = cursorOf(query)
+  if (isError(cursor)) return cursor
+  return {
+    ...cursor,
+    status: query.status,
+    event,
+    types,
+    createdFrom: query.created_gte,
+    limit: query.limit ?? pageLimits.default
+  }
+}
+
+/** Deliveries that one replay queues, at most (API reference, "Endpoint management"). */
+export const maximumReplayed = 10_000
+
+/**
+ * What one replay looks at, at most: deliveries that were given up, or events of the range. Ours: so that a replay takes a
+ * second at the longest, whatever a merchant's history is. What lies beyond is for the next call.
+ */
+export const maximumExamined = 100_000
+
+/** A replay as it was asked for. Times are epoch seconds, inclusive. */
+export interface ReplayRequest {
+  readonly fromEventId: string | undefined
+  readonly createdFrom: number | undefined
+  readonly createdTo: number | undefined
+  readonly types: ReadonlyArray<string> | undefined
+  readonly onlyFailed: boolean
+}
+
+/** The events of a replay: from a position, inclusive, to a moment, exclusive. */
+export interface ReplayRange {
+  readonly from: EventPosition
+  readonly beforeMillis: bigint
+  /** Exact event types. */
+  readonly types: ReadonlyArray<string>
+  readonly onlyFailed: boolean
+}
+
+/** Later than any event: fifteen digits of milliseconds. */
+const endOfTime = 1_000_000_000_000_000n
+
+const later = (a: EventPosition, b: EventPosition): EventPosition => compareEventPositions(a, b) > 0 ? a : b
+
+/**
+ * The events a replay is about, or what is wrong with the question. Where only what failed is asked for, an endpoint's
+ * filters do not matter: it was sent once. Else every event counts that the endpoint listens to now.
+ */
+export const readReplay = (
+  request: ReplayRequest,
+  { filters }: Pick<EndpointState, "filters">
+): ReplayRange | PublicError => {
+  const position = positionOf(request.fromEventId, "from_event_id")
+  if (isError(position)) return position
+  const asked = typesOf(request.types, "types")
+  if (isError(asked)) return asked
+  const { createdFrom, createdTo, onlyFailed } = request
+  if (createdFrom !== undefined && createdTo !== undefined && createdTo < createdFrom) {
+    return refuse("VALIDATION_ERROR", "created_lte", "created_lte: Expected a moment after created_gte")
+  }
+  const start: EventPosition = { ms: BigInt(createdFrom ?? 0) * 1000n, seq: 0n }
+  return {
+    from: position === undefined ? start : later(position, start),
+    beforeMillis: createdTo === undefined ? endOfTime : (BigInt(createdTo) + 1n) * 1000n,
+    types: (asked ?? eventTypes).filter((type) => onlyFailed || selects(filters, type)),
+    onlyFailed
+  }
+}

@@ -2,7 +2,7 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { Endpoints } from "./actor.ts"
+import { Deliveries } from "./actor.ts"
 import { WebhooksApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -13,5 +13,5 @@ export const plugin = Plugin.make({
   http: WebhooksApi,
   migrations,
   tables,
-  layer: () => HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers), Layer.provide(Endpoints.layer))
+  layer: () => HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers), Layer.provide(Deliveries.layer))
 })

@@ -12,8 +12,11 @@ import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { callerBehind, subscriberOf } from "./Addresses.ts"
 
-/** Names of windows: those of addresses, and of who proved who it is. */
-type LimitName = AddressLimit | "key" | "session"
+/** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
+type LimitName = AddressLimit | "key" | "session" | "endpoint"
+
+/** Calls that make deliveries of an endpoint by hand, in a minute: more is no recovery but a load on the receiver. */
+const endpointPerMinute = 10
 
 const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<LimitName, number>> => ({
   key: limits.keyPerMinute,
@@ -21,7 +24,8 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   payor: limits.payorPerMinute,
   anonymous: limits.anonymousPerMinute,
   nonce: limits.noncePerMinute,
-  page: limits.pagePerMinute
+  page: limits.pagePerMinute,
+  endpoint: endpointPerMinute
 })
 
 const limited = Metric.counter("rate_limited_total", { description: "Calls refused by a limit", incremental: true })
@@ -101,6 +105,7 @@ const make = Effect.gen(function*() {
   return Throttle.of({
     credential: underWay,
     session: (session) => count("session", session),
+    endpoint: (endpoint) => count("endpoint", endpoint),
     address,
     refused: (request, why) => Effect.andThen(address(request, "anonymous"), Effect.fail(why))
   })

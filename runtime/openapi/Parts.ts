@@ -155,6 +155,7 @@ export const pathDescriptions: Readonly<Record<string, string>> = {
   customer_id: "Invoice id, or your own customer id.",
   payment_id: "Id of an invoice payment.",
   quote_id: "Id of a quote, `quo_…`.",
+  delivery_id: "Id of a delivery, `whd_…`.",
   tokenId: "Id of a token.",
   family: "Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`."
 }

@@ -1,7 +1,10 @@
 /** The advisory locks this service takes, in one place so that no two meanings share a number. */
 
-/** First key of every advisory lock of this service: "TILL" in ASCII. */
+/** First key of the advisory locks below: "TILL" in ASCII. */
 export const lockSpace = 0x54494c4c
+
+/** First key of the locks that replays of webhook deliveries take; the second is a hash of the endpoint's id. */
+export const replayLockSpace = 0x54494c4d
 
 export const advisoryLock = {
   /** Held by the transaction of each migration step. */

@@ -3,9 +3,10 @@
  * outside, by code that knows nothing of the service but its reference.
  */
 import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
-import { emptyDatabase } from "../support/Database.ts"
+import { connect, emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import {
   configOf, masterKey, type Received, rpcToken, type Sent, type Service, startService, temporaryDirectory
@@ -63,6 +64,8 @@ const settle = (service: Service) =>
 
 export class Tenants extends Context.Service<Tenants, {
   readonly service: Service
+  /** The deployment's database, for what a merchant only gets from the world outside. */
+  readonly sql: SqlClient.SqlClient
   readonly a: Tenant
   readonly b: Tenant
 }>()("test/Tenants") {}
@@ -84,7 +87,8 @@ const tenantsUnder = (limits: Readonly<Record<string, unknown>>) =>
       },
       environment: { RPC_TOKEN: rpcToken, MASTER: masterKey }
     })
-    return { service, a: yield* settle(service), b: yield* settle(service) }
+    const context = yield* Layer.build(Layer.orDie(connect(database)))
+    return { service, sql: Context.get(context, SqlClient.SqlClient), a: yield* settle(service), b: yield* settle(service) }
   }))
 
 /** Tenants of a deployment whose limits nobody meets. */
@@ -99,3 +103,30 @@ export const ask = (service: Service, credential: Credential, path: string, sent
     ...sent,
     headers: { ...credential, ...((sent.method ?? "GET") === "GET" ? {} : { "idempotency-key": randomUUID() }), ...sent.headers }
   })
+
+/** A public address that is never called: no event that matches is ever made, or its endpoint is disabled. */
+const unusedUrl = "https://93.184.215.14/hooks"
+
+/** A new webhook endpoint of `tenant`, in the place of all it had before: a merchant may have sixteen. */
+export const makeWebhook = Effect.fnUntraced(function*(service: Service, tenant: Tenant, credential: Credential) {
+  const { data } = answered(200, yield* ask(service, tenant.jwt, "/api/v1/webhooks"))
+  for (const { id } of data.data) {
+    answered(200, yield* ask(service, tenant.jwt, `/api/v1/webhooks/${id}`, { method: "DELETE" }))
+  }
+  const body = { url: unusedUrl, enabled_events: ["commerce.order.created"] }
+  return answered(200, yield* ask(service, credential, "/api/v1/webhooks", { method: "POST", body })).data.id as string
+})
+
+/**
+ * The id of a delivery that was given up, of an endpoint that is then disabled: whatever may be done with it sends nothing.
+ */
+export const makeDelivery = Effect.fnUntraced(function*({ service, sql }: Tenants["Service"], tenant: Tenant, credential: Credential) {
+  const endpoint = yield* makeWebhook(service, tenant, credential)
+  answered(200, yield* ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+  answered(200, yield* ask(service, credential, `/api/v1/webhooks/${endpoint}`, { method: "PATCH", body: { status: "disabled" } }))
+  const [made] = yield* Effect.orDie(sql<{ id: string }>`
+    INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, attempt, due_at, finished_at)
+    SELECT merchant_id, ${endpoint}, ms, seq, 'failed', 4, NULL, now() FROM events
+    WHERE merchant_id = ${tenant.merchantId} AND environment = 'devnet' ORDER BY ms DESC, seq DESC LIMIT 1 RETURNING id`)
+  return `whd_${made!.id}`
+})

@@ -36,10 +36,10 @@ const documented: Readonly<Record<number, string>> = {
     SIGNATURE_INVALID REFRESH_REUSED`,
   403: `SCOPE_MISMATCH CREDENTIAL_NOT_ALLOWED ENVIRONMENT_FORBIDDEN DEVNET_ONLY MAINNET_NOT_ENABLED
     DEVNET_NOT_ENABLED SIGNUP_CLOSED IP_NOT_ALLOWED`,
-  404: "NOT_FOUND INVOICE_NOT_FOUND EVENT_NOT_FOUND TOKEN_NOT_FOUND QUOTE_NOT_FOUND WEBHOOK_NOT_FOUND",
+  404: "NOT_FOUND INVOICE_NOT_FOUND EVENT_NOT_FOUND TOKEN_NOT_FOUND QUOTE_NOT_FOUND WEBHOOK_NOT_FOUND DELIVERY_NOT_FOUND",
   405: "METHOD_NOT_ALLOWED",
   409: `IDEMPOTENCY_REQUEST_IN_PROGRESS INVOICE_NOT_CANCELABLE INVOICE_NOT_PAYABLE ROUTE_LOCKED INVALID_TRANSITION
-    WEBHOOK_LIMIT_REACHED API_KEY_LIMIT_REACHED WALLET_LINKED_ELSEWHERE WALLET_LIMIT_REACHED`,
+    WEBHOOK_LIMIT_REACHED WEBHOOK_DISABLED API_KEY_LIMIT_REACHED WALLET_LINKED_ELSEWHERE WALLET_LIMIT_REACHED`,
   410: "QUOTE_EXPIRED",
   413: "PAYLOAD_TOO_LARGE",
   415: "UNSUPPORTED_MEDIA_TYPE",
@@ -57,7 +57,6 @@ const statusOfCode = new Map(
 
 /** Codes that no request to a sound deployment of this release can bring about. */
 const unreachable: Readonly<Record<string, string>> = {
-  WEBHOOK_NOT_FOUND: "no route of this release names an endpoint in its path",
   QUOTE_EXPIRED: "no route of this release takes a quote that can have ended",
   DEVNET_NOT_ENABLED: "needs a deployment without devnet; the rule is the one of MAINNET_NOT_ENABLED",
   INVOICE_CREATE_FAILED: "needs a bug",
@@ -78,6 +77,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   SIGNUP_CLOSED: "modules/identity/signin.test.ts",
   WALLET_LINKED_ELSEWHERE: "modules/identity/signin.test.ts",
   WALLET_LIMIT_REACHED: "modules/identity/signin.test.ts",
+  WEBHOOK_DISABLED: "modules/webhooks/deliveries.test.ts",
   IP_NOT_ALLOWED: "modules/auth/manage.test.ts",
   API_KEY_LIMIT_REACHED: "modules/auth/manage.test.ts",
   RATE_LIMIT_EXCEEDED: "runtime/http/Throttle.test.ts"
@@ -458,7 +458,7 @@ badGet("VALIDATION_ERROR", "flat", "/api/v1/invoices?status=open")
 for (const [family, path, allow] of [
   ["flat", "/api/v1/invoices", /^GET, HEAD, POST$/],
   ["wrapped", "/api/v1/events", /^GET, HEAD$/],
-  ["wrapped", "/api/v1/webhooks", /^POST$/],
+  ["wrapped", "/api/v1/webhooks", /^GET, HEAD, POST$/],
   ["flat", "/api/v1/payments/session-details", /^GET, HEAD, OPTIONS$/]
 ] as const) {
   for (const method of ["PUT", "DELETE", "PROPFIND"]) {
@@ -570,6 +570,12 @@ badWebhook("VALIDATION_ERROR", "no events", { url: goodUrl, enabled_events: [] }
 badWebhook("VALIDATION_ERROR", "an unknown event", { url: goodUrl, enabled_events: ["invoice.lost"] })
 badWebhook("VALIDATION_ERROR", "no address", { enabled_events: ["*"] })
 badWebhook("UNAUTHORIZED", "no credentials", { url: goodUrl, ...someEvents }, () => ({}) as never)
+
+for (const path of ["", "/deliveries", "/deliveries?starting_after=nonsense"]) {
+  badGet("WEBHOOK_NOT_FOUND", "wrapped", `/api/v1/webhooks/we_${randomUUID()}${path}`)
+}
+badGet("DELIVERY_NOT_FOUND", "wrapped", `/api/v1/webhooks/deliveries/whd_${randomUUID()}`)
+badGet("DELIVERY_NOT_FOUND", "wrapped", "/api/v1/webhooks/deliveries/nonsense")
 
 // Simulated payments.
 const badSimulate = (

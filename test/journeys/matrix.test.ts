@@ -11,7 +11,7 @@ import { randomBytes, randomUUID } from "node:crypto"
 import matrix from "./matrix.json" with { type: "json" }
 import { type Received } from "../support/Service.ts"
 import { answered } from "./Shop.ts"
-import { ask, type Credential, makeKey, Tenants, tenants } from "./Tenants.ts"
+import { ask, type Credential, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
 
 /** A row of the table: how to call the route, and the statuses in the order of `callers`. */
 interface Row {
@@ -28,14 +28,12 @@ interface Row {
 
 const rows = matrix.rows as ReadonlyArray<Row>
 
-/** A public address that is never called: no commerce order is ever made here. */
-const unusedUrl = "https://93.184.215.14/hooks"
-
 /** The public part of an account nobody has. */
 const newAccount = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
 
 /** Makes what a placeholder names, as merchant A on devnet, anew for every cell. */
-const resources = ({ a, service }: Tenants["Service"]): Readonly<Record<string, () => Effect.Effect<string>>> => {
+const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effect.Effect<string>>> => {
+  const { a, service } = town
   const as = (credential: Credential) => (path: string, body?: unknown, method?: string) =>
     Effect.map(
       ask(service, credential, path, { method: method ?? (body === undefined ? "GET" : "POST"), ...(body === undefined ? {} : { body }) }),
@@ -50,8 +48,6 @@ const resources = ({ a, service }: Tenants["Service"]): Readonly<Record<string, 
     const { data } = yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay" })
     return data
   })
-  const webhook = (credential: Credential) =>
-    Effect.map(as(credential)("/api/v1/webhooks", { url: unusedUrl, enabled_events: ["commerce.order.created"] }), ({ data }) => data.id)
   return {
     invoice: () => Effect.map(invoice(a.merchant), (made) => made.invoice_id),
     commerce_invoice: () => Effect.map(invoice(a.commerce), (made) => made.invoice_id),
@@ -72,7 +68,12 @@ const resources = ({ a, service }: Tenants["Service"]): Readonly<Record<string, 
         const { data } = yield* merchant("/api/v1/quotes", { invoice_id, network: "base", token_id: Number.parseInt(yield* tokenId, 10) })
         return data.id
       }),
-    webhook: () => webhook(a.merchant),
+    webhook: () => makeWebhook(service, a, a.merchant),
+    commerce_webhook: () => makeWebhook(service, a, a.commerce),
+    disabled_webhook: () =>
+      Effect.tap(makeWebhook(service, a, a.merchant), (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")),
+    delivery: () => makeDelivery(town, a, a.merchant),
+    commerce_delivery: () => makeDelivery(town, a, a.commerce),
     key: () => Effect.map(makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" }), ({ id }) => id),
     wallet: () =>
       Effect.as(

@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
 import type { Received, Sent } from "../../support/Service.ts"
 import { answered } from "../Shop.ts"
-import { ask, makeKey, Tenants, tenants } from "../Tenants.ts"
+import { ask, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "../Tenants.ts"
 import { attack, harmless } from "./Guard.ts"
 
 /** What an answer says, without what differs by chance and without the id that was asked for. */
@@ -142,6 +142,37 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       assert.strictEqual(unlinked.status, 404)
       yield* asA("/api/v1/merchant/settings", { branding: { name: "Only A" } }, "PATCH")
       assert.notStrictEqual((yield* asB("/api/v1/merchant/settings")).branding.name, "Only A")
+    }))
+
+  it.effect("B19 webhook endpoints and deliveries of another are unknown, to read, to change and to send again", () =>
+    Effect.gen(function*() {
+      const town = yield* Tenants
+      const { a, service } = town
+      const delivery = yield* makeDelivery(town, a, a.merchant)
+      const endpoint = (yield* asA("/api/v1/webhooks")).data.data[0].id as string
+      const unknown = `we_${randomUUID()}`
+      const of = (rest: string) => (id: string) => `/api/v1/webhooks/${id}${rest}`
+      yield* asUnknown(of(""), endpoint, unknown)
+      yield* asUnknown(of(""), endpoint, unknown, { method: "PATCH", body: { url: "https://93.184.215.15/stolen" } })
+      yield* asUnknown(of(""), endpoint, unknown, { method: "DELETE" })
+      yield* asUnknown(of("/rotate-secret"), endpoint, unknown, { method: "POST", body: {} })
+      yield* asUnknown(of("/test"), endpoint, unknown, { method: "POST" })
+      yield* asUnknown(of("/replay"), endpoint, unknown, { method: "POST", body: { only_failed: false } })
+      yield* asUnknown(of("/deliveries"), endpoint, unknown)
+      yield* asUnknown(of(`/deliveries?starting_after=${delivery}`), endpoint, unknown)
+      const one = (rest: string) => (id: string) => `/api/v1/webhooks/deliveries/${id}${rest}`
+      yield* asUnknown(one(""), delivery, `whd_${randomUUID()}`)
+      yield* asUnknown(one("/redeliver"), delivery, `whd_${randomUUID()}`, { method: "POST" })
+      const mine = yield* makeWebhook(service, town.b, town.b.merchant)
+      const cursor = yield* Effect.forEach([delivery, `whd_${randomUUID()}`], (id) =>
+        Effect.map(
+          attack(service, `/api/v1/webhooks/${mine}/deliveries?starting_after=${id}`, { headers: town.b.merchant }),
+          (answer) => said(answer, id)
+        ))
+      assert.strictEqual(cursor[0], cursor[1])
+      assert.isFalse((yield* asB("/api/v1/webhooks")).data.data.some(({ id }: any) => id === endpoint))
+      const after = (yield* asA(`/api/v1/webhooks/${endpoint}`)).data
+      assert.deepStrictEqual([after.url, after.status], ["https://93.184.215.14/hooks", "disabled"])
     }))
 
   it.effect("B22 totals, metrics and lists count nothing of another", () =>

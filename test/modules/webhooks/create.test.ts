@@ -63,12 +63,12 @@ layer(served)("creating a webhook endpoint", (it) => {
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(Object.keys(answer.json.data), [
         "id", "object", "url", "status", "enabled_events", "environment", "api_version", "description", "secret",
-        "previous_secret_expires_at", "consecutive_failures", "disabled_reason", "created_at", "updated_at"
+        "ordered", "previous_secret_expires_at", "consecutive_failures", "disabled_reason", "created_at", "updated_at"
       ])
       const { created_at, id, secret, updated_at, ...rest } = answer.json.data
       assert.deepStrictEqual(rest, {
         object: "webhook_endpoint", url: wanted.url, status: "enabled", enabled_events: ["invoice.*", "*"],
-        environment: "devnet", api_version: newestVersion, description: "d", previous_secret_expires_at: null,
+        environment: "devnet", api_version: newestVersion, description: "d", ordered: false, previous_secret_expires_at: null,
         consecutive_failures: 0, disabled_reason: null
       })
       assert.match(id, /^we_[0-9a-f-]{36}$/)
@@ -141,7 +141,8 @@ layer(served)("creating a webhook endpoint", (it) => {
 
   it.effect("refuses events that do not exist, other versions, bad URLs and missing fields", () =>
     Effect.gen(function*() {
-      for (const filter of ["invoice", "invoice.pa*", "order.*", "**", "invoice.paid "]) {
+      const never = ["invoice", "invoice.pa*", "order.*", "**", "invoice.paid ", "test.*", "payment_quote.*", "payment_quote.updated"]
+      for (const filter of never) {
         refused(yield* create("5", { ...wanted, enabled_events: ["*", filter] }), 400, "VALIDATION_ERROR", "enabled_events.1")
       }
       for (const filter of ["*", "invoice.paid", "invoice_payment.*", "commerce.order.*", "commerce.*", "test.ping"]) {

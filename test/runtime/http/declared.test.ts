@@ -30,19 +30,27 @@ const ofTheDoor: ReadonlySet<ErrorCode> = new Set(["METHOD_NOT_ALLOWED", "NOT_FO
 
 /** Published codes whose routes are not built yet, and why. */
 const reserved: Readonly<Partial<Record<ErrorCode, string>>> = {
-  WEBHOOK_NOT_FOUND: "no route of this release names an endpoint in its path",
   QUOTE_EXPIRED: "no route of this release takes a quote that can have ended"
 }
 
-/** Codes in the descriptions of a document's answers, each as the table words it. */
-const described = (operation: { readonly responses?: Readonly<Record<string, { readonly description?: string }>> }) =>
-  Object.entries(operation.responses ?? {}).flatMap(([status, { description = "" }]) =>
-    [...description.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, code]) => [Number(status), code!] as const)
-  )
+interface Answer {
+  readonly description?: string
+  /** An answer that several operations share. */
+  readonly $ref?: string
+}
 
 const document = documentOf(apis, "https://till.test") as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>
+  readonly components: { readonly responses: Readonly<Record<string, Answer>> }
 }
+
+/** Codes in the descriptions of a document's answers, each as the table words it. */
+const described = (operation: { readonly responses?: Readonly<Record<string, Answer>> }) =>
+  Object.entries(operation.responses ?? {}).flatMap(([status, { $ref = "", description }]) => {
+    const text = description ?? document.components.responses[$ref.split("/").at(-1)!]?.description ?? ""
+    return [...text.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, code]) => [Number(status), code!] as const)
+  })
+
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
 const declared = operations.flatMap((operation) => described(operation as never))
 
