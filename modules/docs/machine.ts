@@ -20,7 +20,7 @@ export type GuideName = (typeof guideNames)[number]
 export const abouts: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
   states: "What an invoice and a payment can become, and what each change tells.",
-  webhooks: "Receive events and verify that they are ours.",
+  webhooks: "Receive events, verify that they are ours, and get back what you missed.",
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real."

@@ -12,13 +12,17 @@ import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
 import { turnDown, versions } from "../../../schemas/Version.ts"
+import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
+import { maximumReplayed } from "../../../modules/webhooks/machine.ts"
+import { maximumAttempts, nextAttempt } from "../../../runtime/webhooks/Attempts.ts"
+import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
 
 const guideNamed = (name: string) => readFileSync(new URL(`../../../modules/docs/guides/${name}.md`, import.meta.url), "utf8")
 const guide = guideNamed("states")
 
 /** The rows of the table whose header starts with these columns, cells without their backticks. */
-const rowsOf = (first: string, second: string, after = ""): ReadonlyArray<ReadonlyArray<string>> => {
-  const lines = guide.slice(guide.indexOf(after)).split("\n")
+const rowsOf = (first: string, second: string, after = "", text = guide): ReadonlyArray<ReadonlyArray<string>> => {
+  const lines = text.slice(text.indexOf(after)).split("\n")
   const start = lines.findIndex((line) => line.startsWith(`| ${first} | ${second} |`))
   const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"))
   return lines.slice(start + 2, end).map((line) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim()))
@@ -157,5 +161,39 @@ describe("the guide on states and events", () => {
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice\n")), [...InvoiceStatus.literals])
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice payment")), [...PaymentStatus.literals])
     assert.deepStrictEqual(rowsOf("Type", "Carries"), Object.entries(eventObjects).map((entry) => [...entry]))
+  })
+})
+
+describe("the guide on webhooks", () => {
+  const webhooks = guideNamed("webhooks")
+  const text = webhooks.replaceAll(/\s+/g, " ")
+
+  it("tells the pauses between attempts that the rule makes", () => {
+    const pause = (baseMillis: number, attempt: number) => {
+      const outcome = { _tag: "Unanswered", reason: "", timedOut: false } as const
+      const next = nextAttempt({ attempt, outcome, settings: { baseMillis, factor: 8 }, random: 0.5, ageMillis: 0 })
+      return next._tag === "Retrying" ? `${next.afterMillis / 1_000} s` : next._tag
+    }
+    const attempts = Array.from({ length: maximumAttempts - 1 }, (_, index) => index + 1)
+    assert.deepStrictEqual(
+      rowsOf("Retry", "mainnet", "", webhooks),
+      attempts.map((attempt) => [String(attempt), pause(60_000, attempt), pause(2_000, attempt)])
+    )
+    assert.strictEqual(pause(2_000, maximumAttempts), "Failed")
+  })
+
+  it("explains every state of a delivery, and no other", () => {
+    assert.sameMembers(rowsOf("Status", "Meaning", "", webhooks).map(([status]) => status!), [...DeliveryStatus.literals])
+  })
+
+  it("has the numbers of the rules", () => {
+    for (const sentence of [
+      `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${Breaker.windowMillis / 60_000} minutes`,
+      `${Breaker.timeoutsInARow} timeouts in a row, nothing is sent for ${Breaker.firstOpenMillis / 1_000} seconds`,
+      `up to ${Breaker.longestOpenMillis / 60_000} minutes`,
+      `only failed for ${Breaker.patienceMillis / 86_400_000} days, with ${Breaker.minimumFailedEvents} events or more`,
+      `at most ${maximumReplayed.toLocaleString("en")} events`,
+      `may have ${maximumEndpoints} endpoints`
+    ]) assert.include(text, sentence)
   })
 })
