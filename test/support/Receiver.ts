@@ -23,7 +23,7 @@ export interface Arrival {
 export type Behaviour = (n: number, arrival: Arrival, response: ServerResponse) => void
 
 /** Answers with a status at once. */
-export const answers = (status: number, headers: Readonly<Record<string, string>> = {}, body = ""): Behaviour =>
+export const answers = (status: number, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ""): Behaviour =>
   (_, __, response) => response.writeHead(status, headers).end(body)
 
 /** Answers with each status in turn, then with the last for ever. */
@@ -46,16 +46,19 @@ export interface Receiver {
 }
 
 /**
- * Made once by openssl: `cert` is signed by itself, for localhost and 127.0.0.1, until 2126; signed by it and with its key
- * are `expired` (in 2021) and `otherhost` (for other.example).
+ * Made once by openssl: `cert` and `stranger` are each signed by themselves, for localhost and 127.0.0.1, until 2126; signed
+ * by `cert` are `expired` (in 2021) and `otherhost` (for other.example). All have one key.
  */
-const tls = (name: "cert" | "key" | "expired" | "otherhost") => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
+const tls = (name: "cert" | "key" | Identity) => readFileSync(new URL(`tls/${name}.pem`, import.meta.url), "utf8")
 
 /** The certificate of https receivers: for localhost and 127.0.0.1, signed by itself. */
 export const receiverCertificate = tls("cert")
 
+/** Certificates that are no good for localhost. */
+export type Identity = "expired" | "otherhost" | "stranger"
+
 /** What a receiver says of itself in TLS. */
-export const identity = (certificate: "cert" | "expired" | "otherhost" = "cert"): SecureContextOptions => ({
+export const identity = (certificate: "cert" | Identity = "cert"): SecureContextOptions => ({
   key: tls("key"),
   cert: tls(certificate)
 })
