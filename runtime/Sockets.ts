@@ -1,6 +1,8 @@
-/** Websocket hub: who listens to which invoice, frames in commit order, replay, limits. */
+/** Websocket hub: who listens to what, frames in commit order, replay, limits. */
 import { Context, type Effect } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Environment } from "../schemas/Network.ts"
+import type { EventStreamName, StreamFilters, StreamQuery } from "./sockets/Filters.ts"
 
 export interface InvoiceStream {
   readonly merchantId: number
@@ -17,16 +19,30 @@ export interface InvoiceStream {
   readonly greeting: Effect.Effect<ReadonlyArray<string>>
 }
 
+export interface EventStream {
+  readonly stream: EventStreamName
+  readonly merchantId: number
+  readonly environment: Environment
+  /** Groups connections for the limit of 20 per key. */
+  readonly credential: string
+  /** What ends the stream when it ends: `key_<uuid>` or `ses_<uuid>`. */
+  readonly revocableAs: string
+  /** The version its events are told in. */
+  readonly apiVersion: string
+  readonly filters: StreamFilters
+  readonly since: StreamQuery["since"]
+}
+
+type Served = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest>
+
 export class Sockets extends Context.Service<Sockets, {
   /**
-   * Upgrades the current request and serves the invoice's payor stream until either side ends it. Called inside a route
-   * handler, after the token was checked.
+   * Upgrades the current request and serves the invoice's payor stream until either side ends it; the request ends with
+   * the handshake. Called inside a route handler, after the token was checked.
    */
-  readonly serveInvoice: (stream: InvoiceStream) => Effect.Effect<
-    HttpServerResponse.HttpServerResponse,
-    never,
-    import("effect/http").HttpServerRequest.HttpServerRequest
-  >
+  readonly serveInvoice: (stream: InvoiceStream) => Served
+  /** As `serveInvoice`, for the events of a merchant. */
+  readonly serveEvents: (stream: EventStream) => Served
   /**
    * Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners;
    * `frame` gives its text in a listener's version of the API.

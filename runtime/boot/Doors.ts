@@ -6,6 +6,7 @@ import type { HttpServerError, HttpServerResponse } from "effect/http"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { inRanges, subscriberOf } from "../http/Addresses.ts"
+import { websocketOptions } from "../sockets/Upgrade.ts"
 
 /** Milliseconds a client may take to send its headers, and its whole request: slow senders hold no connection. */
 const headersTimeoutMillis = 10_000
@@ -14,8 +15,6 @@ const requestTimeoutMillis = 30_000
 const timeoutCheckMillis = 2_000
 /** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
 const maximumConnections = 20_000
-/** Bytes of one websocket message from a client: it only ever sends small control messages. */
-const maximumSocketMessageBytes = 4_096
 /** Time that requests under way get to finish once a stop was asked for. */
 export const gracePeriod = "10 seconds"
 /** Bytes of a call on the internal door. */
@@ -110,7 +109,7 @@ export const open = Effect.fnUntraced(function*(
       host: address.host,
       port: address.port,
       gracefulShutdownTimeout: gracePeriod,
-      websocket: { maxPayload: maximumSocketMessageBytes }
+      websocket: websocketOptions
     }),
     scope
   ).pipe(Effect.mapError(explain(address, setting)))

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
+import type { EventsAfter } from "../EventBus.ts"
 import { type EventPosition, eventIdOf } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
@@ -65,21 +66,35 @@ export interface Moved {
 export const makeStored = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  /** Events of a merchant after a position, oldest first; of one invoice if it is given. */
-  const after = (
-    merchantId: number,
-    { ms, seq }: EventPosition,
-    limit: number,
-    invoiceId?: string
-  ) =>
+  /** What {@link EventsAfter} names; each of its ids has an index in event order. */
+  const named = ({ customerId, invoiceId, merchantId, orderId, position: { ms, seq } }: EventsAfter) =>
+    sql.and([
+      sql`merchant_id = ${merchantId}`,
+      sql`(ms, seq) > (${ms}, ${seq})`,
+      ...(invoiceId === undefined ? [] : [sql`invoice_id = ${invoiceId}`]),
+      ...(customerId === undefined ? [] : [sql`customer_id = ${customerId}`]),
+      ...(orderId === undefined ? [] : [sql`order_id = ${orderId}`])
+    ])
+
+  /** Events after a position, oldest first. */
+  const after = (query: EventsAfter) =>
     Effect.map(
       sql<EventRow>`select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce,
           request_id, idempotency_key, pending_webhooks, data, payor_data
-        from events where merchant_id = ${merchantId} and (ms, seq) > (${ms}, ${seq})
-        ${invoiceId === undefined ? sql.literal("") : sql`and invoice_id = ${invoiceId}`}
-        order by ms, seq limit ${limit}`,
+        from events where ${named(query)} order by ms, seq limit ${query.limit}`,
       (rows) => rows.map(eventOf)
     )
+
+  /** How many there are after a position: walks an index, to `limit` at most. */
+  const count = (query: EventsAfter) =>
+    Effect.map(
+      sql<{ readonly n: bigint }>`select count(*) as n from (
+        select 1 from events where ${named(query)} order by ms, seq limit ${query.limit}) found`,
+      (rows) => Number(rows[0]!.n)
+    )
+
+  /** Up to where a merchant's events have been removed. Nothing removes any yet. */
+  const prunedTo = (_merchantId: number): Effect.Effect<EventPosition> => Effect.succeed({ ms: 0n, seq: 0n })
 
   /** The first events of each stream after its position, at most `limit` each; oldest first within a stream. */
   const afterEach = (streams: ReadonlyArray<StreamPosition>, limit: number) =>
@@ -122,6 +137,6 @@ export const makeStored = Effect.gen(function*() {
       SELECT coalesce((SELECT last_ms FROM merchant_streams WHERE merchant_id = ${merchantId}), 0)::bigint AS ms,
         nextval('event_seq') AS seq`.pipe(Effect.map((rows): EventPosition => rows[0]!))
 
-  return { after, afterEach, moved, nextPosition }
+  return { after, afterEach, count, moved, nextPosition, prunedTo }
 })
 export type Stored = Effect.Success<typeof makeStored>

@@ -146,7 +146,7 @@ const make = Effect.gen(function*() {
     Effect.gen(function*() {
       const subscriber = makeSubscriber(name, handler, {
         known,
-        after: (merchantId, position, limit) => insist("Reading events", stored.after(merchantId, position, limit))
+        after: (merchantId, position, limit) => insist("Reading events", stored.after({ merchantId, position, limit }))
       })
       yield* Effect.acquireRelease(
         Effect.sync(() => void subscribers.add(subscriber)),
@@ -166,8 +166,9 @@ const make = Effect.gen(function*() {
 
   return EventBus.of({
     subscribe,
-    after: ({ invoiceId, limit, merchantId, position }) =>
-      Effect.orDie(stored.after(merchantId, position, limit, invoiceId)),
+    after: (query) => Effect.orDie(stored.after(query)),
+    count: (query) => Effect.orDie(stored.count(query)),
+    prunedTo: stored.prunedTo,
     nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId))
   })
 })

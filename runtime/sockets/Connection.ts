@@ -3,9 +3,11 @@
  * rendered once are written to the same TCP socket directly. That is sound because without compression `ws` too writes
  * every frame whole in one turn, and it gives what its wrapper hides: bytes still buffered, bytes read, and pings.
  */
+import type { WebSocket } from "@effect/platform-node/NodeWS"
 import type { Socket as TcpSocket } from "node:net"
-import { Deferred, Exit } from "effect"
 import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { EventStreamName, StreamFilters } from "./Filters.ts"
 import { type Ending, endings, heartbeatSeconds, heartbeatText, pingFrame, textFrame } from "./Frames.ts"
 
 /** Frames that may wait for a slow reader (API reference, "Websocket"). */
@@ -20,8 +22,37 @@ export const stallMillis = 10_000
 /** Pings without a sign of life before a peer counts as gone (API reference, "Websocket"). */
 const maximumMisses = 2
 
-/** Messages a client may send in a second (API reference, "Websocket"). */
+/** Messages, pings and pongs a client may send in a second (API reference, "Websocket"). */
 const maximumMessagesPerSecond = 10
+
+/** Sockets of a stream that are open, and those that were dropped because they read too slowly. */
+export interface Tally {
+  open: number
+  slow: number
+}
+
+/** Which events a connection is told. */
+export type Audience =
+  | { readonly stream: "payment"; readonly invoiceId: string }
+  | {
+    readonly stream: EventStreamName
+    readonly merchantId: number
+    readonly environment: Environment
+    readonly filters: StreamFilters
+  }
+
+/** What a connection is made for. */
+export interface Listener {
+  readonly audience: Audience
+  /** Whose connections are counted together. */
+  readonly holder: string
+  /** The key or session whose end ends it: `key_…`, `ses_…`; null where none does. */
+  readonly revocableAs: string | null
+  /** The version of the API its events are told in. */
+  readonly apiVersion: string
+  /** Epoch milliseconds at which the credential ends. */
+  readonly expiresAtMillis: number
+}
 
 interface Waiting {
   readonly position: EventPosition | null
@@ -29,22 +60,23 @@ interface Waiting {
 }
 
 export class Connection {
-  readonly tcp: TcpSocket
-  /** The version of the API its events are told in. */
-  readonly apiVersion: string
-  /** Epoch milliseconds at which the credential ends. */
-  readonly expiresAtMillis: number
-  /** Done once, with the reason why our side ends the stream. */
-  readonly ended = Deferred.makeUnsafe<Ending>()
+  readonly listener: Listener
   /** When an invoice that reached its end lets its listeners go, epoch milliseconds. */
   closeAtMillis: number | null = null
+  isOver = false
 
-  private over = false
-  /** Live frames that wait until replay and greeting are written; null once they are. */
-  private opening: Array<Waiting> | null = []
+  private readonly socket: WebSocket
+  private readonly tcp: TcpSocket
+  private readonly tally: Tally
+  /** Live frames that wait until the opening is written; null once it is. */
+  private held: Array<Waiting> | null = []
+  /** Live events are dropped: the replay under way will read them from the table. */
+  private passing: boolean
   /** The last stored event written by the replay: live events up to it are repeats. */
   private replayed: EventPosition | null = null
-  private framesBehind = 0
+  /** Bytes written by us, and where each frame ends that has not left the process; null while none waits. */
+  private written = 0
+  private behind: Array<number> | null = null
   private progress = 0
   private progressAt: number
   private heartbeatAt: number
@@ -54,46 +86,79 @@ export class Connection {
   private messages = 0
   private messagesSince = 0
 
-  constructor(tcp: TcpSocket, apiVersion: string, expiresAtMillis: number, nowMillis: number) {
+  constructor(
+    socket: WebSocket,
+    tcp: TcpSocket,
+    listener: Listener,
+    tally: Tally,
+    replays: boolean,
+    nowMillis: number
+  ) {
+    this.socket = socket
     this.tcp = tcp
-    this.apiVersion = apiVersion
-    this.expiresAtMillis = expiresAtMillis
+    this.listener = listener
+    this.tally = tally
+    this.passing = replays
     this.progressAt = nowMillis
     this.heartbeatAt = nowMillis + heartbeatSeconds * 1000
     this.bytesRead = tcp.bytesRead
   }
 
-  /** Ends the stream from our side; the first reason counts. */
+  /** Ends the stream from our side, with its last words; the first reason counts. A peer that does not answer is cut. */
   end(ending: Ending): void {
-    if (this.over) return
-    this.over = true
-    this.opening = null
-    Deferred.doneUnsafe(this.ended, Exit.succeed(ending))
+    if (this.isOver) return
+    this.isOver = true
+    this.held = null
+    if (ending === endings.slowConsumer) this.tally.slow++
+    if (ending.error !== null && this.tcp.writable) this.tcp.write(textFrame(ending.error))
+    this.socket.close(ending.code, ending.reason)
+  }
+
+  /** It is closed: nothing is sent any more. */
+  closed(): void {
+    this.isOver = true
+    this.held = null
   }
 
   /** Sends a live frame; `position` is that of a stored event. */
   send(frame: Buffer, position: EventPosition | null): void {
-    if (this.over) return
-    if (this.opening !== null) {
-      this.opening.push({ position, frame })
-      if (this.opening.length > maximumFramesBehind) this.end(endings.slowConsumer)
-    } else if (!this.isRepeat(position)) {
-      this.write(frame)
+    if (this.isOver || this.passing) return
+    if (this.held === null) {
+      if (!this.isRepeat(position)) this.write(frame)
+    } else {
+      this.held.push({ position, frame })
     }
   }
 
   /** Writes at once, ahead of what waits for the opening. `flushed` is called when the bytes have left the process. */
   write(frame: Buffer, flushed?: () => void): void {
-    if (this.over || !this.tcp.writable) return flushed?.()
+    if (this.isOver || !this.tcp.writable) return flushed?.()
     this.tcp.write(frame, flushed === undefined ? undefined : () => flushed())
-    const bytes = this.tcp.writableLength
-    this.framesBehind = bytes === 0 ? 0 : this.framesBehind + 1
-    if (bytes > maximumBytesBehind || this.framesBehind > maximumFramesBehind) this.end(endings.slowConsumer)
+    this.written += frame.length
+    const waiting = this.tcp.writableLength
+    if (waiting === 0) this.behind = null
+    else this.judge(waiting)
   }
 
-  /** The last words, written although the stream is over. */
-  writeLast(frame: Buffer): void {
-    if (this.tcp.writable) this.tcp.write(frame)
+  /** Bytes that have not left the process. */
+  get waiting(): number {
+    return this.tcp.writableLength
+  }
+
+  /** From here on live events are dropped: what the table holds is about to be read. */
+  pass(): void {
+    this.passing = true
+    if (this.held !== null) this.held = []
+  }
+
+  /** From here on live frames are kept until {@link opened}. */
+  gather(): void {
+    this.passing = false
+  }
+
+  /** More is kept than a reader may be behind: better read from the table again. */
+  get overflows(): boolean {
+    return this.held !== null && this.held.length > maximumFramesBehind
   }
 
   /** Live events up to `position` have been replayed. */
@@ -103,12 +168,12 @@ export class Connection {
 
   /** Replay and greeting are written: what came meanwhile follows, without repeats, and then everything live. */
   opened(): void {
-    const waiting = this.opening ?? []
-    this.opening = null
-    for (const { frame, position } of waiting) if (!this.isRepeat(position)) this.write(frame)
+    const held = this.held ?? []
+    this.held = null
+    for (const { frame, position } of held) if (!this.isRepeat(position)) this.write(frame)
   }
 
-  /** A message came in: answers `ws_ping`, ignores the rest, ends the stream of a client that sends too many. */
+  /** Something came in: answers `ws_ping`, ignores the rest, ends the stream of a client that sends too much. */
   received(isPing: boolean, nowMillis: number): void {
     if (nowMillis - this.messagesSince >= 1000) {
       this.messagesSince = nowMillis
@@ -121,16 +186,10 @@ export class Connection {
 
   /** Once a second: ends what is due, pings what is quiet. Any byte from the peer since the last ping is a sign of life. */
   tick(nowMillis: number, heartbeat: () => Buffer): void {
-    if (this.over) return
-    if (nowMillis >= this.expiresAtMillis) return this.end(endings.tokenExpired)
+    if (this.isOver) return
+    if (nowMillis >= this.listener.expiresAtMillis) return this.end(endings.tokenExpired)
     if (this.closeAtMillis !== null && nowMillis >= this.closeAtMillis) return this.end(endings.terminal)
-    const left = this.tcp.bytesWritten - this.tcp.writableLength
-    if (this.tcp.writableLength === 0 || left !== this.progress) {
-      this.progress = left
-      this.progressAt = nowMillis
-    } else if (nowMillis - this.progressAt >= stallMillis) {
-      return this.end(endings.slowConsumer)
-    }
+    if (this.isStalled(nowMillis)) return this.end(endings.slowConsumer)
     if (nowMillis < this.heartbeatAt) return
     this.misses = this.pinged && this.tcp.bytesRead === this.bytesRead ? this.misses + 1 : 0
     if (this.misses >= maximumMisses) return this.end(endings.heartbeat)
@@ -141,7 +200,30 @@ export class Connection {
     this.write(pingFrame)
   }
 
+  private isStalled(nowMillis: number): boolean {
+    const waiting = this.tcp.writableLength
+    const left = waiting === 0 ? 0 : this.tcp.bytesWritten - waiting
+    if (waiting === 0 || left !== this.progress) {
+      this.progress = left
+      this.progressAt = nowMillis
+      return false
+    }
+    return nowMillis - this.progressAt >= stallMillis
+  }
+
+  /** Something waits: counts the frames, and ends the stream of a reader that is too far behind. */
+  private judge(waiting: number): void {
+    const behind = this.behind ??= []
+    behind.push(this.written)
+    const left = this.written - waiting
+    while (behind[0]! <= left) behind.shift()
+    if (waiting > maximumBytesBehind || behind.length > maximumFramesBehind) this.end(endings.slowConsumer)
+  }
+
   private isRepeat(position: EventPosition | null): boolean {
-    return position !== null && this.replayed !== null && compareEventPositions(position, this.replayed) <= 0
+    if (position === null || this.replayed === null) return false
+    if (compareEventPositions(position, this.replayed) <= 0) return true
+    this.replayed = null
+    return false
   }
 }

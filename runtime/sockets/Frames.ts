@@ -27,14 +27,13 @@ export const heartbeatSeconds = 25
 const control = (fields: Readonly<Record<string, unknown>>): string =>
   JSON.stringify({ object: "ws_control", ...fields })
 
-export const readyText = (invoiceId: string, serverTime: number): string =>
-  control({
-    type: "ready",
-    stream: "payment",
-    invoice_id: invoiceId,
-    heartbeat_seconds: heartbeatSeconds,
-    server_time: serverTime
-  })
+/** What a stream is about, as its first frame says. */
+export type Subject =
+  | { readonly stream: "payment"; readonly invoice_id: string }
+  | { readonly stream: "merchant" | "commerce"; readonly environment: string }
+
+export const readyText = (subject: Subject, serverTime: number): string =>
+  control({ type: "ready", ...subject, heartbeat_seconds: heartbeatSeconds, server_time: serverTime })
 
 export const heartbeatText = (serverTime: number): string => control({ type: "heartbeat", server_time: serverTime })
 
@@ -64,11 +63,13 @@ const failing = (code: number, error: string, message: string, retryable: boolea
 export const endings = {
   terminal: { code: 1000, reason: "invoice settled", error: null },
   restart: { code: 1001, reason: "restart", error: null },
-  tooBig: { code: 1009, reason: "message too big", error: null },
   badSince: failing(4400, "INVALID_EVENT_ID", "`since` looks like evt_<ms>-<seq>", false),
-  tooManyMessages: failing(4400, "RATE_LIMIT_EXCEEDED", "At most 10 messages a second", true),
+  tooManyMessages: failing(4400, "RATE_LIMIT_EXCEEDED", "At most 10 messages and pings a second", true),
   tokenExpired: failing(4401, "TOKEN_EXPIRED", "This token has expired: get a new one", true),
+  keyEnded: failing(4401, "API_KEY_INVALID", "This API key was revoked or has expired", false),
+  sessionEnded: failing(4401, "TOKEN_INVALID", "The session behind this stream has ended: sign in again", false),
   heartbeat: failing(4408, "HEARTBEAT_MISSED", "Two pings were not answered", true),
   slowConsumer: failing(4409, "SLOW_CONSUMER", "Frames are not read fast enough", true),
-  tooManyConnections: failing(4429, "TOO_MANY_CONNECTIONS", "At most 5 connections per payment session", true)
+  tooManyOfSession: failing(4429, "TOO_MANY_CONNECTIONS", "At most 5 connections per payment session", true),
+  tooManyOfKey: failing(4429, "TOO_MANY_CONNECTIONS", "At most 20 connections per key", true)
 } as const satisfies Readonly<Record<string, Ending>>

@@ -1,45 +1,33 @@
-/** The websocket hub: a map from invoice to its listeners, frames made once per event, bounds on everything. */
-import { Clock, Deferred, Effect, Layer, Metric, Option, Schedule, Schema } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Socket } from "effect/socket"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+/** The websocket hub: maps from invoices and merchants to their listeners, frames made once per event, bounds on everything. */
+import { Clock, Effect, Fiber, Layer, Metric, Option, Schedule, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { type CommittedEvent } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
-import { RequestInfo } from "../Http.ts"
+import { RequestInfo, Revocations } from "../Http.ts"
 import { errorResponse } from "../http/Families.ts"
-import { type InvoiceStream, Sockets } from "../Sockets.ts"
+import { type EventStream, type InvoiceStream, Sockets } from "../Sockets.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { payorEventText } from "../../schemas/Event.ts"
-import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
-import { Connection } from "./Connection.ts"
-import {
-  endings,
-  heartbeatText,
-  readyText,
-  replayCompleteText,
-  replayStartText,
-  resyncText,
-  textFrame
-} from "./Frames.ts"
+import { eventText, payorEventText } from "../../schemas/Event.ts"
+import { readEventId } from "../../schemas/Ids.ts"
+import { Connection, type Listener, type Tally } from "./Connection.ts"
+import { type Facts, factsOf, isShown } from "./Filters.ts"
+import { endings, heartbeatText, readyText, type Subject, textFrame } from "./Frames.ts"
+import { type Missed, replay, writeTexts } from "./Replay.ts"
+import * as Upgrade from "./Upgrade.ts"
 
-/** Sockets per payment session (API reference, "Websocket"). */
+/** Sockets per payment session and per key, on one instance (API reference, "Websocket"). */
 export const maximumPerSession = 5
+export const maximumPerKey = 20
 
-/** Events a replay holds at most, and how old they may be (API reference, "Websocket"). */
+/** Events a replay on the payor's stream holds at most, and how old they may be (API reference, "Websocket"). */
 export const maximumReplay = 1_000
 export const maximumReplayMillis = 86_400_000
 
+/** Events a replay on a merchant's stream passes over at most, shown or filtered out (API reference, "Websocket"). */
+export const maximumEventReplay = 10_000
+
 /** How long listeners stay after the invoice reached its end (API reference, "Websocket"). */
 export const terminalMillis = 60_000
-
-/** Bytes of a client's message (API reference, "Websocket"). */
-const maximumMessageBytes = 4_096
-
-/** Replayed frames between two waits for the reader, so that a long replay never counts as being slow. */
-const replayChunk = 100
-
-/** How long a peer may take to answer our close before its socket is cut. */
-const closeMillis = 1_000
 
 const isPing = (text: string): boolean => Option.isSome(decodePing(text))
 const decodePing = Schema.decodeUnknownOption(
@@ -50,8 +38,8 @@ const decodePing = Schema.decodeUnknownOption(
 const terminalStatuses: ReadonlySet<string> = new Set(["paid", "expired", "canceled"])
 
 /** Whether the event leaves the invoice at its end; undefined when it does not tell. */
-const isTerminal = (event: CommittedEvent): boolean | undefined =>
-  event.type.startsWith("invoice.") ? terminalStatuses.has(JSON.parse(event.data).object.status) : undefined
+const isTerminal = ({ event, object }: Facts): boolean | undefined =>
+  event.type.startsWith("invoice.") ? terminalStatuses.has(String(object()["status"])) : undefined
 
 /** The frame of a text in each version somebody listens in, made once. */
 const frames = (text: (version: string) => string) => {
@@ -67,170 +55,268 @@ const frames = (text: (version: string) => string) => {
 export const refuseUpgrade = (error: PublicError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(RequestInfo, ({ requestId }) => errorResponse(error, "wrapped", requestId))
 
-const connections = Metric.withAttributes(
-  Metric.gauge("ws_connections", { description: "Open websockets" }),
-  { stream: "payment" }
-)
+const connections = Metric.gauge("ws_connections", { description: "Open websockets" })
+const dropped = Metric.counter("ws_slow_consumers_total", {
+  description: "Websockets closed because their reader was too slow",
+  incremental: true
+})
+
+/** A map to sets in which no set is empty. */
+const makeIndex = <Key>() => {
+  const sets = new Map<Key, Set<Connection>>()
+  return {
+    sets,
+    add: (key: Key, connection: Connection): number => {
+      const found = sets.get(key) ?? new Set()
+      sets.set(key, found.add(connection))
+      return found.size
+    },
+    remove: (key: Key, connection: Connection): boolean => {
+      const found = sets.get(key)
+      if (found?.delete(connection) !== true || found.size > 0) return false
+      return sets.delete(key)
+    }
+  }
+}
+
+/** Streams end by themselves when their tokens do, or never: then revocation ends them. */
+const never = Number.POSITIVE_INFINITY
 
 const make = Effect.gen(function*() {
   const bus = yield* EventBus
-  const byInvoice = new Map<string, Set<Connection>>()
-  const bySession = new Map<string, number>()
+  const revocations = yield* Revocations
+  const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const byInvoice = makeIndex<string>()
+  const byMerchant = makeIndex<number>()
+  const byHolder = makeIndex<string>()
+  const byRevocable = makeIndex<string>()
+  const watches = new Map<string, Fiber.Fiber<void>>()
+  const tallies: Readonly<Record<Subject["stream"], Tally>> = {
+    payment: { open: 0, slow: 0 },
+    merchant: { open: 0, slow: 0 },
+    commerce: { open: 0, slow: 0 }
+  }
+  const everyone = function*(): Iterable<Connection> {
+    for (const index of [byInvoice, byMerchant]) for (const listeners of index.sets.values()) yield* listeners
+  }
 
-  const listen = (stream: InvoiceStream, connection: Connection) =>
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        bySession.set(stream.sessionKey, (bySession.get(stream.sessionKey) ?? 0) + 1)
-        const listeners = byInvoice.get(stream.invoiceId) ?? new Set()
-        byInvoice.set(stream.invoiceId, listeners.add(connection))
-      }).pipe(Effect.andThen(Metric.modify(connections, 1))),
-      () =>
-        Effect.sync(() => {
-          const left = bySession.get(stream.sessionKey)! - 1
-          if (left === 0) bySession.delete(stream.sessionKey)
-          else bySession.set(stream.sessionKey, left)
-          const listeners = byInvoice.get(stream.invoiceId)
-          listeners?.delete(connection)
-          if (listeners?.size === 0) byInvoice.delete(stream.invoiceId)
-        }).pipe(Effect.andThen(Metric.modify(connections, -1)))
+  /** One watch for all streams of a credential. */
+  const watch = (id: string) =>
+    revocations.ended(id).pipe(
+      Effect.andThen(Effect.sync(() => {
+        const ending = id.startsWith("key_") ? endings.keyEnded : endings.sessionEnded
+        for (const connection of byRevocable.sets.get(id) ?? []) connection.end(ending)
+      })),
+      Effect.forkIn(scope)
     )
+
+  const join = (connection: Connection) => {
+    const { audience, holder, revocableAs } = connection.listener
+    tallies[audience.stream].open++
+    byHolder.add(holder, connection)
+    if (audience.stream === "payment") byInvoice.add(audience.invoiceId, connection)
+    else byMerchant.add(audience.merchantId, connection)
+    if (revocableAs === null || byRevocable.add(revocableAs, connection) > 1) return Effect.void
+    return Effect.map(watch(revocableAs), (fiber) => void watches.set(revocableAs, fiber))
+  }
+
+  const leave = (connection: Connection): void => {
+    const { audience, holder, revocableAs } = connection.listener
+    connection.closed()
+    tallies[audience.stream].open--
+    byHolder.remove(holder, connection)
+    if (audience.stream === "payment") byInvoice.remove(audience.invoiceId, connection)
+    else byMerchant.remove(audience.merchantId, connection)
+    if (revocableAs === null || !byRevocable.remove(revocableAs, connection)) return
+    watches.get(revocableAs)?.interruptUnsafe()
+    watches.delete(revocableAs)
+  }
 
   const noteEnd = (connection: Connection, terminal: boolean | undefined, now: number) => {
     if (terminal === true) connection.closeAtMillis ??= now + terminalMillis
     if (terminal === false) connection.closeAtMillis = null
   }
 
+  const tellPayors = (facts: Facts, now: number): void => {
+    const { event } = facts
+    const { invoiceId, payorData } = event
+    const listeners = invoiceId === null ? undefined : byInvoice.sets.get(invoiceId)
+    if (listeners === undefined || payorData === null) return
+    const frame = frames((version) => payorEventText(event, payorData, version))
+    const terminal = isTerminal(facts)
+    for (const connection of listeners) {
+      connection.send(frame(connection.listener.apiVersion), event.position)
+      noteEnd(connection, terminal, now)
+    }
+  }
+
+  const tellMerchants = (facts: Facts): void => {
+    const { event } = facts
+    const listeners = byMerchant.sets.get(event.merchantId)
+    if (listeners === undefined) return
+    const frame = frames((version) => eventText(event, event.pendingWebhooks, version))
+    for (const connection of listeners) {
+      const { apiVersion, audience } = connection.listener
+      if (audience.stream === "payment" || !isShown(audience.stream, audience.environment, audience.filters, facts)) continue
+      connection.send(frame(apiVersion), event.position)
+    }
+  }
+
   yield* bus.subscribe("sockets", (events) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       for (const event of events) {
-        const listeners = event.invoiceId === null ? undefined : byInvoice.get(event.invoiceId)
-        if (listeners === undefined || event.payorData === null) continue
-        const { payorData } = event
-        const frame = frames((version) => payorEventText(event, payorData, version))
-        const terminal = isTerminal(event)
-        for (const connection of listeners) {
-          connection.send(frame(connection.apiVersion), event.position)
-          noteEnd(connection, terminal, now)
-        }
+        const facts = factsOf(event)
+        tellPayors(facts, now)
+        tellMerchants(facts)
       }
     }))
 
-  const tick = Effect.map(Clock.currentTimeMillis, (now) => {
+  const measured = Object.entries(tallies).map(([stream, tally]) => {
+    const attributes = { stream }
+    return { tally, open: Metric.withAttributes(connections, attributes), slow: Metric.withAttributes(dropped, attributes) }
+  })
+  const measure = Effect.forEach(measured, ({ open, slow, tally }) => {
+    const newlySlow = tally.slow
+    tally.slow = 0
+    return Effect.andThen(Metric.update(open, tally.open), Metric.update(slow, newlySlow))
+  }, { discard: true })
+
+  const tick = Effect.flatMap(Clock.currentTimeMillis, (now) => {
     let frame: Buffer | undefined
     const heartbeat = () => frame ??= textFrame(heartbeatText(Math.floor(now / 1000)))
-    for (const listeners of byInvoice.values()) for (const connection of listeners) connection.tick(now, heartbeat)
+    for (const connection of everyone()) connection.tick(now, heartbeat)
+    return measure
   })
   yield* Effect.forkScoped(Effect.repeat(tick, Schedule.spaced("1 second")))
 
-  const writeAll = (connection: Connection, texts: ReadonlyArray<string>) =>
+  /** Why a listener may not join, if it may not. */
+  const objectionTo = ({ audience, holder }: Listener) => {
+    const held = byHolder.sets.get(holder)?.size ?? 0
+    if (audience.stream === "payment") return held >= maximumPerSession ? endings.tooManyOfSession : undefined
+    return held >= maximumPerKey ? endings.tooManyOfKey : undefined
+  }
+
+  /** Accepts the request's handshake and joins; then `open` writes what a new listener is told first. */
+  const serve = (
+    listener: Listener,
+    subject: Subject,
+    replays: boolean,
+    open: (connection: Connection) => Effect.Effect<void>
+  ) =>
     Effect.gen(function*() {
-      for (let start = 0; start < texts.length; start += replayChunk) {
-        const chunk = texts.slice(start, start + replayChunk)
-        yield* Effect.callback<void>((resume) => {
-          chunk.forEach((text, at) =>
-            connection.write(textFrame(text), at === chunk.length - 1 ? () => resume(Effect.void) : undefined)
+      const accepted = yield* Upgrade.accept
+      const now = clock.currentTimeMillisUnsafe()
+      const tally = tallies[subject.stream]
+      const connection = new Connection(accepted.socket, accepted.connection, listener, tally, replays, now)
+      const objection = objectionTo(listener)
+      if (objection !== undefined) return connection.end(objection)
+      const isOpen = Upgrade.serve(accepted.socket, {
+        message: (bytes) => connection.received(isPing(bytes.toString("utf8")), clock.currentTimeMillisUnsafe()),
+        signal: () => connection.received(false, clock.currentTimeMillisUnsafe()),
+        closed: () => leave(connection)
+      })
+      if (!isOpen) return
+      yield* join(connection)
+      connection.write(textFrame(readyText(subject, Math.floor(now / 1000))))
+      const opening = open(connection).pipe(
+        Effect.andThen(Effect.sync(() => connection.opened())),
+        Effect.catchCause((cause) =>
+          Effect.andThen(
+            Effect.logWarning("A websocket was not opened; its client comes back", cause),
+            Effect.sync(() => connection.end(endings.restart))
           )
-        })
-      }
-    })
-
-  /** Missed events, read after the connection began to listen: what is live meanwhile waits, and repeats are dropped. */
-  const replay = (stream: InvoiceStream, connection: Connection, since: string, position: EventPosition) =>
-    Effect.gen(function*() {
-      const { invoiceId, merchantId } = stream
-      const events = yield* bus.after({ merchantId, invoiceId, position, limit: maximumReplay + 1 })
-      const now = yield* Clock.currentTimeMillis
-      const isRecent = ({ position }: CommittedEvent) => Number(position.ms) >= now - maximumReplayMillis
-      if (events[0] !== undefined && !isRecent(events[0])) {
-        return connection.write(textFrame(resyncText("cursor_too_old", events.find(isRecent)?.id ?? null)))
-      }
-      if (events.length > maximumReplay) return connection.write(textFrame(resyncText("too_many_events", null)))
-      const shown = events.filter(({ payorData }) => payorData !== null)
-      yield* writeAll(connection, [
-        replayStartText(since),
-        ...shown.map((event) => payorEventText(event, event.payorData!, stream.apiVersion)),
-        replayCompleteText(shown.length, shown.at(-1)?.id ?? null)
-      ])
-      const last = events.at(-1)
-      if (last !== undefined) connection.replayedTo(last.position)
-      for (const event of shown) noteEnd(connection, isTerminal(event), now)
-    })
-
-  const open = (stream: InvoiceStream, connection: Connection) =>
-    Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
-      connection.write(textFrame(readyText(stream.invoiceId, Math.floor(now / 1000))))
-      if (stream.since !== null) {
-        const position = readEventId(stream.since)
-        if (position === undefined) return connection.end(endings.badSince)
-        yield* replay(stream, connection, stream.since, position)
-      }
-      yield* writeAll(connection, yield* stream.greeting)
-      connection.opened()
-    })
-
-  const read = (pull: Effect.Effect<ReadonlyArray<string>, Socket.SocketError>, connection: Connection) =>
-    Effect.forever(Effect.gen(function*() {
-      const messages = yield* pull
-      const now = yield* Clock.currentTimeMillis
-      for (const message of messages) {
-        if (Buffer.byteLength(message) > maximumMessageBytes) connection.end(endings.tooBig)
-        else connection.received(isPing(message), now)
-      }
-    }))
-
-  const serve = Effect.fnUntraced(function*(stream: InvoiceStream) {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const socket = yield* request.upgrade
-    const { write } = yield* socket.writer
-    const pull = yield* Socket.readerString(socket)
-    const now = yield* Clock.currentTimeMillis
-    const { socket: tcp } = NodeHttpServerRequest.toIncomingMessage(request)
-    const connection = new Connection(tcp, stream.apiVersion, stream.expiresAt * 1000, now)
-    if ((bySession.get(stream.sessionKey) ?? 0) >= maximumPerSession) {
-      connection.end(endings.tooManyConnections)
-    } else {
-      yield* listen(stream, connection)
-      yield* Effect.forkScoped(open(stream, connection))
-    }
-    const ending = yield* Effect.raceFirst(Deferred.await(connection.ended), read(pull, connection))
-    if (ending.error !== null) connection.writeLast(textFrame(ending.error))
-    yield* write(new Socket.CloseEvent(ending.code, ending.reason))
-    // The peer answers our close, or is cut: a reader that never reads would hold its buffer for ever.
-    yield* Effect.forever(pull).pipe(
-      Effect.timeoutOption(closeMillis),
-      Effect.ensuring(Effect.sync(() => tcp.destroy()))
-    )
-  }, Effect.scoped)
-
-  const serveInvoice = (stream: InvoiceStream) =>
-    serve(stream).pipe(
-      Effect.as(HttpServerResponse.empty()),
+        )
+      )
+      yield* Effect.forkIn(opening, scope, { startImmediately: true })
+    }).pipe(
+      Effect.uninterruptible,
+      Effect.as(HttpServerResponse.empty({ status: 101 })),
       Effect.catchTags({
-        // How every connection ends, a clean close included.
+        // How a handshake ends whose client has gone.
         SocketError: () => Effect.succeed(HttpServerResponse.empty()),
         HttpServerError: () =>
           refuseUpgrade(publicError("VALIDATION_ERROR", { message: "This path speaks websocket: send an upgrade" }))
       })
     )
 
+  const serveInvoice = (stream: InvoiceStream) => {
+    const { apiVersion, greeting, invoiceId, merchantId, sessionKey, since } = stream
+    const listener: Listener = {
+      audience: { stream: "payment", invoiceId },
+      holder: `session ${sessionKey}`,
+      revocableAs: null,
+      apiVersion,
+      expiresAtMillis: stream.expiresAt * 1000
+    }
+    const missed = (connection: Connection): Missed | undefined => {
+      const position = since === null ? undefined : readEventId(since)
+      if (since === null || position === undefined) return undefined
+      return {
+        since,
+        position,
+        of: { merchantId, invoiceId },
+        maximumEvents: maximumReplay,
+        maximumMillis: maximumReplayMillis,
+        textOf: (event) => event.payorData === null ? null : payorEventText(event, event.payorData, apiVersion),
+        shown: (event) => noteEnd(connection, isTerminal(factsOf(event)), clock.currentTimeMillisUnsafe())
+      }
+    }
+    const open = Effect.fnUntraced(function*(connection: Connection) {
+      const found = missed(connection)
+      if (found !== undefined) yield* replay(bus, connection, found)
+      else if (since !== null) return connection.end(endings.badSince)
+      yield* writeTexts(connection, yield* greeting)
+      if (connection.overflows) connection.end(endings.slowConsumer)
+    })
+    return serve(listener, { stream: "payment", invoice_id: invoiceId }, since !== null, open)
+  }
+
+  const serveEvents = ({ apiVersion, credential, environment, filters, merchantId, revocableAs, since, stream }: EventStream) => {
+    const listener: Listener = {
+      audience: { stream, merchantId, environment, filters },
+      holder: credential,
+      revocableAs,
+      apiVersion,
+      expiresAtMillis: never
+    }
+    const textOf = (event: CommittedEvent): string | null =>
+      isShown(stream, environment, filters, factsOf(event)) ? eventText(event, event.pendingWebhooks, apiVersion) : null
+    const open = (connection: Connection) =>
+      since === null ? Effect.void : replay(bus, connection, {
+        since: since.id,
+        position: since.position,
+        of: {
+          merchantId,
+          ...(filters.invoiceId === null ? {} : { invoiceId: filters.invoiceId }),
+          ...(filters.customerId === null ? {} : { customerId: filters.customerId }),
+          ...(filters.orderId === null ? {} : { orderId: filters.orderId })
+        },
+        maximumEvents: maximumEventReplay,
+        maximumMillis: null,
+        textOf,
+        shown: () => {}
+      })
+    return serve(listener, { stream, environment }, since !== null, open)
+  }
+
   const tell = (invoiceId: string, text: (version: string) => string) =>
     Effect.sync(() => {
-      const listeners = byInvoice.get(invoiceId)
+      const listeners = byInvoice.sets.get(invoiceId)
       if (listeners === undefined) return
       const frame = frames(text)
-      for (const connection of listeners) connection.send(frame(connection.apiVersion), null)
+      for (const connection of listeners) connection.send(frame(connection.listener.apiVersion), null)
     })
 
-  const listened = () => [...byInvoice.keys()]
+  const listened = () => [...byInvoice.sets.keys()]
 
   const close = Effect.sync(() => {
-    for (const listeners of byInvoice.values()) for (const connection of listeners) connection.end(endings.restart)
+    for (const connection of everyone()) connection.end(endings.restart)
   })
   yield* Effect.addFinalizer(() => close)
 
-  return Sockets.of({ serveInvoice, tell, listened, close })
+  return Sockets.of({ serveInvoice, serveEvents, tell, listened, close })
 })
 
 /** The hub of this instance: tells its own connections what any instance committed. */
-export const layer: Layer.Layer<Sockets, never, EventBus> = Layer.effect(Sockets, make)
+export const layer: Layer.Layer<Sockets, never, EventBus | Revocations> = Layer.effect(Sockets, make)

@@ -7,6 +7,7 @@ import { Sockets } from "../Sockets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { refuseUpgrade } from "./Hub.ts"
 import { PayorTickets } from "./PayorTicket.ts"
+import { objectionToHandshake } from "./Upgrade.ts"
 
 export const paymentSocketPath = "/ws/payment"
 
@@ -46,6 +47,8 @@ export const paymentSocketRoute = <R = never>(
     const query = new URL(request.url, "http://localhost").searchParams
     const objection = objectionTo(query, request.headers)
     if (objection !== undefined) return yield* objection
+    const unready = objectionToHandshake(request)
+    if (unready !== undefined) return yield* unready
     const token = tokenOf(query, request.headers["sec-websocket-protocol"])
     const check = token === undefined
       ? Effect.fail(publicError("TOKEN_INVALID", { message: "This stream needs `token`" }))

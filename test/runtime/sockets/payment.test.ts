@@ -11,11 +11,13 @@ import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { WebSocket } from "ws"
 import { Commit } from "../../../runtime/Commit.ts"
+import * as Ended from "../../../runtime/http/Revocations.ts"
 import * as Throttling from "../../../runtime/http/Throttle.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import * as Hub from "../../../runtime/sockets/Hub.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../../runtime/sockets/PaymentRoute.ts"
 import { PayorTickets } from "../../../runtime/sockets/PayorTicket.ts"
+import { websocketOptions } from "../../../runtime/sockets/Upgrade.ts"
 import { Sockets } from "../../../runtime/Sockets.ts"
 import { type EventType, payorDataText, payorEventText, type WireObject } from "../../../schemas/Event.ts"
 import { settingsLayer } from "../../support/Api.ts"
@@ -26,11 +28,20 @@ const invoiceId = "00000000-0000-4000-8000-000000000001"
 const otherId = "00000000-0000-4000-8000-000000000002"
 const greeting = "{\"object\":\"event\",\"type\":\"payment_quote.updated\"}"
 
-const served = HttpRouter.serve(
-  HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute(() => Effect.succeed([greeting])))
+/** As the service stops: streams are ended before the door waits for its connections. */
+const endsStreams = Layer.effectDiscard(
+  Effect.flatMap(Sockets, ({ close }) => Effect.addFinalizer(() => close))
+)
+
+const served = Layer.merge(
+  HttpRouter.serve(
+    HttpRouter.add("GET", paymentSocketPath, paymentSocketRoute(() => Effect.succeed([greeting]))),
+    { disableLogger: true, disableListenLog: true }
+  ),
+  endsStreams
 ).pipe(
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 })),
-  Layer.provideMerge(Hub.layer),
+  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100, websocket: websocketOptions })),
+  Layer.provideMerge(Hub.layer.pipe(Layer.provide(Ended.layer))),
   Layer.provideMerge(Throttling.layerOver(Memory.layer).pipe(Layer.provide(settingsLayer())))
 )
 

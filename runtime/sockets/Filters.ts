@@ -1,0 +1,171 @@
+/** What a merchant's stream shows: the parameters of its address, read, and the rule for one event. Pure. */
+import type { CommittedEvent } from "../Commit.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
+import { InvoiceType } from "../../schemas/Invoice.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { filtersMatching, readEventFilters } from "../../schemas/Webhook.ts"
+
+/** The streams of merchants (API reference, "Websocket"). */
+export type EventStreamName = "merchant" | "commerce"
+
+/** Characters of an id or address in a filter, at most. Ours: more than any has. */
+const maximumLength = 256
+
+/** What a stream is asked for. Null does not filter; all that are there must hold. */
+export interface StreamFilters {
+  readonly types: ReadonlyArray<string> | null
+  readonly invoiceId: string | null
+  readonly invoiceType: typeof InvoiceType.Type | null
+  readonly customerId: string | null
+  readonly orderId: string | null
+  readonly walletAddress: string | null
+  readonly walletNetwork: Network | null
+}
+
+/** The parameters of a stream's address. */
+export interface StreamQuery {
+  readonly filters: StreamFilters
+  /** Null: the credential's own. */
+  readonly environment: Environment | null
+  /** The last event the client has, as it wrote it; null: from now on. */
+  readonly since: { readonly id: string; readonly position: EventPosition } | null
+}
+
+/** Where secrets that last would stand in logs and histories: refused, whatever they are. */
+const secretParameters = ["x-api-key", "x-commerce-api-key", "api_key", "access_token", "authorization"]
+
+const shared = ["format", "token", "types", "invoice_id", "invoice_type", "customer_id", "environment", "since"]
+const ofCommerce = ["order_id", "wallet_address", "wallet_network"]
+
+/** A problem with the parameters as a whole, before any is read. */
+const objectionTo = (stream: EventStreamName, query: URLSearchParams): PublicError | undefined => {
+  if (secretParameters.some((name) => query.has(name))) {
+    return publicError("UNAUTHORIZED", { message: "A key never belongs in an address: send x-api-key, or a `token` made for this" })
+  }
+  const twice = [...shared, ...ofCommerce].find((name) => query.getAll(name).length > 1)
+  if (twice !== undefined) return publicError("VALIDATION_ERROR", { message: `${twice}: Send it once`, param: twice })
+  const elsewhere = stream === "merchant" ? ofCommerce.find((name) => query.has(name)) : undefined
+  return elsewhere === undefined ? undefined : publicError("VALIDATION_ERROR", {
+    message: `${elsewhere}: A filter of /ws/commerce/events only`,
+    param: elsewhere
+  })
+}
+
+const isError = (value: unknown): value is PublicError =>
+  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
+
+const readText = (query: URLSearchParams, param: string): string | null | PublicError => {
+  const value = query.get(param)
+  return value === null || value.length > 0 && value.length <= maximumLength
+    ? value
+    : publicError("VALIDATION_ERROR", { message: `${param}: Expected 1 to ${maximumLength} characters`, param })
+}
+
+const readOneOf = <A extends string>(
+  query: URLSearchParams,
+  param: string,
+  literals: ReadonlyArray<A>
+): A | null | PublicError => {
+  const value = query.get(param)
+  if (value === null) return null
+  return literals.find((literal) => literal === value) ?? publicError("VALIDATION_ERROR", {
+    message: `${param}: Expected ${literals.join(", ")}`,
+    param
+  })
+}
+
+/**
+ * Reads the parameters of a stream's address, or tells the first thing wrong with them: `INVALID_FORMAT`,
+ * `INVALID_EVENT_TYPE`, `INVALID_ENVIRONMENT`, `INVALID_EVENT_ID`, `VALIDATION_ERROR`; `UNAUTHORIZED` for a key in the
+ * address. Parameters nobody knows are ignored.
+ */
+export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams): StreamQuery | PublicError => {
+  const objection = objectionTo(stream, query)
+  if (objection !== undefined) return objection
+  if ((query.get("format") ?? "event_v1") !== "event_v1") return publicError("INVALID_FORMAT", { param: "format" })
+  const listed = query.get("types")
+  const types = listed === null ? null : readEventFilters(listed)
+  if (listed !== null && types === null) {
+    return publicError("INVALID_EVENT_TYPE", {
+      message: "types: Expected at most 20 event types, each exact, `prefix.*` or `*`",
+      param: "types"
+    })
+  }
+  const environment = readOneOf(query, "environment", Environment.literals)
+  if (isError(environment)) return publicError("INVALID_ENVIRONMENT", { param: "environment" })
+  const since = query.get("since")
+  const position = since === null ? null : readEventId(since)
+  if (position === undefined) return publicError("INVALID_EVENT_ID", { param: "since" })
+  const invoiceId = readText(query, "invoice_id")
+  if (isError(invoiceId)) return invoiceId
+  const invoiceType = readOneOf(query, "invoice_type", InvoiceType.literals)
+  if (isError(invoiceType)) return invoiceType
+  const customerId = readText(query, "customer_id")
+  if (isError(customerId)) return customerId
+  const orderId = readText(query, "order_id")
+  if (isError(orderId)) return orderId
+  const walletAddress = readText(query, "wallet_address")
+  if (isError(walletAddress)) return walletAddress
+  const walletNetwork = readOneOf(query, "wallet_network", Network.literals)
+  if (isError(walletNetwork)) return walletNetwork
+  return {
+    filters: { types, invoiceId, invoiceType, customerId, orderId, walletAddress, walletNetwork },
+    environment,
+    since: since === null || position === null ? null : { id: since, position }
+  }
+}
+
+/**
+ * Types that a stream never carries, whatever it is asked for (API reference, "Events", "Channels"): orders and refunds
+ * have one stream each, pings go to their endpoint, and quotes are the payor's.
+ */
+const isCarried = (stream: EventStreamName, type: string): boolean =>
+  stream === "merchant" ? !type.startsWith("commerce.") && type !== "test.ping" : type !== "invoice_payment.refunded"
+
+/** Hexadecimal addresses differ in case only as a checksum. */
+const isSameAddress = (a: string, b: unknown): boolean =>
+  a === b || typeof b === "string" && /^0x/i.test(a) && a.toLowerCase() === b.toLowerCase()
+
+/** An event as filters see it: what takes work is made once, when the first filter asks. */
+export interface Facts {
+  readonly event: CommittedEvent
+  /** Every type filter that selects it. */
+  readonly selectedBy: ReadonlyArray<string>
+  /** The object it carries. */
+  readonly object: () => Readonly<Record<string, unknown>>
+}
+
+export const factsOf = (event: CommittedEvent): Facts => {
+  let object: Readonly<Record<string, unknown>> | undefined
+  return {
+    event,
+    selectedBy: filtersMatching(event.type),
+    object: () => object ??= JSON.parse(event.data).object as Readonly<Record<string, unknown>>
+  }
+}
+
+/** Whether the payer's wallet, or the order's, is the one that is asked for. */
+const hasWallet = ({ walletAddress, walletNetwork }: StreamFilters, object: Readonly<Record<string, unknown>>): boolean => {
+  const address = object["payer_wallet_address"] ?? object["wallet_address"]
+  const network = object["payer_wallet_network"] ?? object["wallet_network"]
+  return (walletAddress === null || isSameAddress(walletAddress, address)) &&
+    (walletNetwork === null || network === walletNetwork)
+}
+
+/** Whether a stream in `environment` with these filters shows an event of its merchant. Total. */
+export const isShown = (
+  stream: EventStreamName,
+  environment: Environment,
+  filters: StreamFilters,
+  { event, object, selectedBy }: Facts
+): boolean =>
+  event.environment === environment &&
+  (stream === "merchant" || event.commerce) &&
+  isCarried(stream, event.type) &&
+  (filters.types === null || filters.types.some((filter) => selectedBy.includes(filter))) &&
+  (filters.invoiceId === null || event.invoiceId === filters.invoiceId) &&
+  (filters.customerId === null || event.customerId === filters.customerId) &&
+  (filters.orderId === null || event.orderId === filters.orderId) &&
+  (filters.invoiceType === null || object()["invoice_type"] === filters.invoiceType) &&
+  (filters.walletAddress === null && filters.walletNetwork === null || hasWallet(filters, object()))
