@@ -14,6 +14,7 @@ import { configInvalid, type Problem, unreadable } from "./config/Problem.ts"
 import { literalSecrets } from "./config/Literals.ts"
 import { type BrokenReference, resolveReferences } from "./config/References.ts"
 import { type JsonValue, type KeyPath, parseSource, printPath, type Source, spanOf } from "./config/Source.ts"
+import { isLocalOrigin } from "./http/Origins.ts"
 import { type SettingsValue, SettingsSchema } from "./Settings.ts"
 import { type StoreName, type StoreOptions, storeOptions } from "./Store.ts"
 import { Environment } from "../schemas/Network.ts"
@@ -70,7 +71,10 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   const environments = environmentsOf(draft.value)
   draft.problems.push(...check(picked, environments))
   const literals = literalSecrets(draft.value, picked, (path) => isReferenced(draft, path))
-  if (environments.includes("mainnet")) draft.problems.push(...literals.map(literalProblem))
+  if (environments.includes("mainnet")) {
+    draft.problems.push(...literals.map(literalProblem))
+    if (decoded._tag === "Decoded") draft.problems.push(...localOrigins(decoded.value))
+  }
 
   if (decoded._tag === "Refused" || store === undefined || draft.problems.length > 0) {
     return yield* configInvalid(
@@ -265,3 +269,11 @@ const literalProblem = (path: KeyPath): Problem => ({
   path,
   message: "a secret written out in a mainnet config: write \"${env:NAME}\" or \"${file:/path}\""
 })
+
+/** A page on the operator's own machine, without TLS, has no place where real money is. */
+const localOrigins = ({ http }: SettingsValue): ReadonlyArray<Problem> =>
+  http.allowedOrigins.flatMap((origin, index) =>
+    isLocalOrigin(origin)
+      ? [{ path: ["http", "allowedOrigins", index], message: "a page without TLS, where mainnet is served: write https, or remove it" }]
+      : []
+  )

@@ -39,8 +39,18 @@ export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Htt
   defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {} })
 })
 
+/** A credential that was found good: its principal, and what binds it beyond that. */
+export interface Grant extends Principal {
+  /** Epoch milliseconds at which it ends by itself; absent: never. */
+  readonly endsAtMillis?: number
+  /** Whether it may be used from an address (null: unknown); absent: from any. */
+  readonly admits?: (address: string | null) => boolean
+  /** The session of a wallet's token, `ses_<uuid>`: what a logout ends, and `Revocations` tells of. Absent for keys. */
+  readonly session?: string
+}
+
 /** The merchant behind a request, put there by {@link MerchantAuth}. */
-export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Grant>()(
   "tillwire/runtime/Http/CurrentPrincipal"
 ) {}
 
@@ -100,6 +110,13 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
     }
   }
 ) {}
+
+/**
+ * What a stream is opened by that outlives its opening: `key_<uuid>`, or the `ses_<uuid>` of a wallet's token. Null for a
+ * wallet whose issuer names no session.
+ */
+export const revocableAs = ({ credential, kind, session }: Grant): string | null =>
+  kind === "key" ? credential : session ?? null
 
 /** Limits of calls per address (API reference, "Rate limits and 429"), as the settings name them. */
 export type AddressLimit = "anonymous" | "nonce" | "page" | "payor"
@@ -189,16 +206,6 @@ export const replayed = <A, E, R>(
       ? Effect.die(error)
       : Effect.fail(error as Exclude<E, Replayed>))
 
-/** A credential that was found good: its principal, and what binds it beyond that. */
-export interface Grant extends Principal {
-  /** Epoch milliseconds at which it ends by itself; absent: never. */
-  readonly endsAtMillis?: number
-  /** Whether it may be used from an address (null: unknown); absent: from any. */
-  readonly admits?: (address: string | null) => boolean
-  /** The session of a wallet's token, `ses_<uuid>`: what a logout ends, and `Revocations` tells of. Absent for keys. */
-  readonly session?: string
-}
-
 /** Tells that a credential ended, to what was opened by it and is still open. */
 export class Revocations extends Context.Service<Revocations, {
   /** The owner of the ids that begin with `<kind>_`: answers those that are still good. */
@@ -214,6 +221,8 @@ export class Revocations extends Context.Service<Revocations, {
    * yield* Effect.raceFirst(serve(stream), Effect.andThen(revocations.ended(key), end(endings.revoked)))
    */
   readonly ended: (id: string) => Effect.Effect<void>
+  /** Whether a key or session is good now: its owner is asked. */
+  readonly isGood: (id: string) => Effect.Effect<boolean>
 }>()("tillwire/runtime/Http/Revocations") {}
 
 /** Checks credentials; the modules that own them register themselves here. */

@@ -5,6 +5,7 @@
 import { Context, Effect, Schema } from "effect"
 import { Environment } from "../schemas/Network.ts"
 import { isAddressRange } from "./http/Addresses.ts"
+import { isOrigin } from "./http/Origins.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** The largest is as good as none: an instance serves fewer. */
@@ -30,6 +31,9 @@ const ProxyUrl = Schema.String.check(
     { expected: "http://host:port or https://host:port, with user:password@ before the host where it asks for them" }
   )
 )
+
+/** As a browser writes it in `Origin`: no path, no default port. */
+const Origin = Schema.String.check(Schema.makeFilter(isOrigin, { expected: "an https origin such as https://shop.example" }))
 
 /** One plugin the operator picked: a built-in name, a package, or a path, and its options. */
 export const PluginEntry = Schema.Struct({
@@ -58,7 +62,12 @@ export const SettingsSchema = Schema.Struct({
        * Addresses and CIDR ranges of proxies in front, whose `X-Forwarded-For` names the caller. Default none: then the
        * header is ignored, whoever sends it.
        */
-      trustProxy: byDefault(Schema.Array(AddressRange), [])
+      trustProxy: byDefault(Schema.Array(AddressRange), []),
+      /**
+       * Origins of pages, beside this service's own, that may open the merchants' websockets: `https://shop.example`.
+       * Default none. Only a deployment without mainnet may list `http://localhost:<port>`.
+       */
+      allowedOrigins: byDefault(Schema.Array(Origin), [])
     }),
     {}
   ),

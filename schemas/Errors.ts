@@ -42,6 +42,7 @@ const table = {
   ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
   DEVNET_ONLY: [403, "This call works on devnet only"],
   SIGNUP_CLOSED: [403, "This wallet belongs to no merchant, and this deployment takes no new ones"],
+  ORIGIN_NOT_ALLOWED: [403, "Pages of this origin may not open this stream: see http.allowedOrigins"],
   IP_NOT_ALLOWED: [403, "This key may not be used from your address: see its ip_allowlist"],
   MAINNET_NOT_ENABLED: [403, "This deployment does not serve mainnet"],
   DEVNET_NOT_ENABLED: [403, "This deployment does not serve devnet"],

@@ -18,6 +18,7 @@ import { MetricsApi } from "../metrics/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { SettingsApi } from "../settings/api.ts"
+import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
 import { WebhooksApi } from "../webhooks/api.ts"
@@ -37,6 +38,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(QuotesApi)
   .addHttpApi(PaymentsApi)
   .addHttpApi(WebhooksApi)
+  .addHttpApi(StreamsApi)
   .addHttpApi(DevnetApi)
 
 /** The Idempotency-Key of the writes made under it; absent: a new UUID for each. Give one to repeat a write safely. */

@@ -1008,6 +1008,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ws/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a ticket for a websocket
+         * @description For pages, which cannot send headers with a websocket. A ticket opens one connection, once, within a minute; the connection lasts until the key or session that made the ticket ends. `environment` is for wallets, and the caller's own where it is absent. See the guide on websockets.
+         */
+        post: operations["streams.createTicket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devnet/invoices/{id}/simulate": {
         parameters: {
             query?: never;
@@ -1228,6 +1248,54 @@ export interface components {
             paid_at: number | null;
             last_payment_at: number | null;
             metadata: Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "token": "wst_0pX1V2m3B4c5D6e7F8g9H0i1J2k3L4m5N6o7P8q9R0s",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "endpoint": "/ws/merchant/events",
+         *         "format": "event_v1",
+         *         "ws_url": "wss://pay.example/ws/merchant/events?format=event_v1",
+         *         "expires_at": 1766320556
+         *       }
+         *     }
+         */
+        StreamTicket: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description Goes into the query as `token`, once */
+                token: string;
+                /** @enum {string} */
+                scope: "merchant" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                endpoint: string;
+                /** @enum {string} */
+                format: "event_v1";
+                /** @description Where to connect: add `&token=` and filters */
+                ws_url: string;
+                /** @example 1766320496 */
+                expires_at: number;
+            };
+        };
+        /**
+         * @example {
+         *       "scope": "merchant",
+         *       "ttl_seconds": 60
+         *     }
+         */
+        NewStreamTicket: {
+            /**
+             * @description The stream it opens. A commerce key gets `commerce` only
+             * @enum {string}
+             */
+            scope: "merchant" | "commerce";
+            /** @description Seconds within which it must be used; absent: 60 */
+            ttl_seconds?: number;
         };
         /**
          * @example {
@@ -11606,6 +11674,133 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "streams.createTicket": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "scope": "merchant",
+                 *       "ttl_seconds": 60
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewStreamTicket"];
+            };
+        };
+        responses: {
+            /** @description StreamTicket */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "token": "wst_0pX1V2m3B4c5D6e7F8g9H0i1J2k3L4m5N6o7P8q9R0s",
+                     *         "scope": "merchant",
+                     *         "environment": "devnet",
+                     *         "endpoint": "/ws/merchant/events",
+                     *         "format": "event_v1",
+                     *         "ws_url": "wss://pay.example/ws/merchant/events?format=event_v1",
+                     *         "expires_at": 1766320556
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StreamTicket"];
+                };
+            };
+            /**
+             * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];

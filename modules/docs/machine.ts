@@ -13,7 +13,7 @@ export interface Guide {
 }
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
-export const guideNames = ["quickstart", "states", "webhooks", "authentication", "versions", "going-live"] as const
+export const guideNames = ["quickstart", "states", "webhooks", "websockets", "authentication", "versions", "going-live"] as const
 export type GuideName = (typeof guideNames)[number]
 
 /** What each guide is about, for the indexes. */
@@ -21,6 +21,7 @@ export const abouts: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events, verify that they are ours, and get back what you missed.",
+  websockets: "Follow events as they happen, and miss none.",
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real."
@@ -137,6 +138,7 @@ const adviceByCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   TOKEN_EXPIRED: "Get a new access token with your refresh token.",
   SESSION_INVALID: "Send both `x-session-token` and `x-signature` exactly as the invoice's creation answered them.",
   CREDENTIAL_NOT_ALLOWED: "Remove the API key or access token: payment pages take the session pair only. Never send a key to a browser.",
+  ORIGIN_NOT_ALLOWED: "Ask the operator to add your page's origin to `http.allowedOrigins`, or open the stream from your server.",
   ENVIRONMENT_FORBIDDEN: "Use a key of that environment. Only merchant-scope keys may read the other one.",
   INVOICE_NOT_CANCELABLE: "Read the invoice: it is paid, partly paid, or a payment is under way.",
   ROUTE_LOCKED: "A part was paid: ask for the address of the same token and network again.",

@@ -4,8 +4,12 @@ import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
 import { abouts, escape, type Guide, type GuideName, guideNames } from "./machine.ts"
 
-/** The address that the guides are written with; a reader sees this deployment's own. */
+/** The addresses that the guides are written with, for calls and for websockets; a reader sees this deployment's own. */
 const writtenAddress = "http://127.0.0.1:8080"
+const writtenSocketAddress = "ws://127.0.0.1:8080"
+
+const withAddress = (text: string, publicUrl: string): string =>
+  text.replaceAll(writtenAddress, publicUrl).replaceAll(writtenSocketAddress, publicUrl.replace(/^http/, "ws"))
 
 const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
 
@@ -53,7 +57,7 @@ export const make = Effect.gen(function*() {
       Effect.flatMap(loadMarkdown, (markdown) =>
         Effect.forEach(guideNames, (name) =>
           Effect.map(read(`guides/${name}.md`), (text) =>
-            guideOf(name, text.replaceAll(writtenAddress, publicUrl), markdown)))),
+            guideOf(name, withAddress(text, publicUrl), markdown)))),
 
     /**
      * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference

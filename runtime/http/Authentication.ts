@@ -139,6 +139,25 @@ export const objectionTo = (
   return objectionToEnvironment(environment, served)
 }
 
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Judges the key that a request presents: unknown, of the wrong scope or environment, or sent from elsewhere. */
+export const makeKeyCheck = Effect.gen(function*() {
+  const { verify } = yield* Credentials
+  const settings = yield* Settings
+  const served = new Set(settings.environments)
+  const callerOf = callerBehind(settings.http.trustProxy)
+  return (request: Request, presented: Extract<Presented, { _tag: "Key" }>): Effect.Effect<Grant, PublicError> =>
+    Effect.flatMap(verify(presented.key), (grant) => {
+      if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
+      const objection = objectionTo(grant, presented, served)
+      if (objection !== undefined) return Effect.fail(objection)
+      return grant.admits?.(callerOf(request)) === false
+        ? Effect.fail(publicError("IP_NOT_ALLOWED"))
+        : Effect.succeed(grant)
+    })
+})
+
 /**
  * What stands behind `MerchantAuth`: credentials first, then the limits of whoever they are. It is declared with three
  * security schemes, for the reference; all run the same check, and a further run of a refused request answers what the
@@ -147,25 +166,14 @@ export const objectionTo = (
 export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | Throttle> = Layer.effect(
   MerchantAuth,
   Effect.gen(function*() {
-    const { verify, verifyBearer } = yield* Credentials
+    const { verifyBearer } = yield* Credentials
+    const byKey = yield* makeKeyCheck
     const settings = yield* Settings
     const throttle = yield* Throttle
     const served = new Set(settings.environments)
-    const callerOf = callerBehind(settings.http.trustProxy)
     const refused = new WeakMap<object, PublicError>()
 
-    type Request = HttpServerRequest.HttpServerRequest
-    type Authenticated = Effect.Effect<Principal, PublicError>
-
-    const byKey = (request: Request, presented: Extract<Presented, { _tag: "Key" }>): Authenticated =>
-      Effect.flatMap(verify(presented.key), (grant) => {
-        if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
-        const objection = objectionTo(grant, presented, served)
-        if (objection !== undefined) return Effect.fail(objection)
-        return grant.admits?.(callerOf(request)) === false
-          ? Effect.fail(publicError("IP_NOT_ALLOWED"))
-          : Effect.succeed(grant)
-      })
+    type Authenticated = Effect.Effect<Grant, PublicError>
 
     const byToken = (request: Request, token: string): Authenticated =>
       Effect.flatMap(verifyBearer(token), (grant) => {

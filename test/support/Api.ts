@@ -71,7 +71,7 @@ export const settingsLayer = (
 ): Layer.Layer<Settings> =>
   Layer.succeed(Settings, {
     environments: ["devnet"],
-    http: { host: "127.0.0.1", port: 0, trustProxy: [] },
+    http: { host: "127.0.0.1", port: 0, trustProxy: [], allowedOrigins: [] },
     publicUrl: "http://till.test",
     dataDirectory: "/nonexistent",
     instanceId: "00000000-0000-4000-8000-000000000000",

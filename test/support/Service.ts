@@ -133,6 +133,7 @@ export interface Deployment {
   readonly receivers?: ReadonlyArray<string>
   readonly prices?: Readonly<Record<string, string>>
   readonly webhooks?: Readonly<Record<string, unknown>>
+  readonly http?: Readonly<Record<string, unknown>>
   /** Default: limits that no journey meets. */
   readonly limits?: Readonly<Record<string, unknown>>
 }
@@ -141,12 +142,13 @@ const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
 const modules = [
   "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "metrics",
-  "webhooks"
+  "webhooks", "streams"
 ]
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
 export const configOf = (deployment: Deployment) => ({
   environments: ["devnet"],
+  http: deployment.http ?? {},
   rpc: { token: rpcToken },
   secrets: { master: [masterKey] },
   store: { use: "postgres", options: { url: deployment.database } },

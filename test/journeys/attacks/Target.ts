@@ -84,7 +84,7 @@ export class Target extends Context.Service<Target, {
 }>()("test/Target") {}
 
 /** A deployment with limits of the test's own; the suite ends with a look at its log. */
-export const target = (limits?: Readonly<Record<string, unknown>>) =>
+export const target = (limits?: Readonly<Record<string, unknown>>, http?: Readonly<Record<string, unknown>>) =>
   Layer.effect(Target, Effect.gen(function*() {
     const database = yield* emptyDatabase
     const service = yield* startService({
@@ -92,7 +92,8 @@ export const target = (limits?: Readonly<Record<string, unknown>>) =>
       config: configOf({
         database: database.url,
         chains: [{ use: "simulated" }],
-        ...(limits === undefined ? {} : { limits })
+        ...(limits === undefined ? {} : { limits }),
+        ...(http === undefined ? {} : { http })
       })
     })
     yield* Effect.addFinalizer(() =>

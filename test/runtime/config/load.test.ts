@@ -38,7 +38,7 @@ describe("a config", () => {
       const { picked, settings } = yield* loading({ text: `{ "environments": ["devnet"] }` })
       assert.deepStrictEqual(settings, {
         environments: ["devnet"],
-        http: { host: "127.0.0.1", port: 8080, trustProxy: [] },
+        http: { host: "127.0.0.1", port: 8080, trustProxy: [], allowedOrigins: [] },
         rpc: { host: "127.0.0.1", port: 8081 },
         data: { directory: ".tillwire" },
         store: { use: "embedded" },
@@ -283,7 +283,7 @@ describe("an environment variable", () => {
         UNRELATED: "1"
       })
       assert.deepStrictEqual(settings.http, {
-        host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com", trustProxy: []
+        host: "127.0.0.1", port: 8000, publicUrl: "https://pay.example.com", trustProxy: [], allowedOrigins: []
       })
       assert.strictEqual(settings.data.directory, "/data")
       assert.strictEqual(settings.rpc.port, 0)

@@ -22,6 +22,7 @@ import { Sockets } from "../../../runtime/Sockets.ts"
 import { type EventType, payorDataText, payorEventText, type WireObject } from "../../../schemas/Event.ts"
 import { settingsLayer } from "../../support/Api.ts"
 import { freshDatabase } from "../../support/Database.ts"
+import { type ConnectOptions, connectTo as dial, endOf, refusalOf } from "../../support/Sockets.ts"
 import { log } from "../webhooks/Delivery.ts"
 
 const invoiceId = "00000000-0000-4000-8000-000000000001"
@@ -58,60 +59,12 @@ const onTestClock = (name: string, body: Effect.Effect<unknown, unknown, Env>) =
     Effect.flatMap(freshDatabase, (database) =>
       Effect.provide(body, served.pipe(Layer.provideMerge(log(database))), { local: true })).pipe(Effect.scoped))
 
-interface Client {
-  readonly socket: WebSocket
-  readonly frames: Array<any>
-  readonly texts: Array<string>
-  /** The next frame not yet taken. */
-  readonly next: Effect.Effect<any>
-  readonly take: (n: number) => Effect.Effect<Array<any>>
-  readonly closed: Effect.Effect<{ readonly code: number; readonly reason: string }>
-}
-
 const base = Effect.map(HttpServer.HttpServer, ({ address }) => `ws://127.0.0.1:${(address as { port: number }).port}`)
 
 const ticket = (id = invoiceId, merchantId = 1) => Effect.map(PayorTickets.mint({ invoiceId: id, merchantId }), ({ token }) => token)
 
-const connectTo = (query: string, options: { readonly protocols?: Array<string>; readonly headers?: Record<string, string> } = {}) =>
-  Effect.gen(function*() {
-    const url = `${yield* base}${paymentSocketPath}?${query}`
-    const socket = new WebSocket(url, options.protocols ?? [], { headers: options.headers ?? {} })
-    yield* Effect.addFinalizer(() => Effect.sync(() => socket.terminate()))
-    const texts: Array<string> = []
-    const frames: Array<any> = []
-    const watchers = new Set<() => void>()
-    socket.on("message", (data) => {
-      texts.push(String(data))
-      frames.push(JSON.parse(String(data)))
-      for (const look of watchers) look()
-    })
-    const closing = new Promise<{ code: number; reason: string }>((resolve) =>
-      socket.on("close", (code, reason) => resolve({ code, reason: String(reason) })))
-    let taken = 0
-    const take = (n: number) =>
-      Effect.callback<Array<any>>((resume) => {
-        const look = () => {
-          if (frames.length < taken + n) return
-          watchers.delete(look)
-          resume(Effect.succeed(frames.slice(taken, taken += n)))
-        }
-        watchers.add(look)
-        look()
-        return Effect.sync(() => void watchers.delete(look))
-      })
-    const client: Client = {
-      socket, frames, texts, take, next: Effect.map(take(1), ([frame]) => frame), closed: Effect.promise(() => closing)
-    }
-    return yield* Effect.callback<Client, { readonly status: number; readonly body: any }>((resume) => {
-      socket.on("open", () => resume(Effect.succeed(client)))
-      socket.on("unexpected-response", (_, response) => {
-        let body = ""
-        response.on("data", (chunk) => body += String(chunk))
-        response.on("end", () => resume(Effect.fail({ status: response.statusCode ?? 0, body: JSON.parse(body) })))
-      })
-      socket.on("error", () => {})
-    })
-  })
+const connectTo = (query: string, options?: ConnectOptions) =>
+  Effect.flatMap(base, (url) => dial(`${url}${paymentSocketPath}?${query}`, options))
 
 /** Connected, greeted. */
 const listening = (query = "", id = invoiceId) =>
@@ -230,57 +183,48 @@ describe("the payor's stream", () => {
 })
 
 describe("before the upgrade", () => {
-  const refused = (query: string, options?: Parameters<typeof connectTo>[1]) =>
-    Effect.map(Effect.flip(connectTo(query, options)), (failure) => {
-      const { body, status } = failure as { readonly body: any; readonly status: number }
-      assert.deepStrictEqual(Object.keys(body), ["success", "error"])
-      assert.deepStrictEqual(Object.keys(body.error), ["code", "message", "param", "details", "request_id"])
-      return [status, body.error.code]
-    })
+  const refused = (query: string, options?: ConnectOptions) => refusalOf(connectTo(query, options))
 
   promise("refuses a wrong format, a missing or foreign token, and merchant credentials", Effect.gen(function*() {
     const token = yield* ticket()
     const [head, payload] = token.split(".") as [string, string]
     const none = Buffer.from("{\"alg\":\"none\",\"typ\":\"JWT\"}").toString("base64url")
-    assert.deepStrictEqual(yield* refused(`format=event_v2&token=${token}`), [400, "INVALID_FORMAT"])
-    assert.deepStrictEqual(yield* refused("format=event_v1"), [401, "TOKEN_INVALID"])
+    assert.strictEqual(yield* refused(`format=event_v2&token=${token}`), "400 INVALID_FORMAT")
+    assert.strictEqual(yield* refused("format=event_v1"), "401 TOKEN_INVALID")
     for (const bad of ["x", `${token}x`, `${head}.${payload}.`, `${none}.${payload}.`, "a".repeat(5_000)]) {
-      assert.deepStrictEqual(yield* refused(`token=${bad}`), [401, "TOKEN_INVALID"])
+      assert.strictEqual(yield* refused(`token=${bad}`), "401 TOKEN_INVALID")
     }
     for (const name of ["x-api-key", "x-commerce-api-key", "authorization"]) {
-      assert.deepStrictEqual(yield* refused(`token=${token}`, { headers: { [name]: "k" } }), [403, "CREDENTIAL_NOT_ALLOWED"])
+      assert.strictEqual(yield* refused(`token=${token}`, { headers: { [name]: "k" } }), "403 CREDENTIAL_NOT_ALLOWED")
     }
   }))
 
   onTestClock("refuses a token after an hour", Effect.gen(function*() {
     const token = yield* ticket()
     yield* TestClock.adjust("1 hour")
-    assert.deepStrictEqual(yield* refused(`token=${token}`), [401, "TOKEN_EXPIRED"])
+    assert.strictEqual(yield* refused(`token=${token}`), "401 TOKEN_EXPIRED")
   }))
 })
 
 describe("a stream is ended", () => {
-  const ended = (client: Client) =>
-    Effect.map(client.closed, ({ code }) => [code, client.frames.findLast(({ object }) => object === "ws_error")?.code])
-
   promise("with 4400 for a malformed since", Effect.gen(function*() {
     const client = yield* connectTo(`token=${yield* ticket()}&since=evt_x`)
-    assert.deepStrictEqual(yield* ended(client), [4400, "INVALID_EVENT_ID"])
+    assert.deepStrictEqual(yield* endOf(client), [4400, "INVALID_EVENT_ID"])
   }))
 
   promise("with 1009 for a message over 4 KiB, and 4400 for a flood of small ones", Effect.gen(function*() {
     const big = yield* listening()
     big.socket.send("x".repeat(4_097))
-    assert.deepStrictEqual(yield* ended(big), [1009, undefined])
+    assert.deepStrictEqual(yield* endOf(big), [1009, undefined])
     const flood = yield* listening()
     for (let n = 0; n < 11; n++) flood.socket.send("{}")
-    assert.deepStrictEqual(yield* ended(flood), [4400, "RATE_LIMIT_EXCEEDED"])
+    assert.deepStrictEqual(yield* endOf(flood), [4400, "RATE_LIMIT_EXCEEDED"])
   }))
 
   promise("with 4429 when the session has five already, until one leaves", Effect.gen(function*() {
     const clients = yield* Effect.forEach(range(5), () => listening())
     const sixth = yield* connectTo(`token=${yield* ticket()}`)
-    assert.deepStrictEqual(yield* ended(sixth), [4429, "TOO_MANY_CONNECTIONS"])
+    assert.deepStrictEqual(yield* endOf(sixth), [4429, "TOO_MANY_CONNECTIONS"])
     yield* listening("", otherId)
     clients[0]!.socket.close()
     yield* clients[0]!.closed
@@ -312,7 +256,7 @@ describe("a stream is ended", () => {
   onTestClock("with 4401 when its token expires", Effect.gen(function*() {
     const client = yield* listening()
     yield* TestClock.adjust("1 hour")
-    assert.deepStrictEqual(yield* ended(client), [4401, "TOKEN_EXPIRED"])
+    assert.deepStrictEqual(yield* endOf(client), [4401, "TOKEN_EXPIRED"])
   }))
 
   onTestClock("with 1000 a minute after the invoice is paid, unless it is unpaid again", Effect.gen(function*() {
@@ -327,7 +271,7 @@ describe("a stream is ended", () => {
     yield* TestClock.adjust("59 seconds")
     assert.strictEqual(client.socket.readyState, WebSocket.OPEN)
     yield* TestClock.adjust("2 seconds")
-    assert.deepStrictEqual(yield* ended(client), [1000, undefined])
+    assert.deepStrictEqual(yield* endOf(client), [1000, undefined])
   }))
 
   onTestClock("with 4408 after two pings without a sign of life", Effect.gen(function*() {
@@ -344,7 +288,7 @@ describe("a stream is ended", () => {
       while (pings < beat) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
     }
-    assert.deepStrictEqual(yield* ended(dead), [4408, "HEARTBEAT_MISSED"])
+    assert.deepStrictEqual(yield* endOf(dead), [4408, "HEARTBEAT_MISSED"])
     assert.strictEqual(lively.socket.readyState, WebSocket.OPEN)
     // The server's own shutdown grace would wait on a clock that stands still.
     lively.socket.terminate()

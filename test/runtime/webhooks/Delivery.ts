@@ -25,7 +25,7 @@ export const settingsOf = (
   more: { readonly retryBaseSeconds?: number; readonly environments?: ReadonlyArray<"devnet" | "mainnet"> } = {}
 ): Settings["Service"] => ({
   environments: (more.environments ?? ["devnet"]) as never,
-  http: { host: "127.0.0.1", port: 3000, trustProxy: [] },
+  http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [] },
   rpc: { host: "127.0.0.1", port: 0 },
   data: { directory: "/nowhere" },
   store: { use: "embedded" },

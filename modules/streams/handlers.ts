@@ -1,0 +1,55 @@
+/** Between the wire and the tickets, and the streams they open. */
+import { Effect } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import {
+  CurrentPrincipal, jsonText, RequestInfo, revocableAs, writeEnvironment
+} from "../../runtime/Http.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { Tickets } from "./actor.ts"
+import { StreamsApi, type StreamTicket } from "./api.ts"
+import { objectionTo, ticketSeconds } from "./machine.ts"
+
+export const handlers = HttpApiBuilder.group(StreamsApi, "streams", Effect.fn(function*(group) {
+  const tickets = yield* Tickets
+  const { publicUrl } = yield* Settings
+
+  return group.handle("createTicket", Effect.fnUntraced(function*({ payload: { scope, ttl_seconds }, query }) {
+    const principal = yield* CurrentPrincipal
+    const environment = yield* writeEnvironment(principal, query.environment)
+    const objection = objectionTo(principal, scope)
+    if (objection !== undefined) return yield* objection
+    const named = revocableAs(principal)
+    if (named === null) return yield* publicError("UNAUTHORIZED")
+    const { apiVersion } = yield* RequestInfo
+    const { credential, merchantId } = principal
+    const { expiresAt, ticket } = yield* tickets.make(
+      { merchantId, scope, environment, apiVersion, credential, revocableAs: named },
+      ttl_seconds ?? ticketSeconds.maximum
+    )
+    const endpoint = eventStreamPaths[scope]
+    const body: StreamTicket = {
+      success: true,
+      data: {
+        token: ticket,
+        scope,
+        environment,
+        endpoint,
+        format: "event_v1",
+        ws_url: `${publicUrl.replace(/^http/, "ws")}${endpoint}?format=event_v1`,
+        expires_at: expiresAt as StreamTicket["data"]["expires_at"]
+      }
+    }
+    return jsonText(JSON.stringify(body))
+  }))
+}))
+
+/** `/ws/merchant/events` and `/ws/commerce/events`. */
+export const socketRoutes = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const { redeem } = yield* Tickets
+  for (const stream of ["merchant", "commerce"] as const) {
+    yield* router.add("GET", eventStreamPaths[stream], yield* makeEventsRoute(stream, redeem))
+  }
+}))

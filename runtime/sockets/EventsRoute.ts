@@ -1,0 +1,128 @@
+/** The routes `/ws/merchant/events` and `/ws/commerce/events`: who may listen, and to what (API reference, "Websocket"). */
+import { Effect } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { type Credentials, revocableAs, Revocations, Throttle } from "../Http.ts"
+import { makeKeyCheck, presentedBy } from "../http/Authentication.ts"
+import { allowingOrigins } from "../http/Origins.ts"
+import { versionOf } from "../http/Versions.ts"
+import { Settings } from "../Settings.ts"
+import { Sockets } from "../Sockets.ts"
+import type { KeyScope } from "../../schemas/Auth.ts"
+import { publicError, PublicError } from "../../schemas/Errors.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type EventStreamName, readStreamQuery } from "./Filters.ts"
+import { refuseUpgrade } from "./Hub.ts"
+import { objectionToHandshake } from "./Upgrade.ts"
+
+/** The address of each stream. */
+export const eventStreamPaths = {
+  merchant: "/ws/merchant/events",
+  commerce: "/ws/commerce/events"
+} as const satisfies Readonly<Record<EventStreamName, string>>
+
+/** What opens a stream: a key, or a ticket that stands for one. */
+export interface StreamGrant {
+  readonly merchantId: number
+  readonly scope: KeyScope
+  readonly environment: Environment
+  readonly apiVersion: string
+  /** Whose connections are counted together. */
+  readonly credential: string
+  /** What ends the stream when it ends. */
+  readonly revocableAs: string
+}
+
+/** Uses up a ticket. Fails with `TOKEN_INVALID` or `TOKEN_EXPIRED`. */
+export type RedeemTicket = (ticket: string) => Effect.Effect<StreamGrant, PublicError>
+
+/** The environment a stream is of: only a merchant's own stream may name another than the credential's. */
+const environmentOf = (
+  stream: EventStreamName,
+  { environment: own }: StreamGrant,
+  asked: Environment | null
+): Environment | PublicError =>
+  asked === null || asked === own || stream === "merchant" ? asked ?? own : publicError("ENVIRONMENT_FORBIDDEN")
+
+/**
+ * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to pages
+ * of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with; `TOKEN_INVALID`,
+ * `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended; `SCOPE_MISMATCH`
+ * for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by nothing before it.
+ */
+export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
+  Effect.gen(function*() {
+    const checkKey = yield* makeKeyCheck
+    const revocations = yield* Revocations
+    const throttle = yield* Throttle
+    const sockets = yield* Sockets
+    const { http, publicUrl } = yield* Settings
+    const isAllowed = allowingOrigins(publicUrl, http.allowedOrigins)
+
+    const byKey = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+      const presented = presentedBy(request.headers)
+      if (presented._tag !== "Key") {
+        return yield* publicError("UNAUTHORIZED", {
+          message: "This stream takes an API key in x-api-key, or a `token` from POST /api/v1/ws/token"
+        })
+      }
+      const grant = yield* checkKey(request, presented)
+      const named = revocableAs(grant)
+      return named === null ? yield* publicError("UNAUTHORIZED") : {
+        ...grant,
+        apiVersion: versionOf(request.headers, grant.apiVersion),
+        revocableAs: named
+      } satisfies StreamGrant
+    })
+
+    /** A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long. */
+    const opener = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, ticket: string | null) {
+      const grant: StreamGrant = yield* ticket === null ? byKey(request) : redeem(ticket)
+      if (yield* revocations.isGood(grant.revocableAs)) return grant
+      return yield* publicError(grant.revocableAs.startsWith("key_") ? "API_KEY_INVALID" : "TOKEN_INVALID")
+    })
+
+    /** Everything that can be judged before a credential is looked at: a ticket is not used up by a mistake. */
+    const asked = (request: HttpServerRequest.HttpServerRequest) => {
+      const { origin } = request.headers
+      if (origin !== undefined && !isAllowed(origin)) return publicError("ORIGIN_NOT_ALLOWED")
+      const parameters = new URL(request.url, "http://localhost").searchParams
+      const query = readStreamQuery(stream, parameters)
+      if (query instanceof PublicError) return query
+      const objection = objectionToHandshake(request)
+      if (objection !== undefined) return objection
+      const ticket = parameters.get("token")
+      return ticket !== null && presentedBy(request.headers)._tag === "Key"
+        ? publicError("AMBIGUOUS_CREDENTIALS", { message: "Send a key or `token`, not both" })
+        : { ...query, ticket }
+    }
+
+    const serve = Effect.gen(function*() {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const wanted = asked(request)
+      if (wanted instanceof PublicError) return yield* throttle.refused(request, wanted)
+      const { filters, since, ticket } = wanted
+      const grant = yield* Effect.catch(opener(request, ticket), (error) => throttle.refused(request, error))
+      const environment = environmentOf(stream, grant, wanted.environment)
+      if (grant.scope !== stream) return yield* publicError("SCOPE_MISMATCH")
+      if (environment instanceof PublicError) return yield* environment
+      const { apiVersion, credential, merchantId } = grant
+      const opened = sockets.serveEvents({
+        stream,
+        merchantId,
+        environment,
+        credential,
+        revocableAs: grant.revocableAs,
+        apiVersion,
+        filters,
+        since
+      })
+      // A ticket was counted when it was made.
+      return yield* ticket === null ? throttle.credential(credential, opened) : opened
+    })
+
+    return Effect.catch(serve, (error: PublicError) => refuseUpgrade(error)) as Effect.Effect<
+      HttpServerResponse.HttpServerResponse,
+      never,
+      HttpServerRequest.HttpServerRequest
+    >
+  }) satisfies Effect.Effect<unknown, never, Credentials | Revocations | Settings | Sockets | Throttle>
