@@ -93,8 +93,12 @@ export const makeStored = Effect.gen(function*() {
       (rows) => Number(rows[0]!.n)
     )
 
-  /** Up to where a merchant's events have been removed. Nothing removes any yet. */
-  const prunedTo = (_merchantId: number): Effect.Effect<EventPosition> => Effect.succeed({ ms: 0n, seq: 0n })
+  /** Up to where a merchant's events have been removed. */
+  const prunedTo = (merchantId: number) =>
+    Effect.map(
+      sql<EventPosition>`select pruned_ms as ms, pruned_seq as seq from merchant_streams where merchant_id = ${merchantId}`,
+      ([row]): EventPosition => row ?? { ms: 0n, seq: 0n }
+    )
 
   /** The first events of each stream after its position, at most `limit` each; oldest first within a stream. */
   const afterEach = (streams: ReadonlyArray<StreamPosition>, limit: number) =>

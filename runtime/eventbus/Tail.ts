@@ -168,7 +168,7 @@ const make = Effect.gen(function*() {
     subscribe,
     after: (query) => Effect.orDie(stored.after(query)),
     count: (query) => Effect.orDie(stored.count(query)),
-    prunedTo: stored.prunedTo,
+    prunedTo: (merchantId) => Effect.orDie(stored.prunedTo(merchantId)),
     nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId))
   })
 })
