@@ -1,13 +1,11 @@
 /** The service as a contestant: started from the sources on a database of the bench's server. */
-import { Effect, Redacted, type Scope } from "effect"
-import { RpcClient } from "effect/rpc"
+import { Effect, type Scope } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { AuthRpc } from "../../modules/auth/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import { makeMerchants, type Merchant } from "../support/Merchants.ts"
 import { receiverCertificate } from "../support/Receiver.ts"
-import { configOf, rpcToken, type Service, startService } from "../support/Service.ts"
+import { configOf, type Service, startService } from "../support/Service.ts"
 import { createDatabase, type DatabaseServer, urlOf } from "./Database.ts"
 
 /** A deployment whose directory and database outlive one process of it. */
@@ -66,32 +64,6 @@ export const prepare = <A>(
     yield* service.stop()
     return made
   }))
-
-/** A merchant and a key of it. */
-export interface Merchant {
-  readonly id: number
-  readonly key: string
-}
-
-/** Makes merchants as an operator does. */
-export const makeMerchants = (service: Service, count: number): Effect.Effect<ReadonlyArray<Merchant>> =>
-  Effect.scoped(Effect.gen(function*() {
-    const client = yield* RpcClient.make(AuthRpc)
-    return yield* Effect.forEach(Array.from({ length: count }), (_, index) =>
-      Effect.gen(function*() {
-        const { id } = yield* client["auth.merchants.create"]({ name: `Merchant ${index}` })
-        const { key } = yield* client["auth.keys.create"]({
-          merchant_id: id,
-          name: "bench",
-          scope: "merchant",
-          environment: "devnet"
-        })
-        return { id, key }
-      }), { concurrency: 8 })
-  })).pipe(
-    Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
-    Effect.orDie
-  )
 
 /** Merchants with one endpoint each, which wants every event. */
 export const makeShops = (

@@ -6,6 +6,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import type { Service } from "../support/Service.ts"
@@ -115,7 +116,7 @@ const measure = (pid: number, port: number, keys: ReadonlyArray<string>) =>
 /** Merchants with two endpoints each that want to hear of every invoice. */
 const makeShops = (service: Service, host: string) =>
   Effect.gen(function*() {
-    const merchants = yield* Tillwire.makeMerchants(service, merchantCount)
+    const merchants = yield* makeMerchants(service, merchantCount)
     yield* Effect.forEach(merchants, ({ key }) =>
       Effect.forEach(["a", "b"], (path) =>
         service.call("/api/v1/webhooks", {

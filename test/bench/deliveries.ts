@@ -9,6 +9,7 @@ import { Pool } from "undici"
 import { answering, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import { receiverCertificate } from "../support/Receiver.ts"
 import { type Service, until } from "../support/Service.ts"
+import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { createDatabase, type DatabaseServer, onDatabase, urlOf } from "./Database.ts"
@@ -183,7 +184,7 @@ const prepare = (server: DatabaseServer, database: string, sink: Sink) =>
     const deployment = yield* Tillwire.deploy(server, database, [sink.host])
     const made = yield* Tillwire.prepare(deployment, (service) =>
       Effect.gen(function*() {
-        const merchants = yield* Tillwire.makeMerchants(service, merchantCount)
+        const merchants = yield* makeMerchants(service, merchantCount)
         const invoice = { "x-api-key": merchants[0]!.key, "idempotency-key": "deliveries" }
         yield* service.call("/api/v1/invoices", { headers: invoice, body: invoiceBody })
         const { json } = yield* service.call("/api/v1/events", { headers: invoice })

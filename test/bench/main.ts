@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
- * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, start, tokens,
- * signin, quotes, crash; none means all.
+ * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
+ * tokens, signin, quotes, crash, delivery; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -13,6 +13,7 @@ import { crash } from "./crash.ts"
 import { create } from "./create.ts"
 import { databaseServer } from "./Database.ts"
 import { deliveries } from "./deliveries.ts"
+import { delivery } from "./delivery.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { http } from "./http.ts"
@@ -21,6 +22,7 @@ import { list } from "./list.ts"
 import { type Line, table } from "./Report.ts"
 import { signin } from "./signin.ts"
 import { quotes } from "./quotes.ts"
+import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
 import { webhook } from "./webhook.ts"
@@ -34,11 +36,13 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   webhook,
   deliveries,
   isolation,
+  sockets,
   start,
   tokens,
   signin,
   quotes,
-  crash
+  crash,
+  delivery
 }
 
 const { positionals, values } = parseArgs({

@@ -3,6 +3,7 @@
  * by one. No quote is given twice: that would be a read only.
  */
 import { Effect } from "effect"
+import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
 import { findPgbench, pgbench, pgbenchClients } from "./create.ts"
 import { createDatabase, onDatabase } from "./Database.ts"
@@ -53,7 +54,7 @@ export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
           headers: { "x-api-key": key, "idempotency-key": "quotes" },
           body: { amount: 49_990, expires_in: 86_400_000 }
         }),
-        Tillwire.makeMerchants(service, merchantCount)
+        makeMerchants(service, merchantCount)
       ))
     const ids = merchants.map(({ id }) => id)
     const keys = merchants.map(({ key }) => key)

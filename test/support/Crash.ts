@@ -5,7 +5,7 @@
  */
 import { Effect, Fiber, type Scope } from "effect"
 import type { Receiver } from "./Receiver.ts"
-import { exchange, type Received, type Service, until } from "./Service.ts"
+import { exchange, type Received, type Sent, type Service, until } from "./Service.ts"
 
 /** How the harness starts the service, and reads the tables it cannot see through the API. */
 export interface Crashing {
@@ -39,14 +39,14 @@ const shortestLife = 200
 const longestLife = 2_000
 
 /** Pause of a caller between two of its requests, and before it asks again what got no answer. */
-const betweenMillis = 10
+const defaultBetweenMillis = 10
 const againMillis = 50
 
 /** The share of invoices that are paid, half of them in full. */
 const paidShare = 0.4
 
 /** For queues to run dry after the last start: a receiver's retries included. */
-const dryMillis = 90_000
+export const dryMillis = 90_000
 
 const eventsPage = 100
 
@@ -74,17 +74,29 @@ interface Asked {
   paid: string | undefined
 }
 
-const attempt = (url: string, path: string, sent: Parameters<typeof exchange>[2]): Effect.Effect<Received | undefined> =>
-  Effect.catchDefect(exchange(url, path, sent), () => Effect.succeed(undefined))
+/** One request of a client; undefined when it got no answer. */
+export type Ask = (path: string, sent: Sent) => Effect.Effect<Received | undefined>
 
-const make = (run: Crashing, service: Service, apiKey: string) => {
-  const random = seeded(run.seed)
+/** A merchant, and who asks in its name. */
+export interface Buyers {
+  readonly merchant: { readonly id: number; readonly key: string }
+  readonly ask: Ask
+  readonly seed: number
+  /** Milliseconds between two requests of a caller. */
+  readonly betweenMillis?: number
+  /** Pays an invoice, given the answer to its creation, in part or in full; default: the simulated chain does. */
+  readonly pay?: (answer: any, amount: number) => Effect.Effect<void>
+}
+
+/** The clients of a merchant: what they asked for, what they were told, and what was wrong with it. */
+export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchant, pay: payByHand, seed }: Buyers) => {
+  const random = seeded(seed)
   const asked: Array<Asked> = []
   const faults: Array<string> = []
-  const headers = { "x-api-key": apiKey }
+  const headers = { "x-api-key": merchant.key }
 
   const send = ({ body, key }: Asked) =>
-    attempt(service.url, "/api/v1/invoices", { headers: { ...headers, "idempotency-key": key }, body })
+    ask("/api/v1/invoices", { headers: { ...headers, "idempotency-key": key }, body })
 
   /** Creates the invoice, if this attempt gets an answer. Every answer to one key must be the first one. */
   const create = (one: Asked) =>
@@ -97,9 +109,12 @@ const make = (run: Crashing, service: Service, apiKey: string) => {
 
   const pay = (one: Asked) =>
     Effect.gen(function*() {
-      const { invoice, invoice_id: id } = JSON.parse(one.answer!)
-      const amount = one.payment === "part" ? { amount: Math.floor(invoice.amount / 3) } : {}
-      const received = yield* attempt(service.url, `/api/v1/devnet/invoices/${id}/simulate`, {
+      const answer = JSON.parse(one.answer!)
+      const { invoice, invoice_id: id } = answer
+      const part = Math.floor(invoice.amount / 3)
+      if (payByHand !== undefined) return yield* payByHand(answer, one.payment === "part" ? part : invoice.amount)
+      const amount = one.payment === "part" ? { amount: part } : {}
+      const received = yield* ask(`/api/v1/devnet/invoices/${id}/simulate`, {
         headers,
         body: { action: "pay", ...amount }
       })
@@ -113,7 +128,7 @@ const make = (run: Crashing, service: Service, apiKey: string) => {
       while (running()) {
         const share = random()
         const one: Asked = {
-          key: `crash-${run.seed}-${name}-${asked.length}`,
+          key: `crash-${seed}-${name}-${asked.length}`,
           body: { amount: 1_000 + Math.floor(random() * 100_000), metadata: { n: asked.length } },
           payment: share > paidShare ? "none" : share > paidShare / 2 ? "part" : "full",
           answer: undefined,
@@ -130,8 +145,9 @@ const make = (run: Crashing, service: Service, apiKey: string) => {
       }
     })
 
-  return { asked, caller, create, faults, headers, random }
+  return { asked, caller, create, faults, headers, merchant, random }
 }
+export type Clients = ReturnType<typeof makeClients>
 
 /** What a killed process held is given up as if its lease had run out: nobody waits a minute for each kill. */
 const letLeasesRunOut = ({ query }: Crashing) =>
@@ -140,7 +156,8 @@ const letLeasesRunOut = ({ query }: Crashing) =>
     query("update webhook_deliveries set lease_until = now(), due_at = now() where status = 'delivering'")
   )
 
-interface WireEvent {
+/** An event as its list tells it. */
+export interface WireEvent {
   readonly id: string
   readonly type: string
   readonly data: {
@@ -150,7 +167,7 @@ interface WireEvent {
 }
 
 /** Every event of the merchant, oldest first. */
-const allEvents = Effect.fnUntraced(function*(service: Service, headers: Readonly<Record<string, string>>) {
+export const allEvents = Effect.fnUntraced(function*(service: Service, headers: Readonly<Record<string, string>>) {
   const events: Array<WireEvent> = []
   let more = true
   while (more) {
@@ -163,13 +180,13 @@ const allEvents = Effect.fnUntraced(function*(service: Service, headers: Readonl
   return events.toReversed()
 })
 
-const positionOf = (id: string): readonly [bigint, bigint] => {
+export const positionOf = (id: string): readonly [bigint, bigint] => {
   const [, ms, seq] = /^evt_(\d+)-(\d+)$/.exec(id)!
   return [BigInt(ms!), BigInt(seq!)]
 }
 
 /** Ids grow, in the order of the list. */
-const orderFaults = (events: ReadonlyArray<WireEvent>): ReadonlyArray<string> =>
+export const orderFaults = (events: ReadonlyArray<Pick<WireEvent, "id">>): ReadonlyArray<string> =>
   events.slice(1).flatMap(({ id }, index) => {
     const [ms, seq] = positionOf(id)
     const [beforeMs, beforeSeq] = positionOf(events[index]!.id)
@@ -217,26 +234,31 @@ const chainFaults = (events: ReadonlyArray<WireEvent>, now: unknown): ReadonlyAr
 /** What an object's decisions told, by the flush they landed in: no two decisions of one invoice share a flush. */
 const decisionsOf = (events: ReadonlyArray<WireEvent>): number => new Set(events.map(({ id }) => positionOf(id)[0])).size
 
-const judge = Effect.fnUntraced(function*(
-  run: Crashing,
-  service: Service,
-  { asked, create, faults, headers }: ReturnType<typeof make>
+/**
+ * Judges what a merchant was told by what is in the tables: nothing answered is lost (I-06), each version of an invoice has
+ * its events and each event its version (I-01, I-04), ids grow (I-05), one key gives one invoice and one body (I-07, I-08).
+ */
+export const judgeCommits = Effect.fnUntraced(function*(
+  { asked, create, faults, headers, merchant }: Clients,
+  { callers, query, service }: Pick<Crashing, "callers" | "query"> & { readonly service: Service }
 ) {
   // Who was never answered asks for the last time, and so does everybody else: the same key, the same body.
-  yield* Effect.forEach(asked, create, { concurrency: run.callers, discard: true })
+  yield* Effect.forEach(asked, create, { concurrency: callers, discard: true })
   yield* until(
     "every payment is counted",
-    run.query("select count(*)::int as n from transfers where status <> 'confirmed' or handled <> 'confirmed'"),
+    query("select count(*)::int as n from transfers where status <> 'confirmed' or handled <> 'confirmed'"),
     (rows) => rows[0]!["n"] === 0,
     dryMillis
   )
   const events = yield* allEvents(service, headers)
   faults.push(...orderFaults(events))
 
-  const invoices = yield* run.query(`select i.id::text, i.version::int, i.amount_paid::text, coalesce((
+  const invoices = yield* query(`select i.id::text, i.version::int, i.amount_paid::text, coalesce((
       select sum(p.amount) from invoice_payments p
-      where p.invoice_id = i.id and p.status in ('underpaid', 'confirmed')), 0)::text as counted from invoices i`)
-  const payments = yield* run.query("select id::text, invoice_id::text, status from invoice_payments")
+      where p.invoice_id = i.id and p.status in ('underpaid', 'confirmed')), 0)::text as counted from invoices i
+    where i.merchant_id = ${merchant.id}`)
+  const payments = yield* query(`select p.id::text, p.invoice_id::text, p.status from invoice_payments p
+    where p.merchant_id = ${merchant.id}`)
   const byInvoice = Map.groupBy(events, ({ data: { object } }) => object.invoice_id ?? object.id)
   const byObject = Map.groupBy(events, ({ data: { object } }) => object.id)
 
@@ -270,6 +292,12 @@ const judge = Effect.fnUntraced(function*(
     if (last !== undefined) faults.push(...chainFaults(byObject.get(id)!, last))
   }
 
+  return { events, payments: rows.size }
+})
+
+const judge = Effect.fnUntraced(function*(run: Crashing, service: Service, clients: Clients) {
+  const { asked, faults } = clients
+  const { events, payments } = yield* judgeCommits(clients, { ...run, service })
   const wanted = new Set(events.map(({ id }) => id))
   const arrivals = () => run.receiver.arrivals().map(({ headers }) => headers["webhook-id"]!)
   const missing = Effect.sync(() => {
@@ -286,7 +314,7 @@ const judge = Effect.fnUntraced(function*(
     kills: run.kills,
     invoices: asked.length,
     unanswered: asked.reduce((sum, one) => sum + one.unanswered, 0),
-    payments: rows.size,
+    payments,
     events: events.length,
     deliveries: wanted.size,
     duplicates: arrivals().length - new Set(arrivals()).size,
@@ -299,7 +327,7 @@ const judge = Effect.fnUntraced(function*(
 export const crash = (run: Crashing): Effect.Effect<CrashReport> =>
   Effect.gen(function*() {
     run.progress(`crash: seed ${run.seed}`)
-    const first = yield* Effect.scoped(Effect.gen(function*() {
+    const { service, key } = yield* Effect.scoped(Effect.gen(function*() {
       const service = yield* run.start
       const { merchant_key: key } = yield* service.keys
       yield* service.call("/api/v1/webhooks", {
@@ -309,7 +337,9 @@ export const crash = (run: Crashing): Effect.Effect<CrashReport> =>
       yield* service.stop()
       return { service, key }
     }))
-    const clients = make(run, first.service, first.key)
+    const [row] = yield* run.query("select id from merchants")
+    const ask: Ask = (path, sent) => Effect.catchDefect(exchange(service.url, path, sent), () => Effect.succeed(undefined))
+    const clients = makeClients({ merchant: { id: row!["id"], key }, ask, seed: run.seed })
     let running = true
     const load = yield* Effect.forkChild(
       Effect.forEach(Array.from({ length: run.callers }), (_, name) => clients.caller(name, () => running), {

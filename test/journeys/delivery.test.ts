@@ -1,0 +1,119 @@
+/**
+ * Goal: every event reaches every endpoint that wants it, whatever dies on either side, and nobody is told twice but by a
+ * kill (I-01, I-04 to I-08, I-12 to I-16, I-31, I-33).
+ * Method: the short form of `npm run bench -- delivery`: two real processes on one PostgreSQL, and receivers of every kind.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomInt } from "node:crypto"
+import { anvil } from "../support/Anvil.ts"
+import { connect, emptyDatabase } from "../support/Database.ts"
+import { deliver, deliveringConfig } from "../support/Delivery.ts"
+import { type History, judge } from "../support/DeliveryJudge.ts"
+import { makeMerchants } from "../support/Merchants.ts"
+import { type Arrival, type Kind, makeReceivers } from "../support/Receivers.ts"
+import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
+
+const retry = { baseMillis: 200, factor: 2 }
+
+const run = Effect.gen(function*() {
+  const database = yield* emptyDatabase
+  const node = yield* anvil("base")
+  const receivers = yield* makeReceivers({ slowMillis: 150 })
+  const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const
+  const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
+  const config = { ...configOf({ database: database.url, chains: [] }), ...deliveringConfig({ node, receivers, retry }) }
+  return yield* deliver({
+    start: (instance) => startService({ directory: directories[instance], config, ports: ports[instance] }),
+    query: (text) =>
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<Record<string, any>>(text)).pipe(
+        Effect.provide(connect(database)),
+        Effect.orDie
+      ),
+    makeMerchants,
+    receivers,
+    node,
+    merchants: 2,
+    callers: 2,
+    betweenMillis: 150,
+    calmMillis: 3_000,
+    shortestLife: 500,
+    longestLife: 1_500,
+    retry,
+    hurry: true,
+    kills: 3,
+    seed: Number(process.env["DELIVERY_SEED"] ?? randomInt(2 ** 31)),
+    progress: (line) => console.log(line)
+  })
+})
+
+type Spoil = (history: History) => History
+
+/** The first of `all` that is so, changed. */
+const changed = <A extends object>(all: ReadonlyArray<A>, which: (one: A) => boolean, by: Partial<A>): ReadonlyArray<A> => {
+  const at = all.findIndex(which)
+  assert.isAtLeast(at, 0)
+  return all.with(at, { ...all[at]!, ...by })
+}
+
+const row = (by: Partial<History["rows"][number]>): Spoil => (history) => ({
+  ...history,
+  rows: changed(history.rows, ({ status }) => status === "succeeded", by)
+})
+
+const seen = (by: (seen: History["seen"]) => Partial<History["seen"]>): Spoil => (history) => ({
+  ...history,
+  seen: { ...history.seen, ...by(history.seen) }
+})
+
+const arrival = (by: Partial<Arrival>): Spoil => seen(({ arrivals }) => ({ arrivals: changed(arrivals, () => true, by) }))
+
+/** A second arrival of a delivery that was taken before anything was broken, so many milliseconds after its answer. */
+const again = (kind: Kind, afterMillis: number, by: Partial<Arrival>): Spoil => (history) => {
+  const firstBreak = Math.min(...history.breaks.map(({ at }) => at))
+  const taken = history.seen.arrivals.find(({ endedAt, path, startedAt }) =>
+    path.startsWith(`/${kind}/`) && endedAt !== null && startedAt < firstBreak - 1_000)!
+  const startedAt = taken.endedAt! + afterMillis
+  const more: Arrival = { ...taken, startedAt, endedAt: startedAt + 1, ...by }
+  return { ...history, seen: { ...history.seen, arrivals: [...history.seen.arrivals, more] } }
+}
+
+/** A history spoiled by hand, and the invariant that has to notice. */
+const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
+  "an event without its delivery": ["I-01", (history) => ({ ...history, rows: history.rows.slice(1) })],
+  "an event with two": ["I-01", (history) => ({ ...history, rows: [...history.rows, history.rows[0]!] })],
+  "a delivery that was given up": ["I-12", row({ status: "failed" })],
+  "a delivery that still waits": ["I-12", row({ status: "pending" })],
+  "a delivery that nobody took": ["I-12", seen(({ arrivals }) => ({ arrivals: arrivals.slice(1) }))],
+  "an attempt that was not kept": ["I-12", row({ attempt: 3 })],
+  "another body in one attempt": ["I-13", arrival({ hash: "0".repeat(64) })],
+  "a wrong signature": ["I-13", arrival({ objection: "No matching signature found" })],
+  "the event of another delivery": ["I-13", arrival({ eventId: "evt_1-1" })],
+  "an attempt that came twice": ["I-14", again("healthy", 300, {})],
+  "a retry before its time": ["I-15", again("healthy", 50, { attempt: 2 })],
+  "a delivery sent twice at once": ["I-15", again("slow", -80, { attempt: 2 })],
+  "a healthy endpoint that waited": ["I-16", seen(({ arrivals }) => ({
+    arrivals: arrivals.map((one) => ({ ...one, startedAt: one.startedAt + 3_000 }))
+  }))],
+  "a text that the API does not tell": ["I-31", seen(({ bodies }) => ({
+    bodies: new Map([...bodies].map(([id, body]) => [id, body.replace("devnet", "mainnet").replace("event", "Event")]))
+  }))]
+}
+
+describe("deliveries of two instances", () => {
+  it.live("reach who wants them, whichever is killed or stopped and however receivers behave, and the judge can fail", () =>
+    Effect.gen(function*() {
+      const { history, ...report } = yield* run
+      assert.deepStrictEqual(report.faults.slice(0, 20), [], `seed ${report.seed}`)
+      assert.isAbove(report.delivered, 100)
+      assert.isAbove(report.exhausted, 0, "failed after exactly four attempts")
+      assert.isAbove(report.waiting, 0, "waiting behind open breakers")
+      assert.isAbove(report.retries, 20)
+      assert.isAbove(report.rolling, 10, "asked for while an instance was stopped")
+      for (const [what, [invariant, spoil]] of Object.entries(spoiled)) {
+        const { faults } = judge(spoil(history))
+        assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
+      }
+    }).pipe(Effect.scoped), 120_000)
+})

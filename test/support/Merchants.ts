@@ -1,0 +1,32 @@
+/** Merchants of a running deployment, made as an operator makes them: over its internal door. */
+import { Effect, Redacted } from "effect"
+import { RpcClient } from "effect/rpc"
+import { AuthRpc } from "../../modules/auth/rpc.ts"
+import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import { rpcToken, type Service } from "./Service.ts"
+
+/** A merchant and a key of it. */
+export interface Merchant {
+  readonly id: number
+  readonly key: string
+}
+
+/** Makes merchants as an operator does. */
+export const makeMerchants = (service: Service, count: number): Effect.Effect<ReadonlyArray<Merchant>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const client = yield* RpcClient.make(AuthRpc)
+    return yield* Effect.forEach(Array.from({ length: count }), (_, index) =>
+      Effect.gen(function*() {
+        const { id } = yield* client["auth.merchants.create"]({ name: `Merchant ${index}` })
+        const { key } = yield* client["auth.keys.create"]({
+          merchant_id: id,
+          name: "test",
+          scope: "merchant",
+          environment: "devnet"
+        })
+        return { id, key }
+      }), { concurrency: 8 })
+  })).pipe(
+    Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
+    Effect.orDie
+  )
