@@ -4,12 +4,12 @@ import { anvil } from "../support/Anvil.ts"
 import { deliver, deliveringConfig } from "../support/Delivery.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { makeReceivers } from "../support/Receivers.ts"
-import { freePort, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
-import { onDatabase } from "./Database.ts"
+import { createDatabase, onDatabase, urlOf } from "./Database.ts"
 import type { Line } from "./Report.ts"
-import * as Tillwire from "./Tillwire.ts"
 
+const database = "delivery_till"
 const retry = { baseMillis: 200, factor: 2 }
 
 /** A lease lasts 60 s. */
@@ -19,19 +19,23 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
   Effect.scoped(Effect.gen(function*() {
     const node = yield* anvil("base")
     const receivers = yield* makeReceivers({ slowMillis: 5_000 })
-    const deployment = yield* Tillwire.deploy(server, "delivery_till", receivers.hosts)
-    const directories = [deployment.directory, yield* temporaryDirectory] as const
+    yield* createDatabase(server, database)
+    const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const
     const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
-    const config = { ...deployment.config, ...deliveringConfig({ node, receivers, retry }) }
+    const config = {
+      ...configOf({ database: urlOf(server, database), chains: [] }),
+      ...deliveringConfig({ node, receivers, retry }),
+      telemetry: { logs: "json", level: "info" }
+    }
     const report = yield* deliver({
       start: (instance) => startService({ directory: directories[instance], config, ports: ports[instance] }),
-      query: (text) => onDatabase(server, deployment.database, async (client) => (await client.query(text)).rows),
+      query: (text) => onDatabase(server, database, async (client) => (await client.query(text)).rows),
       makeMerchants,
       receivers,
       node,
       merchants: 6,
-      callers: 2,
-      betweenMillis: 250,
+      callers: 3,
+      betweenMillis: 1_000,
       calmMillis: 20_000,
       shortestLife: 1_000,
       longestLife: 4_000,

@@ -150,7 +150,7 @@ export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchan
 export type Clients = ReturnType<typeof makeClients>
 
 /** What a killed process held is given up as if its lease had run out: nobody waits a minute for each kill. */
-const letLeasesRunOut = ({ query }: Crashing) =>
+export const letLeasesRunOut = ({ query }: Pick<Crashing, "query">) =>
   Effect.andThen(
     query("update leases set until = '-infinity'"),
     query("update webhook_deliveries set lease_until = now(), due_at = now() where status = 'delivering'")
