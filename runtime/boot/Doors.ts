@@ -20,6 +20,9 @@ export const gracePeriod = "10 seconds"
 /** Bytes of a call on the internal door. */
 export const maximumRpcBytes = 1_048_576
 
+/** Turns of the event loop that a stop waits for one in which nobody connects. */
+const maximumTurns = 50
+
 export interface Address {
   readonly host: string
   readonly port: number
@@ -81,6 +84,27 @@ const admission = ({ perAddress, trustProxy }: Crowd) => {
 }
 
 /**
+ * Waits until the connections that the system holds for us are taken: the end of listening would reset them, although
+ * their clients were let in.
+ */
+const takeWaiting = (server: Server): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    let came = true
+    let turns = 0
+    const note = () => { came = true }
+    const look = () => {
+      if (came && turns++ < maximumTurns) {
+        came = false
+        return void setImmediate(look)
+      }
+      server.off("connection", note)
+      resume(Effect.void)
+    }
+    server.on("connection", note)
+    setImmediate(look)
+  })
+
+/**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
  * requests under way finish within {@link gracePeriod}, and whatever is left is cut. Answers the address, with the
  * port that was picked where 0 was asked for.
@@ -126,6 +150,7 @@ export const open = Effect.fnUntraced(function*(
       limits.maximumBodyBytes === undefined ? undefined : ByteSize.bytes(limits.maximumBodyBytes)
     )
   )
+  yield* Effect.addFinalizer(() => server === undefined ? Effect.void : takeWaiting(server))
   const bound = server?.address()
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return { url: `http://${printHost(address.host)}:${port}`, port }
