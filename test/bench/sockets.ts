@@ -95,9 +95,11 @@ const hub = Effect.gen(function*() {
   const bus = EventBus.of({
     subscribe: (_, handler) => Effect.sync(() => void handlers.push(handler)),
     after: () => Effect.succeed([]),
+    count: () => Effect.succeed(0),
+    prunedTo: () => Effect.succeed({ ms: 0n, seq: 0n }),
     nextPosition: () => Effect.succeed({ ms: 0n, seq: 0n })
   })
-  const revocations = Revocations.of({ register: () => Effect.void, ended: () => Effect.never })
+  const revocations = Revocations.of({ register: () => Effect.void, ended: () => Effect.never, isGood: () => Effect.succeed(true) })
   const sockets = Context.get(
     yield* Layer.build(Hub.layer.pipe(
       Layer.provide(Layer.succeed(EventBus, bus)),
