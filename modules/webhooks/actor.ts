@@ -225,6 +225,8 @@ export class Endpoints extends Context.Service<Endpoints, {
         return before
       }))
       yield* cancelWaiting(gone)
+      yield* Effect.catch(repo.forgetDeleted(gone.merchantId), (error) =>
+        Effect.logWarning("deleted endpoints are forgotten with the next one", error))
       return gone
     })
 

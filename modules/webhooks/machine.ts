@@ -195,7 +195,7 @@ export const isElsewhere = (
 export const startsAnew = (before: Pick<EndpointState, "status" | "url">, after: Pick<EndpointState, "status" | "url">): boolean =>
   after.status === "enabled" && (before.status !== "enabled" || before.url !== after.url)
 
-/** A deleted endpoint: shown to nobody, its secrets forgotten. The row stays, because deliveries name it. */
+/** A deleted endpoint: shown to nobody, its secrets forgotten. */
 export const deleteEndpoint = <E extends EndpointState>(endpoint: E, now: number): E =>
   changed(endpoint, now, { status: "deleted", sealedSecret: "", sealedPreviousSecret: null, previousSecretExpiresAt: null })
 

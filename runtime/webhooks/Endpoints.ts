@@ -14,7 +14,7 @@ export interface EndpointRow {
   /** Owned by a commerce key: commerce-related events only, whatever the filters. */
   readonly commerceOnly: boolean
   readonly url: string
-  /** A deleted endpoint is shown to nobody; its row stays, because deliveries name it. */
+  /** A deleted endpoint is shown to nobody; the rows of the newest stay. */
   readonly status: "enabled" | "disabled" | "deleted"
   readonly filters: ReadonlyArray<string>
   /** One delivery in flight, in the order of the events; the next one waits until it succeeded or was given up. */

@@ -6,8 +6,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { maximumDeleted } from "../../../modules/webhooks/repo.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
-import { ask, delivery, endpoint, event, good, queue, refusal, served, wanted } from "./Served.ts"
+import { ask, delivery, devnetUrl, endpoint, event, good, queue, refusal, served, wanted } from "./Served.ts"
 
 const uncounted = (endpoint: any) => ({ ...endpoint, updated_at: null })
 
@@ -116,6 +117,18 @@ layer(served)("a webhook endpoint", (it) => {
       assert.strictEqual((yield* ask("5", `/${ids.devnet}`)).status, 404)
     }))
 
+  it.effect("may not be moved to an environment in which its address is refused", () =>
+    Effect.gen(function*() {
+      const { id } = yield* endpoint("w13", { url: devnetUrl })
+      const patch = (body: object) => ask("w13", `/${id}`, { method: "PATCH", body })
+      for (const environment of [null, "mainnet"]) {
+        assert.strictEqual(refusal(yield* patch({ environment })), "400 WEBHOOK_URL_INVALID url")
+      }
+      good(yield* patch({ environment: "mainnet", url: wanted.url }))
+      assert.strictEqual(refusal(yield* patch({ url: devnetUrl })), "400 WEBHOOK_URL_INVALID url")
+      good(yield* patch({ url: devnetUrl, environment: "devnet" }))
+    }))
+
   it.effect("has two secrets at most, sealed, however many rotate it at once", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -208,6 +221,25 @@ layer(served)("a webhook endpoint", (it) => {
       assert.strictEqual((yield* remove).text, gone.text)
       const [row] = yield* sql<any>`SELECT sealed_secret, sealed_previous_secret FROM webhook_endpoints WHERE id = ${made.id}`
       assert.deepStrictEqual(row, { sealed_secret: "", sealed_previous_secret: null })
+    }))
+
+  it.effect("that is deleted leaves a row behind, but no more than a hundred of them", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const rows = (status: string) => Effect.map(
+        sql<any>`SELECT id, updated_at::integer AS at FROM webhook_endpoints WHERE merchant_id = 12 AND status = ${status} ORDER BY updated_at`,
+        (found) => found
+      )
+      yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, environment, commerce_only, url, status, filters,
+          api_version, sealed_secret, created_at, updated_at)
+        SELECT 'we_old_' || n, 12, 2, 'devnet', false, '', 'deleted', '{}', '', '', n, n - 500 FROM generate_series(1, 130) n`
+      const kept = yield* endpoint("12")
+      const { id } = yield* endpoint("12")
+      good(yield* ask("12", `/${id}`, { method: "DELETE" }))
+      const left = yield* rows("deleted")
+      assert.lengthOf(left, maximumDeleted)
+      assert.deepStrictEqual([left[0].id, left.at(-1).id], ["we_old_32", id])
+      assert.deepStrictEqual((yield* rows("enabled")).map((row: any) => row.id), [kept.id])
     }))
 
   it.effect("is never a seventeenth, whoever deletes and creates at the same time", () =>
