@@ -38,6 +38,9 @@ const owners = Layer.effectDiscard(Effect.gen(function*() {
 /** A receiver that only devnet may reach. */
 export const devnetUrl = "https://devnet.example/hooks"
 
+/** Merchants whose new deliveries the deliverer was told of, in order. */
+export const woken: Array<number> = []
+
 /** Sends nothing. */
 const still = Layer.succeed(Webhooks, {
   register: () => Effect.void,
@@ -45,7 +48,7 @@ const still = Layer.succeed(Webhooks, {
     url.startsWith("https://") && (url !== devnetUrl || environment === "devnet")
       ? Effect.void
       : Effect.fail(publicError("WEBHOOK_URL_INVALID", { param: "url" })),
-  wake: () => Effect.void
+  wake: (merchantId) => Effect.sync(() => void woken.push(merchantId))
 })
 
 export const served = Layer.fresh(apiLayer(

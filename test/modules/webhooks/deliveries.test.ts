@@ -4,13 +4,14 @@
  * out anew from the API reference.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Deferred, Effect, Fiber, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { makeRepo } from "../../../modules/webhooks/repo.ts"
 import { endpointFilters, readReplay } from "../../../modules/webhooks/machine.ts"
 import { eventTypes } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
-import { ask, delivery, endpoint, event, good, queue, refusal, served } from "./Served.ts"
+import { ask, delivery, endpoint, event, good, queue, refusal, served, woken } from "./Served.ts"
 
 const idsOf = (page: any): ReadonlyArray<string> => page.data.map(({ id }: any) => id)
 
@@ -228,6 +229,57 @@ layer(served)("sending again", (it) => {
       const waiting = (yield* queue(id)).filter((row) => row.endsWith("pending"))
       assert.strictEqual(waiting.length, 40)
       assert.strictEqual(new Set(waiting).size, 40)
+    }))
+
+  it.effect("is at once: the deliverer is told of what was queued, and of nothing else", () =>
+    Effect.gen(function*() {
+      const { id } = yield* endpoint("8")
+      yield* event(8, 1)
+      const made = yield* delivery(8, id, 1, "failed")
+      const wakes = () => woken.filter((merchant) => merchant === 8).length
+      good(yield* ask("8", `/${id}/replay`, { body: {} }))
+      assert.strictEqual(wakes(), 1)
+      good(yield* ask("8", `/${id}/replay`, { body: {} }))
+      assert.strictEqual(wakes(), 1)
+      good(yield* ask("8", `/deliveries/${made}/redeliver`, { method: "POST" }))
+      assert.strictEqual(wakes(), 2)
+    }))
+
+  it.effect("from two instances at once queues no event twice, and one key once", () =>
+    Effect.gen(function*() {
+      const { id } = yield* endpoint("9")
+      for (let ms = 1; ms <= 60; ms++) {
+        yield* event(9, ms)
+        yield* delivery(9, id, ms, "canceled")
+      }
+      // Past the mailbox that an instance has for each endpoint.
+      const repo = yield* makeRepo
+      const lane = { id, merchantId: 9, environment: "devnet", commerceOnly: false } as const
+      const range = (from: bigint, onlyFailed: boolean) =>
+        ({ from: { ms: from, seq: 0n }, beforeMillis: 1_000n, types: eventTypes, onlyFailed })
+      const sql = yield* SqlClient.SqlClient
+      const first = yield* Deferred.make<void>()
+      const second = yield* Effect.forkChild(
+        Effect.andThen(Deferred.await(first), repo.replay(lane, range(31n, false), () => undefined))
+      )
+      yield* sql.withTransaction(Effect.gen(function*() {
+        assert.strictEqual((yield* repo.replay(lane, range(31n, true), () => undefined)).queued, 30)
+        yield* Deferred.succeed(first, undefined)
+        const blocked = sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+        while ((yield* blocked).length === 0) assert.isUndefined(second.pollUnsafe(), "it did not wait for the first one")
+      }))
+      const again = yield* Fiber.join(second)
+      assert.strictEqual(again.queued, 0)
+      const reply = { environment: "devnet", scope: "POST /x k", fingerprint: "f", status: 200, sealedBody: "b" } as const
+      const keyed = yield* Effect.all([1, 2, 3].map((n) =>
+        Effect.result(repo.replay(lane, range(1n, true), () => ({ ...reply, sealedBody: String(n) })))), { concurrency: "unbounded" })
+      const winner = keyed.findIndex(({ _tag }) => _tag === "Success")
+      assert.strictEqual(keyed.filter(({ _tag }) => _tag === "Success").length, 1)
+      for (const [n, each] of keyed.entries()) {
+        if (n !== winner) assert.deepInclude((each as any).failure, { _tag: "Replayed", status: 200, sealedBody: String(winner + 1) })
+      }
+      const waiting = (yield* queue(id)).filter((row) => row.endsWith("pending"))
+      assert.deepStrictEqual([waiting.length, new Set(waiting).size], [60, 60])
     }))
 
   it.effect("refuses a replay that cannot be read", () =>
