@@ -257,6 +257,10 @@ export const runtimeMigrations: Migrations = {
       ADD CONSTRAINT webhook_endpoints_status_check CHECK (status IN ('enabled', 'disabled', 'deleted'));
     ALTER TABLE webhook_lanes
       ADD COLUMN version bigint NOT NULL DEFAULT 0,
+      ADD COLUMN holder text,
+      ADD COLUMN token bigint NOT NULL DEFAULT 0,
+      ADD COLUMN claims bigint NOT NULL DEFAULT 0,
+      ADD COLUMN held_until timestamptz NOT NULL DEFAULT '-infinity',
       ADD COLUMN consecutive_failures integer NOT NULL DEFAULT 0,
       ADD COLUMN failing_since timestamptz,
       ADD COLUMN open_until timestamptz,
@@ -281,7 +285,9 @@ export const runtimeMigrations: Migrations = {
       WHERE due_at IS NOT NULL;
     CREATE INDEX webhook_deliveries_by_endpoint ON webhook_deliveries (merchant_id, endpoint_id, created_at, id);
     CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (merchant_id, event_ms, event_seq, endpoint_id);
-    DROP INDEX webhook_deliveries_open`),
+    DROP INDEX webhook_deliveries_open;
+    DROP INDEX webhook_deliveries_in_flight;
+    ALTER TABLE webhook_deliveries DROP COLUMN lease_until, DROP COLUMN token`),
   "0012_event_retention": statements(`
     ALTER TABLE merchant_streams
       ADD COLUMN pruned_ms bigint NOT NULL DEFAULT 0,

@@ -68,6 +68,9 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
   /** `WEBHOOK_URL_INVALID` unless the transport of the URL's scheme delivers there for this owner. */
   readonly checkUrl: (url: string, owner: EndpointOwner) => Effect.Effect<void, PublicError>
-  /** Says that deliveries of a merchant were queued outside of a commit: they are claimed at once. */
+  /**
+   * Says that an endpoint of a merchant was changed, or deliveries were queued outside of a commit: what was claimed for
+   * the merchant and not sent is given back, and claimed anew at once.
+   */
   readonly wake: (merchantId: number) => Effect.Effect<void>
 }>()("tillwire/runtime/Webhooks") {}

@@ -2,8 +2,9 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  */
-import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, type Scope } from "effect"
+import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, Schedule, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
 import type { Commit } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import { Secrets } from "../Secrets.ts"
@@ -12,7 +13,10 @@ import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "
 import {
   attemptOutcome, maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings
 } from "./Attempts.ts"
-import { claim, type Claimed, type Mark, maximumFailingInFlight, maximumInFlight } from "./Queue.ts"
+import { makeLanes } from "./Lanes.ts"
+import {
+  claim, type Claimed, type Mark, monotonicMillis, renewLanes, sendWithinMillis, showDelivering
+} from "./Queue.ts"
 import { makeResults } from "./Results.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
@@ -23,11 +27,24 @@ export const attemptTimeoutMillis = 10_000
 /** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
 const scanMillis = 1_000
 
+/** How long before its end a lease is renewed: several looks, should the database not answer one. */
+const renewMillis = 8_000
+
 /** Longest pause between claims that find nothing though commits keep waking them; the first one never waits. */
 const longestPauseMillis = 20
 
-/** What came of each attempt: `succeeded`, `retrying`, `failed`, or `pending` where the fault was ours. */
+/** Secrets remembered as they are signed with, at most. */
+const maximumOpened = 4_096
+
 const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
+
+/** What came of each attempt: `succeeded`, `retrying`, `failed`, or `pending` where the fault was ours. */
+const counts = {
+  succeeded: Metric.withAttributes(attempts, { outcome: "succeeded" }),
+  retrying: Metric.withAttributes(attempts, { outcome: "retrying" }),
+  failed: Metric.withAttributes(attempts, { outcome: "failed" }),
+  pending: Metric.withAttributes(attempts, { outcome: "pending" })
+} as const
 
 /** What a stop waits for attempts under way; the whole process has 10 s. The rest is given back to the queue. */
 const defaultDrainMillis = 8_000
@@ -56,152 +73,208 @@ const unanswered = (failure: TransportFailed): Outcome =>
 const make = (drainMillis: number) => Effect.gen(function*() {
   const settings = yield* Settings
   const secrets = yield* Secrets
-  const results = yield* makeResults
   const bus = yield* EventBus
   const sql = yield* SqlClient.SqlClient
+  const clock = yield* Clock.Clock
+  const holder = randomUUID()
 
   const transports = makeTransports()
+  const lanes = makeLanes()
   const woken = new Set<number>()
   const wake = yield* Latch.make()
-  let inFlight = 0
-  let failingInFlight = 0
   let scanAt = 0
   let stopping = false
 
-  const scanIn = (millis: number) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      scanAt = Math.min(scanAt, now + millis)
+  const results = yield* makeResults({
+    emptiedBy: lanes.emptiedBy,
+    written: (ended) => {
+      for (const each of ended) {
+        const hungry = lanes.written(each)
+        if (hungry !== undefined) woken.add(hungry)
+      }
+      pump()
       wake.openUnsafe()
-    })
+    }
+  })
 
-  const send = (claimed: Claimed) =>
-    Effect.gen(function*() {
-      const secret = secrets.open("webhook", claimed.sealedSecret)
-      if (secret === undefined) return yield* new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false })
-      const millis = yield* Clock.currentTimeMillis
-      const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
-      const ids = { deliveryId: `whd_${claimed.id}`, eventId: claimed.event.id, attempt: claimed.attempts + 1 }
-      return yield* transports.send({
+  const opened = new Map<string, string>()
+  /** A secret as it is signed with, remembered: opening it costs as much as the signing. */
+  const open = (sealed: string): string | undefined => {
+    const known = opened.get(sealed) ?? secrets.open("webhook", sealed)
+    if (known === undefined || opened.has(sealed)) return known
+    if (opened.size >= maximumOpened) opened.delete(opened.keys().next().value!)
+    opened.set(sealed, known)
+    return known
+  }
+
+  const send = (claimed: Claimed, millis: number) => {
+    const secret = open(claimed.sealedSecret)
+    if (secret === undefined) {
+      return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false }))
+    }
+    const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
+    const ids = { deliveryId: `whd_${claimed.id}`, eventId: claimed.event.id, attempt: claimed.attempts + 1 }
+    return transports.send({
+      ...ids,
+      merchantId: claimed.merchantId,
+      environment: claimed.event.environment,
+      url: claimed.url,
+      headers: deliveryHeaders({
         ...ids,
-        merchantId: claimed.merchantId,
+        eventType: claimed.event.type,
         environment: claimed.event.environment,
-        url: claimed.url,
-        headers: deliveryHeaders({
-          ...ids,
-          eventType: claimed.event.type,
-          environment: claimed.event.environment,
-          millis,
-          body: claimed.body,
-          secret,
-          previousSecret: overlap ? secrets.open("webhook", claimed.sealedPreviousSecret!) ?? null : null
-        }),
+        millis,
         body: claimed.body,
-        timeoutMillis: attemptTimeoutMillis
-      })
+        secret,
+        previousSecret: overlap ? open(claimed.sealedPreviousSecret!) ?? null : null
+      }),
+      body: claimed.body,
+      timeoutMillis: attemptTimeoutMillis
     })
+  }
 
-  const markFor = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
-    Effect.map(Random.next, (random): { readonly mark: Mark; readonly gone: boolean } => {
-      const next = nextAttempt({
-        attempt: claimed.attempts + 1,
-        outcome,
-        settings: retrySettings(settings.webhooks, claimed.event.environment === "mainnet"),
-        random,
-        ageMillis: claimed.ageMillis
-      })
-      const waiting = next._tag === "Retrying"
-      return {
-        gone: next._tag === "Failed" && next.gone,
-        mark: {
-          claimed,
-          status: waiting ? (next.attempts === 0 ? "pending" : "retrying") : next._tag === "Failed" ? "failed" : "succeeded",
-          attempts: next.attempts,
-          dueInMillis: waiting ? next.afterMillis : null,
-          outcome: attemptOutcome(outcome),
-          answerStatus: outcome._tag === "Answered" ? outcome.status : null,
-          error: outcome._tag === "Answered" ? null : outcome.reason.slice(0, errorLength),
-          latencyMillis,
-          response: outcome._tag === "Answered" ? outcome.body : null
-        }
+  const markFor = (claimed: Claimed, outcome: Outcome, latencyMillis: number, random: number) => {
+    const next = nextAttempt({
+      attempt: claimed.attempts + 1,
+      outcome,
+      settings: retrySettings(settings.webhooks, claimed.event.environment === "mainnet"),
+      random,
+      ageMillis: claimed.ageMillis
+    })
+    const waiting = next._tag === "Retrying"
+    const mark: Mark = {
+      claimed,
+      status: waiting ? (next.attempts === 0 ? "pending" : "retrying") : next._tag === "Failed" ? "failed" : "succeeded",
+      attempts: next.attempts,
+      dueInMillis: waiting ? next.afterMillis : null,
+      outcome: attemptOutcome(outcome),
+      answerStatus: outcome._tag === "Answered" ? outcome.status : null,
+      error: outcome._tag === "Answered" ? null : outcome.reason.slice(0, errorLength),
+      latencyMillis,
+      response: outcome._tag === "Answered" ? outcome.body : null
+    }
+    return { gone: next._tag === "Failed" && next.gone, mark }
+  }
+
+  /** Given back as it was claimed: not tried, nothing spent. */
+  const giveBack = (claimed: Claimed, sent: boolean): void =>
+    results.put({
+      sent,
+      mark: {
+        claimed,
+        status: claimed.attempts === 0 ? "pending" : "retrying",
+        attempts: claimed.attempts,
+        dueInMillis: 0,
+        outcome: null,
+        answerStatus: null,
+        error: null,
+        latencyMillis: 0,
+        response: null
       }
     })
 
-  const conclude = (claimed: Claimed, outcome: Outcome, latencyMillis: number) =>
+  /** A row that was sent is over: its place is free, and after a failure what waits behind it is given back. */
+  const leave = (claimed: Claimed, well: boolean): void => {
+    for (const rest of lanes.answered(claimed, well)) giveBack(rest, false)
+    if (!well) woken.add(claimed.merchantId)
+  }
+
+  const conclude = (claimed: Claimed, outcome: Outcome, startedMillis: number) =>
     Effect.gen(function*() {
-      const { gone, mark: result } = yield* markFor(claimed, outcome, latencyMillis)
-      yield* Metric.update(Metric.withAttributes(attempts, { outcome: result.status }), 1)
-      if (gone) yield* results.disable(claimed.merchantId, claimed.endpointId, "gone", claimed.url)
-      yield* results.settle(result)
-      if (result.dueInMillis !== null) yield* scanIn(result.dueInMillis + 1)
-      if (result.status === "failed") {
-        const reason = result.error ?? `HTTP ${result.answerStatus}`
-        yield* Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
+      const now = yield* Clock.currentTimeMillis
+      const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, yield* Random.next)
+      yield* Metric.update(counts[result.status], 1)
+      leave(claimed, result.outcome === "succeeded")
+      results.put({ mark: result, sent: true })
+      if (result.dueInMillis !== null) scanAt = Math.min(scanAt, now + result.dueInMillis + 1)
+      pump()
+      if (result.status !== "failed") return
+      if (gone) {
+        // First: what waits is canceled, and this one was not.
+        yield* results.settled
+        yield* results.disable(claimed.merchantId, claimed.endpointId, "gone", claimed.url)
       }
+      const reason = result.error ?? `HTTP ${result.answerStatus}`
+      yield* Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
     })
+
+  const attempt = (claimed: Claimed, millis: number): Effect.Effect<Outcome> =>
+    send(claimed, millis).pipe(
+      Effect.matchEffect({
+        onSuccess: (answer) => Effect.map(Clock.currentTimeMillis, (now) => answered(answer, now)),
+        onFailure: (failure) => Effect.succeed(unanswered(failure))
+      }),
+      Effect.catchDefect((defect) =>
+        Effect.as(
+          Effect.logError("a webhook transport failed in an unforeseen way", defect),
+          { _tag: "OwnFault", reason: "defect" } as Outcome
+        )
+      )
+    )
 
   /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
-  const release = (claimed: Claimed): Mark => ({
-    claimed,
-    status: claimed.attempts === 0 ? "pending" : "retrying",
-    attempts: claimed.attempts,
-    dueInMillis: 0,
-    outcome: null,
-    answerStatus: null,
-    error: "interrupted by a stop of the service",
-    latencyMillis: 0,
-    response: null
-  })
+  const interrupted = (claimed: Claimed): void => {
+    leave(claimed, false)
+    giveBack(claimed, true)
+  }
 
   const deliver = (claimed: Claimed) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function*() {
         const started = yield* Clock.currentTimeMillis
-        const exit = yield* Effect.exit(restore(
-          send(claimed).pipe(
-            Effect.flatMap((answer) => Effect.map(Clock.currentTimeMillis, (now) => answered(answer, now))),
-            Effect.catch((failure) => Effect.succeed(unanswered(failure))),
-            Effect.catchDefect((defect) =>
-              Effect.as(
-                Effect.logError("a webhook transport failed in an unforeseen way", defect),
-                { _tag: "OwnFault", reason: "defect" } as Outcome
-              )
-            )
-          )
-        ))
-        const latency = (yield* Clock.currentTimeMillis) - started
-        yield* Exit.isSuccess(exit) ? conclude(claimed, exit.value, latency) : results.settle(release(claimed))
+        const exit = yield* Effect.exit(restore(attempt(claimed, started)))
+        if (Exit.isSuccess(exit)) yield* conclude(claimed, exit.value, started)
+        else interrupted(claimed)
       })
-    ).pipe(Effect.ensuring(Effect.sync(() => {
-      inFlight--
-      if (claimed.failing) failingInFlight--
-      woken.add(claimed.merchantId)
-      wake.openUnsafe()
-    })))
+    )
 
   const fibers = yield* FiberSet.make()
+  const run = yield* FiberSet.runtime(fibers)()
+
+  /** Sends what may be sent now. */
+  const pump = (): void => {
+    const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    for (let claimed = lanes.next(now); claimed !== undefined; claimed = lanes.next(now)) {
+      if (lanes.isLate(claimed, now)) interrupted(claimed)
+      else run(deliver(claimed))
+    }
+  }
+
+  const claiming = yield* Semaphore.make(1)
+
+  /** What was not sent goes back at once, what is on its way gets its time; then all of it is written. */
+  const drain = claiming.withPermits(1)(Effect.suspend(() => {
+    for (const claimed of lanes.giveUp()) giveBack(claimed, false)
+    return FiberSet.awaitEmpty(fibers).pipe(
+      Effect.timeoutOption(drainMillis),
+      Effect.andThen(FiberSet.clear(fibers)),
+      Effect.andThen(results.settled)
+    )
+  }))
   let emptyClaims = 0
 
   /** One claim: of everyone when a scan is due, else of the merchants that woke us. Returns how long to wait. */
   const step = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    const slots = maximumInFlight - inFlight
+    const slots = lanes.room()
     const scan = now >= scanAt
-    if (stopping || slots === 0 || transports.isEmpty() || (!scan && woken.size === 0)) {
-      return Math.max(1, scanAt - now)
-    }
+    if (stopping || transports.isEmpty() || (!scan && woken.size === 0)) return Math.max(1, scanAt - now)
+    // Results free the room, and wake.
+    if (slots === 0) return scanMillis
     const merchants = scan ? null : [...woken]
     woken.clear()
     if (scan) scanAt = now + scanMillis
-    const claimed = yield* claim({ merchants, slots, failingSlots: maximumFailingInFlight - failingInFlight })
-    inFlight += claimed.length
-    failingInFlight += claimed.filter(({ failing }) => failing).length
+    const askedAt = yield* monotonicMillis
+    const claimed = yield* claim({ holder, merchants, slots, failingSlots: lanes.failingRoom(), ...lanes.holdings() })
     emptyClaims = claimed.length > 0 || scan ? 0 : emptyClaims + 1
-    // All slots went: others may be waiting whom nobody will wake again, so the next free slot scans.
+    // All room went: others may be waiting whom nobody will wake again, so the next claim scans.
     if (claimed.length === slots) scanAt = 0
-    for (const each of claimed) yield* FiberSet.run(fibers, deliver(each))
+    lanes.add(claimed, merchants, askedAt + sendWithinMillis)
+    if (!stopping) pump()
     return 0
   }).pipe(
     Effect.uninterruptible,
+    claiming.withPermits(1),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catch((error) => Effect.as(Effect.logWarning("webhook claim failed, trying again", error), scanMillis))
   )
@@ -214,16 +287,30 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     else if (emptyClaims > 1) yield* Effect.sleep(Math.min(longestPauseMillis, 2 ** emptyClaims))
   })
 
+  /** Goes on with the lanes it has before their leases end, and shows what is on its way for long. */
+  let tendedAt = 0
+  const tend = Effect.gen(function*() {
+    const now = yield* monotonicMillis
+    const slow = lanes.sentBetween(tendedAt - scanMillis, now - scanMillis)
+    tendedAt = now
+    if (slow.length > 0) yield* showDelivering(slow)
+    const asked = lanes.expiringBy(now + renewMillis)
+    if (asked.length === 0) return
+    const kept = yield* renewLanes(holder, asked)
+    for (const claimed of lanes.renew(asked, kept, now + sendWithinMillis)) giveBack(claimed, false)
+  }).pipe(
+    Effect.provideService(SqlClient.SqlClient, sql),
+    Effect.catch((error) => Effect.logWarning("webhook lanes not renewed, trying again", error))
+  )
+
   yield* Effect.forkScoped(Effect.forever(loop))
+  yield* Effect.forkScoped(Effect.repeat(tend, Schedule.spaced(scanMillis)))
   yield* bus.subscribe("webhooks", (events) =>
     Effect.sync(() => {
       for (const { merchantId, pendingWebhooks } of events) if (pendingWebhooks > 0) woken.add(merchantId)
       if (woken.size > 0) wake.openUnsafe()
     }))
 
-  const drain = Effect.suspend(() =>
-    FiberSet.awaitEmpty(fibers).pipe(Effect.timeoutOption(drainMillis), Effect.andThen(FiberSet.clear(fibers)))
-  )
   yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(() => { stopping = true }), drain))
 
   const register = (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
@@ -242,6 +329,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     checkUrl: transports.check,
     wake: (merchantId) =>
       Effect.sync(() => {
+        for (const claimed of lanes.giveUp(merchantId)) giveBack(claimed, false)
         woken.add(merchantId)
         wake.openUnsafe()
       })

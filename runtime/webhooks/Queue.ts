@@ -1,5 +1,5 @@
 /** The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through commits. */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
@@ -12,28 +12,49 @@ import { type Evidence, type Lane, patienceMillis, windowMillis } from "./Breake
 /** In flight per endpoint, over all instances, once it has answered well; one until then (API reference, "Delivery"). */
 export const maximumPerEndpoint = 4
 
+/** Rows of one endpoint that an instance claims ahead, once it has answered well. */
+export const maximumHeldPerEndpoint = 32
+
 /** In flight per instance (API reference, "Delivery"). */
 export const maximumInFlight = 64
 
 /** Of those, for endpoints whose last attempt failed: a quarter (API reference, "Delivery"). */
 export const maximumFailingInFlight = maximumInFlight / 4
 
-/** How long a claim lasts, in database time: six times what an attempt may take. */
-export const leaseSeconds = 60
+/**
+ * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times what
+ * an attempt may take, and no longer, because for so long those of an instance that was killed wait.
+ */
+export const leaseSeconds = 30
 
-/** A delivery this instance holds until its lease ends. */
+/** How long after a claim its rows may be sent: an attempt that begins by then ends within the lease. */
+export const sendWithinMillis = leaseSeconds * 1000 / 2
+
+/** A clock that no correction of the time moves, and that runs on while the process is stopped. */
+export const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+/** A delivery that this instance may send. */
 export interface Claimed {
   /** The row's UUID; the wire says `whd_<uuid>`. */
   readonly id: string
   readonly merchantId: number
   readonly endpointId: string
-  /** Fencing token: a result counts only while the row still has it. */
+  /** Fencing token of its lane: a result counts only while the lane still has it. */
   readonly token: bigint
+  /** Claims of its lane so far, this one included. */
+  readonly claims: bigint
   /** Real attempts spent before this one. */
   readonly attempts: number
   /** Milliseconds since it was queued. */
   readonly ageMillis: number
+  /** The endpoint's last attempt failed. */
   readonly failing: boolean
+  /** Nothing else of its endpoint is sent meanwhile. */
+  readonly single: boolean
+  /** Its endpoint answers well: more than one row may be claimed of it. */
+  readonly ahead: boolean
+  /** As many of its endpoint were claimed as might be: others may wait. */
+  readonly more: boolean
   readonly event: StoredEvent
   /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
   readonly body: string
@@ -42,6 +63,14 @@ export interface Claimed {
   readonly sealedPreviousSecret: string | null
   /** Epoch seconds. */
   readonly previousSecretExpiresAt: number | null
+}
+
+/** An endpoint's place in the queue, as an instance has it. */
+export interface HeldLane {
+  readonly merchantId: number
+  readonly endpointId: string
+  readonly token: bigint
+  readonly claims: bigint
 }
 
 /** What becomes of a claimed row. */
@@ -81,9 +110,13 @@ interface ClaimRow {
   readonly merchant_id: number
   readonly endpoint_id: string
   readonly token: bigint
+  readonly claims: bigint
   readonly attempt: number
-  readonly age_ms: bigint
+  readonly age_ms: number
   readonly failing: boolean
+  readonly single: boolean
+  readonly ahead: boolean
+  readonly more: boolean
   readonly event_ms: bigint
   readonly event_seq: bigint
   readonly environment: Environment
@@ -114,9 +147,13 @@ const claimedOf = (row: ClaimRow): Claimed => {
     merchantId: row.merchant_id,
     endpointId: row.endpoint_id,
     token: row.token,
+    claims: row.claims,
     attempts: row.attempt,
-    ageMillis: Number(row.age_ms),
+    ageMillis: row.age_ms,
     failing: row.failing,
+    single: row.single,
+    ahead: row.ahead,
+    more: row.more,
     event,
     body: eventText(event, row.pending_webhooks, row.api_version),
     url: row.url,
@@ -126,20 +163,64 @@ const claimedOf = (row: ClaimRow): Claimed => {
   }
 }
 
-/** Claims due deliveries of some merchants, or of all with null. */
+/** Claims due deliveries of some merchants, or of all with null, for the instance `holder`, beside what it has. */
 export const claim = (request: {
+  readonly holder: string
   readonly merchants: ReadonlyArray<number> | null
   readonly slots: number
   readonly failingSlots: number
+  /** Ids of the rows it has. */
+  readonly held: ReadonlyArray<string>
+  /** How many of them each endpoint has. */
+  readonly counts: ReadonlyMap<string, number>
 }): Effect.Effect<ReadonlyArray<Claimed>, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const merchants = request.merchants === null ? null : [...request.merchants]
     const rows = yield* sql<ClaimRow>`
-      SELECT * FROM webhook_claim_v3(${merchants}::integer[], ${request.slots}::integer,
-        ${request.failingSlots}::integer, ${maximumPerEndpoint}::integer,
-        ${leaseSeconds}::integer * interval '1 second')`
+      SELECT * FROM webhook_claim_v3(${request.holder}, ${merchants}::integer[], ${request.slots}::integer,
+        ${request.failingSlots}::integer, ${maximumHeldPerEndpoint}::integer,
+        ${leaseSeconds}::integer * interval '1 second', ${[...request.held]}::uuid[],
+        ${[...request.counts.keys()]}::text[], ${[...request.counts.values()]}::integer[])`
     return rows.map(claimedOf)
+  })
+
+/**
+ * Goes on with lanes for another lease, and answers those that are still held. One whose endpoint was changed is not:
+ * what it has would be sent as the endpoint was.
+ */
+export const renewLanes = (
+  holder: string,
+  lanes: ReadonlyArray<HeldLane>
+): Effect.Effect<ReadonlySet<string>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql<{ readonly endpoint_id: string }>`
+      WITH held AS MATERIALIZED (
+        SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
+        JOIN unnest(${lanes.map(({ merchantId }) => merchantId)}::integer[],
+          ${lanes.map(({ endpointId }) => endpointId)}::text[], ${lanes.map(({ token }) => token)}::bigint[]) AS r(m, e, token)
+          ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token
+        JOIN webhook_endpoints w ON w.id = l.endpoint_id AND w.status = 'enabled'
+        WHERE l.holder = ${holder} AND l.held_until > now()
+          AND w.updated_at < extract(epoch FROM l.held_until - ${leaseSeconds}::integer * interval '1 second')
+        ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
+      )
+      UPDATE webhook_lanes l SET held_until = now() + ${leaseSeconds}::integer * interval '1 second'
+      FROM held h WHERE l.merchant_id = h.merchant_id AND l.endpoint_id = h.endpoint_id RETURNING l.endpoint_id`
+    return new Set(rows.map(({ endpoint_id }) => endpoint_id))
+  })
+
+/** Shows rows as `delivering` that are on their way for so long that somebody may look. */
+export const showDelivering = (
+  rows: ReadonlyArray<Claimed>
+): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      UPDATE webhook_deliveries d SET status = 'delivering'
+      FROM unnest(${rows.map(({ merchantId }) => merchantId)}::integer[], ${rows.map(({ id }) => id)}::uuid[]) AS r(m, id)
+      WHERE d.merchant_id = r.m AND d.id = r.id AND d.status IN ('pending', 'retrying')`
   })
 
 interface LaneRow {
@@ -186,17 +267,19 @@ const reportOf = (row: LaneRow): LaneReport => ({
 })
 
 /**
- * Writes results of rows that still carry the token of their claim, with an attempt for each they spent; later ones are
- * dropped silently by the fence. Answers the lanes that have to be judged.
+ * Writes results of rows whose lane still has the token of their claim, with an attempt for each they spent; later ones
+ * are dropped silently by the fence. Then lets go of the lanes in `released`, unless one was claimed of again meanwhile.
+ * Answers the lanes that have to be judged.
  */
 export const mark = (
-  marks: ReadonlyArray<Mark>
+  marks: ReadonlyArray<Mark>,
+  released: ReadonlyArray<HeldLane>
 ): Effect.Effect<ReadonlyArray<LaneReport>, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const rows = JSON.stringify(marks.map((each) => ({
       m: each.claimed.merchantId,
-      w: each.claimed.endpointId,
+      e: each.claimed.endpointId,
       id: each.claimed.id,
       token: String(each.claimed.token),
       status: each.status,
@@ -208,8 +291,11 @@ export const mark = (
       latency: each.latencyMillis,
       response: each.response
     })))
+    const free = JSON.stringify(released.map(({ claims, endpointId, merchantId, token }) => ({
+      m: merchantId, e: endpointId, token: String(token), claims: String(claims)
+    })))
     const lanes = yield* sql<LaneRow>`
-      SELECT * FROM webhook_mark_v1(${rows}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],
+      SELECT * FROM webhook_mark_v1(${rows}::json, ${free}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],
         ${windowMillis}::float8 * interval '1 millisecond', ${patienceMillis}::float8 * interval '1 millisecond')`
     return lanes.map(reportOf)
   })
@@ -272,10 +358,11 @@ export const cancelWaiting = (
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
-      UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, lease_until = NULL, finished_at = now()
-      FROM (SELECT id FROM webhook_deliveries
+      WITH c AS MATERIALIZED (
+        SELECT id FROM webhook_deliveries
         WHERE merchant_id = ${merchantId} AND endpoint_id = ${endpointId} AND due_at IS NOT NULL
-          AND status IN ('pending', 'retrying')
-        ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED) c
-      WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+        ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
+      )
+      UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
   })

@@ -1,14 +1,15 @@
 /**
- * What became of attempts, written down: whoever finishes writes everything that has gathered, so nothing waits on a
- * timer. Then what the attempts say of their endpoints: breakers, and endpoints that are switched off.
+ * What became of attempts, written down: one writer takes everything that has gathered, so nothing waits on a timer.
+ * Then what the attempts say of their endpoints: breakers, and endpoints that are switched off.
  */
-import { Clock, Effect, Semaphore } from "effect"
+import { Clock, Effect, Latch, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, noCause } from "../Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { judge } from "./Breaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
-import { cancelWaiting, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
+import type { Ended } from "./Lanes.ts"
+import { cancelWaiting, type HeldLane, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
 
 /** Tries to write a lane, or to switch an endpoint off, while others change the row. */
 const conflictTries = 3
@@ -16,11 +17,27 @@ const conflictTries = 3
 /** Why an endpoint was switched off, as its `disabled_reason` says. */
 export type DisabledReason = "gone" | "failing"
 
-export const makeResults = Effect.gen(function*() {
+/** A result on its way to the database; `sent` rows took a slot. */
+export interface Result {
+  readonly mark: Mark
+  readonly sent: boolean
+}
+
+/** What the writer of results asks and tells. */
+export interface Ledger {
+  /** Lanes to let go of with these results. */
+  readonly emptiedBy: (results: ReadonlyArray<Ended>) => ReadonlyArray<HeldLane>
+  /** They are written, or the database could not be reached. */
+  readonly written: (results: ReadonlyArray<Ended>) => void
+}
+
+/** The writer of an instance's results. */
+export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   const commit = yield* Commit
   const sql = yield* SqlClient.SqlClient
-  const flushing = yield* Semaphore.make(1)
-  let gathered: Array<Mark> = []
+  const writing = yield* Semaphore.make(1)
+  const work = yield* Latch.make()
+  let gathered: Array<Result> = []
 
   /**
    * Switches an endpoint off at once and cancels what waits for it (API reference, "Delivery"). One whose URL is not
@@ -74,24 +91,37 @@ export const makeResults = Effect.gen(function*() {
       if (lost.length > 0) yield* judgeLanes(yield* readLanes(lost), tries - 1)
     })
 
-  const flush = Effect.suspend(() => {
+  const flush = writing.withPermits(1)(Effect.suspend(() => {
     const taken = gathered
     gathered = []
-    return taken.length === 0 ? Effect.void : Effect.flatMap(mark(taken), judgeLanes)
-  })
-
-  /** Writes a result, together with all that have gathered; done when it is written. */
-  const settle = (result: Mark): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      gathered.push(result)
-      return flushing.withPermits(1)(flush)
-    }).pipe(
-      Effect.provideService(SqlClient.SqlClient, sql),
-      // The lease gives the row to the next claim, which may repeat an attempt that was answered: at least once.
-      Effect.catch((error) => Effect.logError("webhook results not written, the lease will give them back", error))
+    if (taken.length === 0) return Effect.void
+    const ended = taken.map(({ mark: { claimed }, sent }) => ({ claimed, sent }))
+    const marks = taken.map((result) => result.mark)
+    return Effect.flatMap(mark(marks, ledger.emptiedBy(ended)), judgeLanes).pipe(
+      // The lease gives the rows to the next claim, which may repeat attempts that were answered: at least once.
+      Effect.catchCause((cause) => Effect.logError("webhook results not written, the lease will give them back", cause)),
+      Effect.ensuring(Effect.sync(() => ledger.written(ended)))
     )
+  })).pipe(Effect.uninterruptible, Effect.provideService(SqlClient.SqlClient, sql))
 
-  return { settle, disable }
+  const put = (result: Result): void => {
+    gathered.push(result)
+    work.openUnsafe()
+  }
+
+  yield* work.await.pipe(
+    Effect.andThen(Effect.suspend(() => Effect.andThen(Effect.sync(() => work.closeUnsafe()), flush))),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
+  return {
+    /** Has a result written as soon as the writer is free. */
+    put,
+    /** Done when everything put before is written. */
+    settled: flush,
+    disable
+  }
 })
 
 /** Where a commit about an endpoint of both environments is filed; it has no events that would tell. */

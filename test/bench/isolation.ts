@@ -36,7 +36,7 @@ const queue = [
 
 /** Every round meets the dead endpoints for the first time, with nothing given up: the hardest there is. */
 const forget = [
-  `update webhook_deliveries set status = 'pending', attempt = 0, due_at = now(), lease_until = null, finished_at = null
+  `update webhook_deliveries set status = 'pending', attempt = 0, due_at = now(), finished_at = null
     where merchant_id = any ($1::int[]) and (status <> 'pending' or attempt > 0 or due_at is null)`,
   "delete from webhook_lanes where merchant_id = any ($1::int[])"
 ]

@@ -153,7 +153,7 @@ export type Clients = ReturnType<typeof makeClients>
 export const letLeasesRunOut = ({ query }: Pick<Crashing, "query">) =>
   Effect.andThen(
     query("update leases set until = '-infinity'"),
-    query("update webhook_deliveries set lease_until = now(), due_at = now() where status = 'delivering'")
+    query("update webhook_lanes set held_until = now()")
   )
 
 /** An event as its list tells it. */

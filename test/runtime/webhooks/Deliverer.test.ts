@@ -248,7 +248,7 @@ describe("the queue", () => {
     yield* receiver.seen("/hang", 1)
     // A kill leaves the row leased: the lease ends, here by hand, and the row is due again.
     const sql = yield* SqlClient.SqlClient
-    yield* sql`UPDATE webhook_deliveries SET lease_until = now(), due_at = now() WHERE status = 'delivering'`
+    yield* sql`UPDATE webhook_lanes SET held_until = now()`
     yield* start(deliverer(settingsOf([receiver.host])))
     yield* until(allAre("succeeded"))
     assert.sameMembers(

@@ -1,0 +1,190 @@
+/**
+ * What this instance has claimed: a lane for each endpoint, rows that wait in it and rows that are on their way. Claiming
+ * ahead saves a round trip for each delivery; the limits of sending are kept here, and since a lane is one instance's at
+ * a time, they hold over all of them. No effects.
+ *
+ * A row is held from its claim until its result is written. A slot is taken from its sending until then, so what a kill
+ * can repeat is bounded by the slots; a place in its lane only until its answer.
+ */
+import {
+  type Claimed, type HeldLane, maximumFailingInFlight, maximumHeldPerEndpoint, maximumInFlight, maximumPerEndpoint
+} from "./Queue.ts"
+
+/** Rows of all endpoints that an instance holds, about a megabyte of events. */
+export const maximumHeld = 512
+
+/** Room below which it is not worth to claim: a claim of few rows costs what one of many does. */
+const leastRoom = maximumHeld / 4
+
+interface Lane {
+  readonly merchantId: number
+  readonly endpointId: string
+  token: bigint
+  claims: bigint
+  /** Monotonic milliseconds until which its rows may be sent. */
+  sendByMillis: number
+  waiting: Array<Claimed>
+  /** Sent, and not yet answered, each with the monotonic milliseconds at which it was. */
+  readonly sending: Map<Claimed, number>
+  /** Every row of it that is held, by id. */
+  readonly held: Set<string>
+  /** One is sent at a time. */
+  single: boolean
+  /** More than one may be held. */
+  ahead: boolean
+  /** A claim may have left rows of it in the database. */
+  more: boolean
+  /** It stands in the row of lanes that may send. */
+  queued: boolean
+}
+
+/** A result that is about to be written; `sent` rows took a slot. */
+export interface Ended {
+  readonly claimed: Claimed
+  readonly sent: boolean
+}
+
+export const makeLanes = () => {
+  const lanes = new Map<string, Lane>()
+  let ready: Array<Lane> = []
+  const failing = new Set<Claimed>()
+  let held = 0
+  let slots = 0
+
+  const capacity = ({ ahead }: Lane): number => (ahead ? maximumHeldPerEndpoint : 1)
+
+  const queue = (lane: Lane): void => {
+    if (lane.queued || lane.waiting.length === 0) return
+    if (lane.sending.size >= (lane.single ? 1 : maximumPerEndpoint)) return
+    lane.queued = true
+    ready.push(lane)
+  }
+
+  const laneOf = (claimed: Claimed): Lane => {
+    const known = lanes.get(claimed.endpointId)
+    if (known !== undefined) return known
+    const lane: Lane = {
+      merchantId: claimed.merchantId,
+      endpointId: claimed.endpointId,
+      token: claimed.token,
+      claims: claimed.claims,
+      sendByMillis: 0,
+      waiting: [],
+      sending: new Map(),
+      held: new Set(),
+      single: claimed.single,
+      ahead: claimed.ahead,
+      more: false,
+      queued: false
+    }
+    lanes.set(claimed.endpointId, lane)
+    return lane
+  }
+
+  /** Rows that may be claimed now; 0 where it is better to wait for results. */
+  const room = (): number => (maximumHeld - held < leastRoom ? 0 : maximumHeld - held)
+
+  /** Of them, those of failing endpoints. */
+  const failingRoom = (): number => maximumFailingInFlight - failing.size
+
+  /** What is held, for a claim to leave out. */
+  const holdings = () => ({
+    held: [...lanes.values()].flatMap((lane) => [...lane.held]),
+    counts: new Map([...lanes.values()].map((lane) => [lane.endpointId, lane.held.size] as const))
+  })
+
+  /** Takes what was claimed for `merchants`, or for everyone with null; it may be sent until `sendByMillis`. */
+  const add = (claimed: ReadonlyArray<Claimed>, merchants: ReadonlyArray<number> | null, sendByMillis: number): void => {
+    for (const each of claimed) {
+      const lane = laneOf(each)
+      Object.assign(lane, { token: each.token, claims: each.claims, single: each.single, ahead: each.ahead, sendByMillis })
+      lane.more ||= each.more
+      lane.waiting.push(each)
+      lane.held.add(each.id)
+      held++
+      if (each.failing) failing.add(each)
+      queue(lane)
+    }
+    const asked = merchants === null ? null : new Set(merchants)
+    for (const lane of lanes.values()) {
+      if (lane.held.size >= capacity(lane) && asked?.has(lane.merchantId) !== false) lane.more = true
+    }
+  }
+
+  /** The next row to send, endpoints in turn; undefined where none may be sent now. */
+  const next = (nowMillis: number): Claimed | undefined => {
+    if (slots >= maximumInFlight) return undefined
+    const lane = ready.shift()
+    if (lane === undefined) return undefined
+    lane.queued = false
+    const claimed = lane.waiting.shift()
+    if (claimed === undefined) return next(nowMillis)
+    lane.sending.set(claimed, nowMillis)
+    slots++
+    queue(lane)
+    return claimed
+  }
+
+  /** Whether the lane of a row may be another instance's by now: the process stood still for long. */
+  const isLate = (claimed: Claimed, nowMillis: number): boolean => nowMillis > laneOf(claimed).sendByMillis
+
+  const takeWaiting = (lane: Lane): ReadonlyArray<Claimed> => lane.waiting.splice(0)
+
+  /** A row was answered, or given up; after a failure the rest of its lane is not sent, and given back here. */
+  const answered = (claimed: Claimed, well: boolean): ReadonlyArray<Claimed> => {
+    const lane = laneOf(claimed)
+    lane.sending.delete(claimed)
+    const rest = well ? [] : takeWaiting(lane)
+    queue(lane)
+    return rest
+  }
+
+  /** Lanes of which nothing is held any more once `results` are written. */
+  const emptiedBy = (results: ReadonlyArray<Ended>): ReadonlyArray<HeldLane> => {
+    const ending = Map.groupBy(results, ({ claimed }) => claimed.endpointId)
+    return [...ending].map(([id, ended]) => ({ lane: lanes.get(id)!, ended: ended.length }))
+      .filter(({ ended, lane }) => lane.held.size === ended).map(({ lane }) => lane)
+  }
+
+  /** A result was written; answers the merchant if rows of this lane may wait in the database. */
+  const written = ({ claimed, sent }: Ended): number | undefined => {
+    const lane = laneOf(claimed)
+    lane.held.delete(claimed.id)
+    held--
+    if (sent) slots--
+    failing.delete(claimed)
+    const hungry = lane.more && lane.held.size <= capacity(lane) / 2
+    if (hungry) lane.more = false
+    if (lane.held.size === 0) lanes.delete(lane.endpointId)
+    return hungry ? lane.merchantId : undefined
+  }
+
+  /** What waits, given back: of a merchant, or all of it. */
+  const giveUp = (merchantId?: number): ReadonlyArray<Claimed> =>
+    [...lanes.values()].filter((lane) => merchantId === undefined || lane.merchantId === merchantId).flatMap(takeWaiting)
+
+  /** Lanes whose rows may not be sent any more from `nowMillis` on, unless they are renewed. */
+  const expiringBy = (nowMillis: number): ReadonlyArray<HeldLane> =>
+    [...lanes.values()].filter(({ sendByMillis }) => sendByMillis < nowMillis)
+
+  /** Goes on with `kept`, of the lanes asked for, until `sendByMillis`; what waits in the others is given back. */
+  const renew = (asked: ReadonlyArray<HeldLane>, kept: ReadonlySet<string>, sendByMillis: number) =>
+    asked.flatMap(({ endpointId }) => {
+      const lane = lanes.get(endpointId)
+      if (lane === undefined) return []
+      if (!kept.has(endpointId)) return takeWaiting(lane)
+      lane.sendByMillis = sendByMillis
+      return []
+    })
+
+  /** Rows that were sent between two moments and are not answered. */
+  const sentBetween = (fromMillis: number, toMillis: number): ReadonlyArray<Claimed> =>
+    [...lanes.values()].flatMap(({ sending }) =>
+      [...sending].filter(([, at]) => at >= fromMillis && at < toMillis).map(([claimed]) => claimed)
+    )
+
+  return {
+    add, answered, emptiedBy, expiringBy, failingRoom, giveUp, holdings, isLate, next, renew, room, sentBetween, written
+  }
+}
+export type Lanes = ReturnType<typeof makeLanes>
