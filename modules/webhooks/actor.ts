@@ -212,7 +212,8 @@ export class Endpoints extends Context.Service<Endpoints, {
         yield* append(principal, [endpointWrite(after)], order, after)
         return after
       }))
-      yield* after.status === "enabled" ? webhooks.wake(after.merchantId) : cancelWaiting(after)
+      if (after.status !== "enabled") yield* cancelWaiting(after)
+      yield* webhooks.wake(after.merchantId)
       return after
     })
 
@@ -227,6 +228,7 @@ export class Endpoints extends Context.Service<Endpoints, {
       yield* cancelWaiting(gone)
       yield* Effect.catch(repo.forgetDeleted(gone.merchantId), (error) =>
         Effect.logWarning("deleted endpoints are forgotten with the next one", error))
+      yield* webhooks.wake(gone.merchantId)
       return gone
     })
 
@@ -243,7 +245,7 @@ export class Endpoints extends Context.Service<Endpoints, {
         const made = { endpoint, secret }
         yield* append(principal, [endpointWrite(endpoint)], order, made)
         return made
-      }))
+      })).pipe(Effect.tap(() => webhooks.wake(principal.merchantId)))
     })
 
     return Endpoints.of({ create, list, get, change, remove, rotate })

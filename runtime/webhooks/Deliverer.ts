@@ -184,16 +184,12 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, yield* Random.next)
       yield* Metric.update(counts[result.status], 1)
+      if (gone) yield* results.disable(claimed, "gone", claimed)
       leave(claimed, result.outcome === "succeeded")
       results.put({ mark: result, sent: true })
       if (result.dueInMillis !== null) scanAt = Math.min(scanAt, now + result.dueInMillis + 1)
       pump()
       if (result.status !== "failed") return
-      if (gone) {
-        // First: what waits is canceled, and this one was not.
-        yield* results.settled
-        yield* results.disable(claimed.merchantId, claimed.endpointId, "gone", claimed.url)
-      }
       const reason = result.error ?? `HTTP ${result.answerStatus}`
       yield* Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
     })

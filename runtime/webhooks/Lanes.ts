@@ -128,7 +128,10 @@ export const makeLanes = () => {
   /** Whether the lane of a row may be another instance's by now: the process stood still for long. */
   const isLate = (claimed: Claimed, nowMillis: number): boolean => nowMillis > laneOf(claimed).sendByMillis
 
-  const takeWaiting = (lane: Lane): ReadonlyArray<Claimed> => lane.waiting.splice(0)
+  const takeWaiting = (lane: Lane): ReadonlyArray<Claimed> => {
+    lane.more ||= lane.waiting.length > 0
+    return lane.waiting.splice(0)
+  }
 
   /** A row was answered, or given up; after a failure the rest of its lane is not sent, and given back here. */
   const answered = (claimed: Claimed, well: boolean): ReadonlyArray<Claimed> => {

@@ -350,10 +350,11 @@ export const writeLanes = (
     return writes.filter(({ report }) => !done.has(report.endpointId)).map(({ report }) => report)
   })
 
-/** Cancels what waits for an endpoint, at most 10,000 rows a call; the claim cancels whatever is left. */
+/** Cancels what waits for an endpoint but for one, at most 10,000 rows a call; the claim cancels whatever is left. */
 export const cancelWaiting = (
   merchantId: number,
-  endpointId: string
+  endpointId: string,
+  except: string | null = null
 ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
@@ -361,6 +362,7 @@ export const cancelWaiting = (
       WITH c AS MATERIALIZED (
         SELECT id FROM webhook_deliveries
         WHERE merchant_id = ${merchantId} AND endpoint_id = ${endpointId} AND due_at IS NOT NULL
+          AND status IN ('pending', 'retrying') AND id IS DISTINCT FROM ${except}::uuid
         ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
       )
       UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()

@@ -9,7 +9,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { judge } from "./Breaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import type { Ended } from "./Lanes.ts"
-import { cancelWaiting, type HeldLane, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
+import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
 
 /** Tries to write a lane, or to switch an endpoint off, while others change the row. */
 const conflictTries = 3
@@ -40,13 +40,17 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   let gathered: Array<Result> = []
 
   /**
-   * Switches an endpoint off at once and cancels what waits for it (API reference, "Delivery"). One whose URL is not
-   * `url` any more was changed since.
+   * Switches an endpoint off at once and cancels what waits for it (API reference, "Delivery"), but for the delivery that
+   * is the reason; when its URL is not the endpoint's any more, that was changed since.
    */
-  const disable = (merchantId: number, endpointId: string, reason: DisabledReason, url?: string) =>
+  const disable = (
+    { endpointId, merchantId }: Pick<LaneReport, "endpointId" | "merchantId">,
+    reason: DisabledReason,
+    cause?: Claimed
+  ) =>
     Effect.gen(function*() {
       const row = yield* findEndpoint(merchantId, endpointId)
-      if (row === undefined || row.status !== "enabled" || (url !== undefined && row.url !== url)) return
+      if (row === undefined || row.status !== "enabled" || (cause !== undefined && row.url !== cause.url)) return
       const now = yield* Clock.currentTimeMillis
       yield* commit.append({
         merchantId,
@@ -61,7 +65,7 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
         })],
         events: []
       })
-      yield* cancelWaiting(merchantId, endpointId)
+      yield* cancelWaiting(merchantId, endpointId, cause?.id)
       yield* Effect.logWarning(`webhook endpoint ${endpointId} is disabled: ${reason}`)
     }).pipe(
       Effect.retry({ times: conflictTries, while: (error) => error._tag === "Conflict" }),
@@ -86,7 +90,7 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
             openings: lane.openings
           })
         }
-        if (off) yield* disable(report.merchantId, report.endpointId, "failing")
+        if (off) yield* disable(report, "failing")
       }
       if (lost.length > 0) yield* judgeLanes(yield* readLanes(lost), tries - 1)
     })
