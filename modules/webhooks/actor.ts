@@ -365,6 +365,7 @@ export class Deliveries extends Context.Service<Deliveries, {
       const range = readReplay(request, endpoint)
       if (range instanceof PublicError) return yield* range
       yield* byHand(endpoint)
+      if (range.types.length === 0) return { queued: 0, next: undefined }
       // One connection an endpoint: the others would only wait for its lock.
       const made = yield* actors.send("webhook-replays", endpoint.id, replayed(repo.replay(endpoint, range, reply)))
       if (made.queued > 0) yield* webhooks.wake(principal.merchantId)
