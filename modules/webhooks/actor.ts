@@ -2,7 +2,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Conflict, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type Conflict, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
 import { replayed, Throttle } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -125,7 +125,7 @@ export class Endpoints extends Context.Service<Endpoints, {
         )
       )
 
-    const append = <A>(principal: Principal, writes: ReadonlyArray<ReturnType<typeof endpointWrite>>, order: Order<A>, made: A) => {
+    const append = <A>(principal: Principal, writes: ReadonlyArray<Write>, order: Order<A>, made: A) => {
       const reply = order.reply(made)
       return replayed(commit.append({
         merchantId: principal.merchantId,

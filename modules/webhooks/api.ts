@@ -205,7 +205,12 @@ const QueuedWebhookDelivery = success(WebhookDelivery).annotate({
   examples: [{
     success: true,
     data: {
-      ...exampleDelivery, status: "pending", attempt_count: 0, next_attempt_at: 1_766_320_496, response_status: null, latency_ms: null
+      ...exampleDelivery,
+      status: "pending",
+      attempt_count: 0,
+      next_attempt_at: 1_766_320_496,
+      response_status: null,
+      latency_ms: null
     }
   }]
 })

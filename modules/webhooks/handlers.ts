@@ -64,7 +64,8 @@ const replayObject = ({ next, queued }: Replay) => ({
 
 const wrapped = (data: object): string => JSON.stringify({ success: true, data })
 
-const listed = (data: ReadonlyArray<object>, hasMore: boolean) => jsonText(wrapped({ object: "list", data, has_more: hasMore }))
+const listed = (data: ReadonlyArray<object>, hasMore: boolean) =>
+  jsonText(wrapped({ object: "list", data, has_more: hasMore }))
 
 /** What a change asks for; what was not sent is not in it. */
 const changeOf = (sent: typeof WebhookEndpointChange.Type): EndpointChange => ({

@@ -8,7 +8,14 @@ import { type ErrorCode, publicError, type PublicError } from "../../schemas/Err
 import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
-import { type DeliveryStatus, isEventFilter, maximumEndpoints, maximumListed, readEventFilters, selects } from "../../schemas/Webhook.ts"
+import {
+  type DeliveryStatus,
+  isEventFilter,
+  maximumEndpoints,
+  maximumListed,
+  readEventFilters,
+  selects
+} from "../../schemas/Webhook.ts"
 
 /** What a caller asks for, types checked and nothing else. */
 export interface EndpointRequest {
@@ -74,7 +81,8 @@ const environmentOf = (
   if (named === undefined) return refuse("INVALID_ENVIRONMENT", "environment")
   if (named === own) return own
   if (kind === "key") return refuse("ENVIRONMENT_FORBIDDEN", "environment")
-  return served.includes(named) ? named : refuse(named === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", "environment")
+  if (served.includes(named)) return named
+  return refuse(named === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", "environment")
 }
 
 const filtersOf = (enabledEvents: ReadonlyArray<string>): ReadonlyArray<string> | PublicError => {
@@ -192,14 +200,17 @@ export const isElsewhere = (
  * Whether what was observed of the receiver says nothing any more: the endpoint is switched on again, or is another
  * address. Its failures are forgotten then, and its deliveries do not wait.
  */
-export const startsAnew = (before: Pick<EndpointState, "status" | "url">, after: Pick<EndpointState, "status" | "url">): boolean =>
+export const startsAnew = (
+  before: Pick<EndpointState, "status" | "url">,
+  after: Pick<EndpointState, "status" | "url">
+): boolean =>
   after.status === "enabled" && (before.status !== "enabled" || before.url !== after.url)
 
 /** A deleted endpoint: shown to nobody, its secrets forgotten. */
 export const deleteEndpoint = <E extends EndpointState>(endpoint: E, now: number): E =>
   changed(endpoint, now, { status: "deleted", sealedSecret: "", sealedPreviousSecret: null, previousSecretExpiresAt: null })
 
-/** Seconds for which deliveries carry the signature of the old secret too: a week, a day (API reference, "Endpoint management"). */
+/** Seconds for which deliveries carry the signature of the old secret too (API reference, "Endpoint management"). */
 export const maximumOverlapSeconds = 604_800
 export const defaultOverlapSeconds = 86_400
 
