@@ -94,6 +94,9 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       assert.strictEqual(yield* refused(`${commercePath}?token=${yield* ticketOf({ scope: "merchant" })}`), "403 SCOPE_MISMATCH")
       assert.strictEqual(yield* refused(commercePath, { headers }), "403 SCOPE_MISMATCH")
       assert.strictEqual(yield* refused(merchantPath, { headers: commerce }), "403 SCOPE_MISMATCH")
+      const alias = { "x-commerce-api-key": commerce["x-api-key"] }
+      assert.deepInclude(yield* (yield* dial(commercePath, { headers: alias })).next, { type: "ready", stream: "commerce" })
+      assert.strictEqual(yield* refused(merchantPath, { headers: { "x-commerce-api-key": headers["x-api-key"] } }), "403 SCOPE_MISMATCH")
       assert.strictEqual(yield* refused(`${commercePath}?environment=mainnet`, { headers: commerce }), "403 ENVIRONMENT_FORBIDDEN")
       const [one, other] = [yield* payor, yield* payor]
       const [head, claims, signature] = one.token.split(".") as [string, string, string]
@@ -263,6 +266,11 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       assert.isBelow(performance.now() - start, 5_000)
       assert.strictEqual(yield* refused(`${merchantPath}?token=${unused}`), "401 API_KEY_INVALID")
       assert.strictEqual(yield* refused(merchantPath, { headers: own }), "401 API_KEY_INVALID")
+      // Nor does one open any from an address that is not its own.
+      const away = yield* call("/api/v1/api-keys", {
+        body: { name: "away", scope: "merchant", environment: "devnet", ip_allowlist: ["203.0.113.0/24"] }
+      })
+      assert.strictEqual(yield* refused(merchantPath, { headers: { "x-api-key": away.json.data.key } }), "403 IP_NOT_ALLOWED")
     }), 60_000)
 
   it.effect("105: an upgrade elsewhere, to something else, or of another version is answered like any request", () =>
