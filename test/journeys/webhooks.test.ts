@@ -182,6 +182,22 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhook
       assert.lengthOf(receiver.arrivals(path), 3)
     }))
 
+  it.effect("an endpoint is not moved to where no new one may be", () =>
+    Effect.gen(function*() {
+      const { ask, service } = yield* Desk
+      const { id } = yield* open()
+      const before = (yield* ask(`webhooks/${id}`)).data
+      const { merchant_key } = yield* service.keys
+      for (const url of [
+        "http://shop.example/", "https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://169.254.169.254/", "https://redis/",
+        "https://user:pass@shop.example/", "https://shop.example:22/", "file:///etc/passwd", "javascript:alert(1)", ""
+      ]) {
+        const found = yield* service.call(`/api/v1/webhooks/${id}`, { method: "PATCH", headers: { "x-api-key": merchant_key }, body: { url } })
+        assert.deepStrictEqual([found.status, found.json.error.code, found.json.error.param], [400, "WEBHOOK_URL_INVALID", "url"], url)
+      }
+      assert.deepStrictEqual((yield* ask(`webhooks/${id}`)).data, before)
+    }))
+
   it.effect("a deleted endpoint hears nothing more", () =>
     Effect.gen(function*() {
       const { ask, receiver } = yield* Desk
