@@ -4,7 +4,7 @@
  */
 import { Effect, type Scope } from "effect"
 import { Logger, run, runMigrations } from "graphile-worker"
-import { createHmac } from "node:crypto"
+import { createHmac, createSecretKey } from "node:crypto"
 import { Pool } from "undici"
 import { answering, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import { receiverCertificate } from "../support/Receiver.ts"
@@ -68,7 +68,9 @@ interface RoleSpec {
 }
 
 const secret = `whsec_${"c".repeat(43)}=`
-const secretKey = Buffer.from(secret.slice("whsec_".length), "base64")
+/** As key objects: bytes as a key cost a signature 8 us more. */
+const textKey = createSecretKey(secret, "utf8")
+const bytesKey = createSecretKey(secret.slice("whsec_".length), "base64")
 
 /** What both rivals do with a delivery: two signatures, as many headers as ours, the answer read. */
 const makeSend = (origin: string) => {
@@ -76,8 +78,8 @@ const makeSend = (origin: string) => {
   return async ({ body, id, path }: Delivery): Promise<void> => {
     const millis = Date.now()
     const seconds = String(Math.floor(millis / 1_000))
-    const hex = createHmac("sha256", secret).update(`${millis}.`).update(body).digest("hex")
-    const base64 = createHmac("sha256", secretKey).update(`${id}.${seconds}.`).update(body).digest("base64")
+    const hex = createHmac("sha256", textKey).update(`${millis}.`).update(body).digest("hex")
+    const base64 = createHmac("sha256", bytesKey).update(`${id}.${seconds}.`).update(body).digest("base64")
     const answer = await pool.request({
       method: "POST",
       path,
