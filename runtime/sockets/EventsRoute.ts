@@ -4,7 +4,7 @@ import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type Credentials, revocableAs, Revocations, Throttle } from "../Http.ts"
 import { makeKeyCheck, presentedBy } from "../http/Authentication.ts"
 import { allowingOrigins } from "../http/Origins.ts"
-import { versionOf } from "../http/Versions.ts"
+import { namesNoVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
@@ -67,11 +67,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       }
       const grant = yield* checkKey(request, presented)
       const named = revocableAs(grant)
-      return named === null ? yield* publicError("UNAUTHORIZED") : {
-        ...grant,
-        apiVersion: versionOf(request.headers, grant.apiVersion),
-        revocableAs: named
-      } satisfies StreamGrant
+      return named === null ? yield* publicError("UNAUTHORIZED") : { ...grant, revocableAs: named } satisfies StreamGrant
     })
 
     /** A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long. */
@@ -85,6 +81,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
     const asked = (request: HttpServerRequest.HttpServerRequest) => {
       const { origin } = request.headers
       if (origin !== undefined && !isAllowed(origin)) return publicError("ORIGIN_NOT_ALLOWED")
+      if (namesNoVersion(request.headers)) return publicError("INVALID_VERSION")
       const parameters = new URL(request.url, "http://localhost").searchParams
       const query = readStreamQuery(stream, parameters)
       if (query instanceof PublicError) return query
@@ -105,14 +102,14 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       const environment = environmentOf(stream, grant, wanted.environment)
       if (grant.scope !== stream) return yield* publicError("SCOPE_MISMATCH")
       if (environment instanceof PublicError) return yield* environment
-      const { apiVersion, credential, merchantId } = grant
+      const { credential, merchantId } = grant
       const opened = sockets.serveEvents({
         stream,
         merchantId,
         environment,
         credential,
         revocableAs: grant.revocableAs,
-        apiVersion,
+        apiVersion: versionOf(request.headers, grant.apiVersion),
         filters,
         since
       })

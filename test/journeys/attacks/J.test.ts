@@ -285,6 +285,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       assert.strictEqual(yield* statusOf(merchantPath, { "sec-websocket-key": "short" }), 400)
       assert.strictEqual(yield* statusOf(merchantPath, { upgrade: "h2c" }), 400)
       assert.strictEqual(yield* statusOf("/ws/payment", { upgrade: "h2c", "x-api-key": "" }), 403)
+      assert.strictEqual(yield* statusOf(merchantPath, { "x-service-version": "2020-01-01" }), 400)
       const many = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`x-many-${at}`, "x"]))
       assert.oneOf(yield* statusOf(merchantPath, many), [101, 400, 431])
       const head = `GET ${merchantPath} HTTP/1.1\r\nhost: x\r\nx-api-key: ${headers["x-api-key"]}\r\n`
