@@ -88,6 +88,7 @@ export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<Re
     yield* onDead(server, beside.database, ids, queue)
     // As in service for long: a database that knows its tables.
     for (const { database } of [alone, beside]) yield* onDatabase(server, database, (client) => client.query("vacuum analyze"))
+    yield* onDatabase(server, "postgres", (client) => client.query("checkpoint"))
     const seen: Array<Record<"alone" | "beside", Effect.Success<ReturnType<typeof measure>>>> = []
     for (let round = 1; round <= rounds; round++) {
       yield* onDead(server, beside.database, ids, forget)
