@@ -166,6 +166,17 @@ describe("a wrong config", () => {
       |                                              ^^^^^^^^^^^`
     },
     {
+      promise: "refuses a page without TLS where mainnet is served",
+      text: `{
+  "environments": ["devnet", "mainnet"],
+  "http": { "allowedOrigins": ["https://shop.example", "http://localhost:5173"] }
+}`,
+      report: `c.jsonc: 1 problem
+  c.jsonc:3:56  http.allowedOrigins[1]: a page without TLS, where mainnet is served: write https, or remove it
+    3 |   "http": { "allowedOrigins": ["https://shop.example", "http://localhost:5173"] }
+      |                                                        ^^^^^^^^^^^^^^^^^^^^^^^`
+    },
+    {
       promise: "refuses secrets written out for mainnet, and does not repeat them",
       text: `{
   "environments": ["mainnet"],
