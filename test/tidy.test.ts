@@ -92,7 +92,6 @@ const bans: ReadonlyArray<Ban> = [
     instead: "Effect.gen; a promise of a library enters by Effect.tryPromise",
     within: own,
     except: {
-      "modules/transports/https.ts": "undici's API is promises; one function talks to it, measured twice as fast",
       ...published
     }
   },

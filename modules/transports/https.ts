@@ -8,12 +8,10 @@ import { buildConnector, Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
-import { type DeliveryAnswer, type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
-import {
-  AnswerTooLong, failureOf, keptAnswerBytes, maximumAnswerBytes, maximumHeaderBytes, maximumInterimAnswers, storableText,
-  TooManyInterimAnswers
-} from "./https/Answer.ts"
+import { type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
+import { maximumHeaderBytes } from "./https/Answer.ts"
 import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
+import { post } from "./https/Exchange.ts"
 import { proxyOf, throughProxy } from "./https/Proxy.ts"
 import { makeNames } from "./https/Resolve.ts"
 
@@ -56,44 +54,6 @@ interface Slot {
   readonly pool: Pool
   usedAt: number
   using: number
-}
-
-/** Reads to the end, or to the limit: then a success is none, and any other answer is cut. */
-const readAnswer = async (status: number, body: AsyncIterable<Buffer> & { destroy: () => unknown }): Promise<string> => {
-  const kept: Array<Buffer> = []
-  let bytes = 0
-  for await (const chunk of body) {
-    if (bytes < keptAnswerBytes) kept.push(chunk.subarray(0, keptAnswerBytes - bytes))
-    bytes += chunk.length
-    if (bytes > maximumAnswerBytes) {
-      if (status >= 200 && status < 300) throw new AnswerTooLong()
-      break
-    }
-  }
-  return bytes === 0 ? "" : storableText(Buffer.concat(kept))
-}
-
-const post = async (pool: Pool, url: URL, request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAnswer> => {
-  let interim = 0
-  const answer = await pool.request({
-    method: "POST",
-    path: `${url.pathname}${url.search}`,
-    headers: request.headers,
-    body: request.body,
-    signal,
-    headersTimeout: request.timeoutMillis,
-    bodyTimeout: request.timeoutMillis,
-    onInfo: () => {
-      interim++
-      if (interim > maximumInterimAnswers) throw new TooManyInterimAnswers()
-    }
-  })
-  const retryAfter = answer.headers["retry-after"]
-  return {
-    status: answer.statusCode,
-    retryAfter: typeof retryAfter === "string" ? retryAfter : null,
-    body: await readAnswer(answer.statusCode, answer.body)
-  }
 }
 
 const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
@@ -184,19 +144,7 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
         const slot = slotFor(url, local, now)
         slot.usedAt = now
         slot.using++
-        return yield* Effect.tryPromise({
-          try: (signal) => post(slot.pool, url, request, signal),
-          catch: failureOf
-        }).pipe(
-          Effect.timeoutOrElse({
-            duration: request.timeoutMillis,
-            orElse: () =>
-              Effect.fail(
-                new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, own: false, timedOut: true })
-              )
-          }),
-          Effect.ensuring(Effect.sync(() => { slot.using-- }))
-        )
+        return yield* Effect.ensuring(post(slot.pool, url, request), Effect.sync(() => { slot.using-- }))
       })
 
     yield* Clock.currentTimeMillis.pipe(
