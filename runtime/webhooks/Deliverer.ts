@@ -2,7 +2,7 @@
  * Sends what commits queued. Rows are the truth: a commit wakes the claim at once, a scan every second finds what a
  * wake-up missed, and a lease that ends gives a dead instance's work to the next. Nothing waits in memory alone.
  */
-import { Clock, Effect, Exit, FiberSet, Latch, Layer, Metric, Random, Schedule, type Scope, Semaphore } from "effect"
+import { Cause, Clock, Effect, FiberSet, Latch, Layer, Metric, Random, Schedule, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import type { Commit } from "../Commit.ts"
@@ -18,7 +18,7 @@ import {
   claim, type Claimed, type Mark, monotonicMillis, renewLanes, sendWithinMillis, showDelivering
 } from "./Queue.ts"
 import { makeResults } from "./Results.ts"
-import { deliveryHeaders } from "./Signature.ts"
+import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
 
 /** An answer counts within 10 s (API reference, "Delivery"). */
@@ -33,7 +33,7 @@ const renewMillis = 8_000
 /** Longest pause between claims that find nothing though commits keep waking them; the first one never waits. */
 const longestPauseMillis = 20
 
-/** Secrets remembered as they are signed with, at most. */
+/** Secrets remembered as they sign, at most. */
 const maximumOpened = 4_096
 
 const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
@@ -76,6 +76,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const bus = yield* EventBus
   const sql = yield* SqlClient.SqlClient
   const clock = yield* Clock.Clock
+  const random = yield* Random.Random
+  const context = yield* Effect.context<never>()
   const holder = randomUUID()
 
   const transports = makeTransports()
@@ -97,39 +99,34 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     }
   })
 
-  const opened = new Map<string, string>()
-  /** A secret as it is signed with, remembered: opening it costs as much as the signing. */
-  const open = (sealed: string): string | undefined => {
-    const known = opened.get(sealed) ?? secrets.open("webhook", sealed)
-    if (known === undefined || opened.has(sealed)) return known
+  const opened = new Map<string, SigningKey>()
+  /** A sealed secret as it signs, remembered: opening it costs as much as the signing. */
+  const keyOf = (sealed: string): SigningKey | undefined => {
+    const known = opened.get(sealed)
+    if (known !== undefined) return known
+    const secret = secrets.open("webhook", sealed)
+    if (secret === undefined) return undefined
     if (opened.size >= maximumOpened) opened.delete(opened.keys().next().value!)
-    opened.set(sealed, known)
-    return known
+    const key = signingKey(secret)
+    opened.set(sealed, key)
+    return key
   }
 
   const send = (claimed: Claimed, millis: number) => {
-    const secret = open(claimed.sealedSecret)
-    if (secret === undefined) {
+    const key = keyOf(claimed.sealedSecret)
+    if (key === undefined) {
       return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false }))
     }
     const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
-    const ids = { deliveryId: `whd_${claimed.id}`, eventId: claimed.event.id, attempt: claimed.attempts + 1 }
+    const { attempts, body, event: { environment, id: eventId, type: eventType }, merchantId, url } = claimed
+    const deliveryId = `whd_${claimed.id}`
+    const attempt = attempts + 1
+    const previousKey = overlap ? keyOf(claimed.sealedPreviousSecret!) ?? null : null
+    const headers = deliveryHeaders({
+      deliveryId, eventId, attempt, eventType, environment, millis, body, key, previousKey
+    })
     return transports.send({
-      ...ids,
-      merchantId: claimed.merchantId,
-      environment: claimed.event.environment,
-      url: claimed.url,
-      headers: deliveryHeaders({
-        ...ids,
-        eventType: claimed.event.type,
-        environment: claimed.event.environment,
-        millis,
-        body: claimed.body,
-        secret,
-        previousSecret: overlap ? open(claimed.sealedPreviousSecret!) ?? null : null
-      }),
-      body: claimed.body,
-      timeoutMillis: attemptTimeoutMillis
+      deliveryId, eventId, attempt, merchantId, environment, url, headers, body, timeoutMillis: attemptTimeoutMillis
     })
   }
 
@@ -179,33 +176,28 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     if (!well) woken.add(claimed.merchantId)
   }
 
-  const conclude = (claimed: Claimed, outcome: Outcome, startedMillis: number) =>
-    Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
-      const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, yield* Random.next)
-      yield* Metric.update(counts[result.status], 1)
-      if (gone) yield* results.disable(claimed, "gone", claimed)
+  /** Writes down how an attempt ended. Few steps: every delivery takes them. */
+  const conclude = (claimed: Claimed, outcome: Outcome, startedMillis: number): Effect.Effect<void> => {
+    const now = clock.currentTimeMillisUnsafe()
+    const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, random.nextDoubleUnsafe())
+    const finish = (): void => {
       leave(claimed, result.outcome === "succeeded")
       results.put({ mark: result, sent: true })
       if (result.dueInMillis !== null) scanAt = Math.min(scanAt, now + result.dueInMillis + 1)
       pump()
-      if (result.status !== "failed") return
-      const reason = result.error ?? `HTTP ${result.answerStatus}`
-      yield* Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
-    })
+    }
+    counts[result.status].updateUnsafe(1, context)
+    if (gone) return Effect.andThen(results.disable(claimed, "gone", claimed), Effect.sync(finish))
+    finish()
+    if (result.status !== "failed") return Effect.void
+    const reason = result.error ?? `HTTP ${result.answerStatus}`
+    return Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
+  }
 
-  const attempt = (claimed: Claimed, millis: number): Effect.Effect<Outcome> =>
-    send(claimed, millis).pipe(
-      Effect.matchEffect({
-        onSuccess: (answer) => Effect.map(Clock.currentTimeMillis, (now) => answered(answer, now)),
-        onFailure: (failure) => Effect.succeed(unanswered(failure))
-      }),
-      Effect.catchDefect((defect) =>
-        Effect.as(
-          Effect.logError("a webhook transport failed in an unforeseen way", defect),
-          { _tag: "OwnFault", reason: "defect" } as Outcome
-        )
-      )
+  const unforeseen = (claimed: Claimed, cause: Cause.Cause<unknown>, startedMillis: number) =>
+    Effect.andThen(
+      Effect.logError("a webhook transport failed in an unforeseen way", cause),
+      Effect.suspend(() => conclude(claimed, { _tag: "OwnFault", reason: "defect" }, startedMillis))
     )
 
   /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
@@ -215,14 +207,19 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   }
 
   const deliver = (claimed: Claimed) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function*() {
-        const started = yield* Clock.currentTimeMillis
-        const exit = yield* Effect.exit(restore(attempt(claimed, started)))
-        if (Exit.isSuccess(exit)) yield* conclude(claimed, exit.value, started)
-        else interrupted(claimed)
+    Effect.uninterruptibleMask((restore) => {
+      const started = clock.currentTimeMillisUnsafe()
+      return Effect.flatMap(Effect.exit(restore(Effect.suspend(() => send(claimed, started)))), (exit) => {
+        if (exit._tag === "Success") {
+          return conclude(claimed, answered(exit.value, clock.currentTimeMillisUnsafe()), started)
+        }
+        if (Cause.hasInterruptsOnly(exit.cause)) return Effect.sync(() => interrupted(claimed))
+        const failure = Cause.findErrorOption(exit.cause)
+        return failure._tag === "Some"
+          ? conclude(claimed, unanswered(failure.value), started)
+          : unforeseen(claimed, exit.cause, started)
       })
-    )
+    })
 
   const fibers = yield* FiberSet.make()
   const run = yield* FiberSet.runtime(fibers)()

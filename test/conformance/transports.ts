@@ -5,7 +5,7 @@ import { Webhook as Standard } from "standardwebhooks"
 import { Webhook as Svix } from "svix"
 import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { deliveryHeaders, secretOf } from "../../runtime/webhooks/Signature.ts"
+import { deliveryHeaders, secretOf, signingKey } from "../../runtime/webhooks/Signature.ts"
 import { type DeliveryRequest, type Transport, Webhooks } from "../../runtime/Webhooks.ts"
 import { settingsOf } from "../runtime/webhooks/Delivery.ts"
 import { until } from "../support/Service.ts"
@@ -64,7 +64,7 @@ export const requestTo = (url: string, n = 1, more: Partial<DeliveryRequest> = {
   const body = `{"id":"${ids.eventId}","note":"✓ \\"quoted\\" \\u2028\u2028 <&>","n":${n} }`
   const millis = Math.floor(performance.timeOrigin + performance.now())
   const headers = deliveryHeaders({
-    ...ids, eventType: "invoice.paid", environment: "devnet", millis, body, secret, previousSecret: null
+    ...ids, eventType: "invoice.paid", environment: "devnet", millis, body, key: signingKey(secret), previousKey: null
   })
   return { ...ids, merchantId: 1, environment: "devnet", url, headers, body, timeoutMillis: 5_000, ...more }
 }

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
 import { checkUrl, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
-import { deliveryHeaders, secretOf, serviceSignature, standardSignature } from "../../../runtime/webhooks/Signature.ts"
+import { deliveryHeaders, secretOf, serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 
 const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 const body = "{\"id\":\"evt_1700000000000-123\",\"object\":\"event\",\"type\":\"test.ping\"}"
@@ -16,18 +16,18 @@ const attempt = {
   attempt: 2,
   millis: 1_700_000_000_123,
   body,
-  secret,
-  previousSecret: null
+  key: signingKey(secret),
+  previousKey: null
 } as const
 
 describe("signatures", () => {
   it("equal the published test vector in both schemes", () => {
     assert.strictEqual(
-      serviceSignature(secret, 1_700_000_000_123, body),
+      serviceSignature(signingKey(secret), 1_700_000_000_123, body),
       "c87865dec99bdf63d14272a7e2b987eb47f83b2f034181203970622d379f02f6"
     )
     assert.strictEqual(
-      standardSignature(secret, "evt_1700000000000-123", 1_700_000_000, body),
+      standardSignature(signingKey(secret), "evt_1700000000000-123", 1_700_000_000, body),
       "v1,nI32a5QjZqz2Ky8jYdoIwYq1kW2ZbK+coyC2g+jAMpc="
     )
   })
@@ -45,7 +45,7 @@ describe("signatures", () => {
   it("name both secrets while a rotation overlaps, the old one in a header of its own", () => {
     const old = secretOf(Buffer.alloc(32, 7))
     const millis = Math.floor(performance.timeOrigin + performance.now())
-    const headers = deliveryHeaders({ ...attempt, millis, previousSecret: old })
+    const headers = deliveryHeaders({ ...attempt, millis, previousKey: signingKey(old) })
     for (const each of [secret, old]) new Webhook(each).verify(body, headers as Record<string, string>)
     assert.match(headers["X-Service-Signature"]!, /^[0-9a-f]{64}$/)
     assert.strictEqual(
