@@ -88,6 +88,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   let stopping = false
 
   const results = yield* makeResults({
+    isQuiet: lanes.isQuiet,
     emptiedBy: lanes.emptiedBy,
     written: (ended) => {
       for (const each of ended) {

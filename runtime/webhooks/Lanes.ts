@@ -3,8 +3,8 @@
  * ahead saves a round trip for each delivery; the limits of sending are kept here, and since a lane is one instance's at
  * a time, they hold over all of them. No effects.
  *
- * A row is held from its claim until its result is written. A slot is taken from its sending until then, so what a kill
- * can repeat is bounded by the slots; a place in its lane only until its answer.
+ * A row is held from its claim until its result is written; a slot, and a place in its lane, it takes from its sending
+ * until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
  */
 import {
   type Claimed, type HeldLane, maximumFailingInFlight, maximumHeldPerEndpoint, maximumInFlight, maximumPerEndpoint
@@ -12,6 +12,9 @@ import {
 
 /** Rows of all endpoints that an instance holds, about a megabyte of events. */
 export const maximumHeld = 512
+
+/** Rows that are sent and not written, on their way or answered: two batches of results. */
+export const maximumUnwritten = 2 * maximumInFlight
 
 /** Room below which it is not worth to claim: a claim of few rows costs what one of many does. */
 const leastRoom = maximumHeld / 4
@@ -38,7 +41,7 @@ interface Lane {
   queued: boolean
 }
 
-/** A result that is about to be written; `sent` rows took a slot. */
+/** A result that is about to be written; of a row that was `sent`, or given back before. */
 export interface Ended {
   readonly claimed: Claimed
   readonly sent: boolean
@@ -49,7 +52,8 @@ export const makeLanes = () => {
   let ready: Array<Lane> = []
   const failing = new Set<Claimed>()
   let held = 0
-  let slots = 0
+  let sending = 0
+  let unwritten = 0
 
   const capacity = ({ ahead }: Lane): number => (ahead ? maximumHeldPerEndpoint : 1)
 
@@ -113,14 +117,15 @@ export const makeLanes = () => {
 
   /** The next row to send, endpoints in turn; undefined where none may be sent now. */
   const next = (nowMillis: number): Claimed | undefined => {
-    if (slots >= maximumInFlight) return undefined
+    if (sending >= maximumInFlight || unwritten >= maximumUnwritten) return undefined
     const lane = ready.shift()
     if (lane === undefined) return undefined
     lane.queued = false
     const claimed = lane.waiting.shift()
     if (claimed === undefined) return next(nowMillis)
     lane.sending.set(claimed, nowMillis)
-    slots++
+    sending++
+    unwritten++
     queue(lane)
     return claimed
   }
@@ -137,6 +142,7 @@ export const makeLanes = () => {
   const answered = (claimed: Claimed, well: boolean): ReadonlyArray<Claimed> => {
     const lane = laneOf(claimed)
     lane.sending.delete(claimed)
+    sending--
     const rest = well ? [] : takeWaiting(lane)
     queue(lane)
     return rest
@@ -149,12 +155,15 @@ export const makeLanes = () => {
       .filter(({ ended, lane }) => lane.held.size === ended).map(({ lane }) => lane)
   }
 
+  /** Whether nothing is on its way. */
+  const isQuiet = (): boolean => sending === 0
+
   /** A result was written; answers the merchant if rows of this lane may wait in the database. */
   const written = ({ claimed, sent }: Ended): number | undefined => {
     const lane = laneOf(claimed)
     lane.held.delete(claimed.id)
     held--
-    if (sent) slots--
+    if (sent) unwritten--
     failing.delete(claimed)
     const hungry = lane.more && lane.held.size <= capacity(lane) / 2
     if (hungry) lane.more = false
@@ -187,7 +196,7 @@ export const makeLanes = () => {
     )
 
   return {
-    add, answered, emptiedBy, expiringBy, failingRoom, giveUp, holdings, isLate, next, renew, room, sentBetween, written
+    add, answered, emptiedBy, expiringBy, failingRoom, giveUp, holdings, isLate, isQuiet, next, renew, room, sentBetween, written
   }
 }
 export type Lanes = ReturnType<typeof makeLanes>

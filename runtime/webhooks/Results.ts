@@ -1,6 +1,6 @@
 /**
- * What became of attempts, written down: one writer takes everything that has gathered, so nothing waits on a timer.
- * Then what the attempts say of their endpoints: breakers, and endpoints that are switched off.
+ * What became of attempts, written down: one writer takes everything that has gathered. Then what the attempts say of
+ * their endpoints: breakers, and endpoints that are switched off.
  */
 import { Clock, Effect, Latch, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -10,6 +10,12 @@ import { judge } from "./Breaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import type { Ended } from "./Lanes.ts"
 import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
+
+/** Results that are written without waiting for more: beyond it a batch costs no less for each (measured). */
+const fullBatch = 64
+
+/** How long results wait for more while deliveries are on their way. Ours: nobody waits for them, and a kill repeats few. */
+const gatherMillis = 5
 
 /** Tries to write a lane, or to switch an endpoint off, while others change the row. */
 const conflictTries = 3
@@ -25,6 +31,8 @@ export interface Result {
 
 /** What the writer of results asks and tells. */
 export interface Ledger {
+  /** Whether no more results are to be expected soon. */
+  readonly isQuiet: () => boolean
   /** Lanes to let go of with these results. */
   readonly emptiedBy: (results: ReadonlyArray<Ended>) => ReadonlyArray<HeldLane>
   /** They are written, or the database could not be reached. */
@@ -37,6 +45,7 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   const sql = yield* SqlClient.SqlClient
   const writing = yield* Semaphore.make(1)
   const work = yield* Latch.make()
+  const enough = yield* Latch.make()
   let gathered: Array<Result> = []
 
   /**
@@ -111,16 +120,22 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   const put = (result: Result): void => {
     gathered.push(result)
     work.openUnsafe()
+    if (gathered.length >= fullBatch || ledger.isQuiet()) enough.openUnsafe()
   }
 
   yield* work.await.pipe(
-    Effect.andThen(Effect.suspend(() => Effect.andThen(Effect.sync(() => work.closeUnsafe()), flush))),
+    Effect.andThen(Effect.timeoutOption(enough.await, gatherMillis)),
+    Effect.andThen(Effect.suspend(() => {
+      work.closeUnsafe()
+      enough.closeUnsafe()
+      return flush
+    })),
     Effect.forever,
     Effect.forkScoped
   )
 
   return {
-    /** Has a result written as soon as the writer is free. */
+    /** Has a result written soon. */
     put,
     /** Done when everything put before is written. */
     settled: flush,
