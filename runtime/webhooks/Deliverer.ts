@@ -83,17 +83,22 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const transports = makeTransports()
   const lanes = makeLanes()
   const woken = new Set<number>()
+  /** Whom the claim under way is for, and all claims since the writer of results began: they may have missed a lane. */
+  let claiming: ReadonlyArray<number | "all"> | undefined
+  let passedOver: Set<number | "all"> = new Set()
   const wake = yield* Latch.make()
   let scanAt = 0
   let stopping = false
 
   const results = yield* makeResults({
     isQuiet: lanes.isQuiet,
+    begins: () => { passedOver = new Set(claiming ?? []) },
     emptiedBy: lanes.emptiedBy,
     written: (ended) => {
       for (const each of ended) {
         const hungry = lanes.written(each)
         if (hungry !== undefined) woken.add(hungry)
+        if (passedOver.has(each.claimed.merchantId) || passedOver.has("all")) woken.add(each.claimed.merchantId)
       }
       pump()
       wake.openUnsafe()
@@ -234,10 +239,10 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     }
   }
 
-  const claiming = yield* Semaphore.make(1)
+  const oneClaim = yield* Semaphore.make(1)
 
   /** What was not sent goes back at once, what is on its way gets its time; then all of it is written. */
-  const drain = claiming.withPermits(1)(Effect.suspend(() => {
+  const drain = oneClaim.withPermits(1)(Effect.suspend(() => {
     for (const claimed of lanes.giveUp()) giveBack(claimed, false)
     return FiberSet.awaitEmpty(fibers).pipe(
       Effect.timeoutOption(drainMillis),
@@ -258,8 +263,11 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     const merchants = scan ? null : [...woken]
     woken.clear()
     if (scan) scanAt = now + scanMillis
+    claiming = merchants ?? ["all"]
+    for (const each of claiming) passedOver.add(each)
     const askedAt = yield* monotonicMillis
     const claimed = yield* claim({ holder, merchants, slots, failingSlots: lanes.failingRoom(), ...lanes.holdings() })
+    claiming = undefined
     emptyClaims = claimed.length > 0 || scan ? 0 : emptyClaims + 1
     // All room went: others may be waiting whom nobody will wake again, so the next claim scans.
     if (claimed.length === slots) scanAt = 0
@@ -268,7 +276,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     return 0
   }).pipe(
     Effect.uninterruptible,
-    claiming.withPermits(1),
+    oneClaim.withPermits(1),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catch((error) => Effect.as(Effect.logWarning("webhook claim failed, trying again", error), scanMillis))
   )

@@ -10,8 +10,8 @@ import {
   type Claimed, type HeldLane, maximumFailingInFlight, maximumHeldPerEndpoint, maximumInFlight, maximumPerEndpoint
 } from "./Queue.ts"
 
-/** Rows of all endpoints that an instance holds, about a megabyte of events. */
-export const maximumHeld = 512
+/** Rows of all endpoints that an instance holds, one to two megabytes of events. */
+export const maximumHeld = 1_024
 
 /** Rows that are sent and not written, on their way or answered: two batches of results. */
 export const maximumUnwritten = 2 * maximumInFlight

@@ -13,7 +13,7 @@ import { type Evidence, type Lane, patienceMillis, windowMillis } from "./Breake
 export const maximumPerEndpoint = 4
 
 /** Rows of one endpoint that an instance claims ahead, once it has answered well. */
-export const maximumHeldPerEndpoint = 32
+export const maximumHeldPerEndpoint = 64
 
 /** In flight per instance (API reference, "Delivery"). */
 export const maximumInFlight = 64

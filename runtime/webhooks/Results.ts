@@ -33,6 +33,8 @@ export interface Result {
 export interface Ledger {
   /** Whether no more results are to be expected soon. */
   readonly isQuiet: () => boolean
+  /** A writing begins: from now until `written` it may hold rows of lanes, and claims pass those over. */
+  readonly begins: () => void
   /** Lanes to let go of with these results. */
   readonly emptiedBy: (results: ReadonlyArray<Ended>) => ReadonlyArray<HeldLane>
   /** They are written, or the database could not be reached. */
@@ -108,6 +110,7 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
     const taken = gathered
     gathered = []
     if (taken.length === 0) return Effect.void
+    ledger.begins()
     const ended = taken.map(({ mark: { claimed }, sent }) => ({ claimed, sent }))
     const marks = taken.map((result) => result.mark)
     return Effect.flatMap(mark(marks, ledger.emptiedBy(ended)), judgeLanes).pipe(
