@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
-import { webhookClaimV3, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
+import { webhookClaimV3, webhookExpireV1, webhookLagV1, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -316,5 +316,12 @@ export const runtimeMigrations: Migrations = {
     CREATE INDEX webhook_deliveries_given_up ON webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
       WHERE status IN ('failed', 'canceled');
     CREATE INDEX webhook_deliveries_given_up_by_age ON webhook_deliveries (merchant_id, endpoint_id, created_at, id)
-      WHERE status IN ('failed', 'canceled')`)
+      WHERE status IN ('failed', 'canceled')`),
+  // Old attempts are found by endpoint: a block range never forgets the oldest row it held, so once space is used again
+  // its index would find every block of the table.
+  "0015_webhook_lag": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`DROP INDEX webhook_attempts_by_age`
+    for (const definition of [webhookLagV1, webhookExpireV1]) yield* sql.unsafe(definition)
+  })
 }

@@ -7,6 +7,7 @@ import type { HttpApi } from "effect/http-api"
 import * as Actors from "../actors/Local.ts"
 import * as Chains from "../chains/Journal.ts"
 import * as Commit from "../commit/GroupCommit.ts"
+import * as EventRetention from "../commit/Retention.ts"
 import type { Loaded, Picked } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
 import * as EventBus from "../eventbus/Tail.ts"
@@ -27,6 +28,7 @@ import { measure, probe } from "../telemetry/HttpMetrics.ts"
 import * as Timers from "../timers/Rows.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
 import * as Webhooks from "../webhooks/Deliverer.ts"
+import * as DeliveryRetention from "../webhooks/Retention.ts"
 
 /** Each plugin once, in the order it starts: a driver may be picked for several networks. */
 export const distinct = (picked: ReadonlyArray<Picked>): ReadonlyArray<AnyPlugin> => [
@@ -79,7 +81,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     Layer.provideMerge(Commit.layer(tables, rollups)),
     Layer.provideMerge(state)
   )
-  const work = Webhooks.layer.pipe(
+  const work = Layer.mergeAll(Webhooks.layer, DeliveryRetention.layer, EventRetention.layer).pipe(
     Layer.provideMerge(Chains.layer),
     Layer.provideMerge(Quotes.layerWith(settings.pricing)),
     Layer.provideMerge(TokenCatalog.layer),

@@ -2,7 +2,8 @@
  * Sums counted anew from the events: for data from before a sum was kept, or before it was counted as it is now.
  *
  * The events of each merchant are walked in the order of their commits, so what was read needs no second look. Most of
- * it is read while others may still write; the rest, and the sums, under a lock that holds every commit back.
+ * it is read while others may still write; the rest, and the sums, under a lock that holds every commit back. What was
+ * pruned of a merchant's events (`Retention.ts`) is stood for by the snapshots: as if each told of a creation.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -34,7 +35,22 @@ interface Place {
   readonly data: string
 }
 
-const start: Place = { ms: 0n, seq: 0n, data: "" }
+/** A merchant's stream: its last event, and the last one that was pruned. */
+interface Stream {
+  readonly merchant_id: number
+  readonly last_ms: bigint
+  readonly last_seq: bigint
+  readonly pruned_ms: bigint
+  readonly pruned_seq: bigint
+}
+
+interface Snapshot extends Omit<Row, "type"> {
+  readonly object: string
+  readonly id: string
+}
+
+/** What a snapshot counts as: nothing of its object was counted before. */
+const snapshotType = "snapshot.created"
 
 /** Reads on where it stopped, and adds up what it reads. */
 const makeWalk = (rollups: ReadonlyArray<Rollup>) =>
@@ -55,8 +71,27 @@ const makeWalk = (rollups: ReadonlyArray<Rollup>) =>
       deltasOf(kept, [{ type, object, previousAttributes }]).forEach(known.sums.add)
     }
 
+    /** Counts the snapshots of what was pruned, and answers where the events begin that are left. */
+    const begin = Effect.fnUntraced(function*({ merchant_id, pruned_ms, pruned_seq }: Stream) {
+      let place: Place = { ms: pruned_ms, seq: pruned_seq, data: "" }
+      let after = { object: "", id: "" }
+      for (let more = pruned_seq > 0n; more;) {
+        const rows: ReadonlyArray<Snapshot> = yield* sql<Snapshot>`
+          select object, id, ms, seq, environment, data from event_snapshots
+          where merchant_id = ${merchant_id} and (object, id) > (${after.object}, ${after.id})
+          order by object, id limit ${pageSize}`
+        for (const row of rows) {
+          count(merchant_id, { ...row, type: snapshotType })
+          if (row.ms === pruned_ms && row.seq === pruned_seq) place = row
+        }
+        after = rows.at(-1) ?? after
+        more = rows.length === pageSize
+      }
+      places.set(merchant_id, place)
+    })
+
     const page = Effect.fnUntraced(function*(merchantId: number) {
-      const { ms, seq } = places.get(merchantId) ?? start
+      const { ms, seq } = places.get(merchantId)!
       const rows = yield* sql<Row>`select ms, seq, environment, type, data from events
         where merchant_id = ${merchantId} and (ms, seq) > (${String(ms)}::bigint, ${String(seq)}::bigint)
         order by ms, seq limit ${pageSize}`
@@ -68,9 +103,11 @@ const makeWalk = (rollups: ReadonlyArray<Rollup>) =>
     })
 
     const walk = Effect.gen(function*() {
-      const streams = yield* sql<{ merchant_id: number; last_ms: bigint; last_seq: bigint }>`
-        select merchant_id, last_ms, last_seq from merchant_streams order by merchant_id`
-      for (const { last_ms, last_seq, merchant_id } of streams) {
+      const streams = yield* sql<Stream>`
+        select merchant_id, last_ms, last_seq, pruned_ms, pruned_seq from merchant_streams order by merchant_id`
+      for (const stream of streams) {
+        const { last_ms, last_seq, merchant_id } = stream
+        if (!places.has(merchant_id)) yield* begin(stream)
         const place = places.get(merchant_id)
         if (place?.ms === last_ms && place.seq === last_seq) continue
         yield* Effect.repeat(page(merchant_id), { while: (more) => more })
@@ -103,8 +140,10 @@ export const recount = (rollups: ReadonlyArray<Rollup>, own: string) =>
     yield* Effect.logInfo(`counting anew from the events: ${wanted.map(({ sum }) => sum).join(", ")}`)
     yield* sql.withTransaction(Effect.andThen(alone, dropOthers(own)))
     const { rows, walk } = yield* makeWalk(wanted)
-    yield* walk
     yield* sql.withTransaction(Effect.gen(function*() {
+      // What is read must stay until it was counted. Commits go on meanwhile: this holds nothing of theirs.
+      yield* sql`select pg_advisory_xact_lock_shared(${lockSpace}, ${advisoryLock.pruning})`
+      yield* walk
       yield* alone
       if ((yield* stale).length === 0) return
       yield* sql`lock table merchant_streams in exclusive mode`

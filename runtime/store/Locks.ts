@@ -12,5 +12,7 @@ export const advisoryLock = {
   /** Held for life by the one service that owns an embedded server. */
   service: 2,
   /** Held by the transaction that counts sums anew. */
-  rollups: 3
+  rollups: 3,
+  /** Held by a transaction that removes old events; shared by those that count sums from them. */
+  pruning: 4
 } as const

@@ -2,9 +2,10 @@
 import { Duration, Effect, Layer, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { Health } from "../Telemetry.ts"
+import { lag, show } from "../webhooks/Lag.ts"
 import { databasePatienceMillis, judge } from "./HealthReport.ts"
 
-/** Probes are public and cost a query: answers are shared for this long. */
+/** Probes are public and cost two queries: answers, and the metrics of the queue, are shared for this long. */
 const cacheDuration = Duration.seconds(1)
 
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
@@ -14,19 +15,22 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const migrated = yield* Ref.make(false)
     const stopping = yield* Ref.make(false)
 
-    const oldestDue = sql<{ readonly age: number | null }>`
-      select floor(extract(epoch from now() - min(due_at)))::float8 as age from webhook_deliveries where due_at <= now()`
-
     const patience = Effect.timeout(databasePatienceMillis)
-    const database = yield* Effect.gen(function*() {
-      if (!(yield* Ref.get(migrated))) {
-        return yield* sql`select 1`.pipe(patience, Effect.as({ database: true, oldestDueSeconds: null }))
-      }
-      const [row] = yield* patience(oldestDue)
-      return { database: true, oldestDueSeconds: row?.age ?? null }
-    }).pipe(
+
+    /** Null while unknown: a queue that takes long to look at is no reason to turn requests away. */
+    const owed = lag.pipe(
+      patience,
+      Effect.tap(show),
+      Effect.map(({ outboxLagSeconds }): number | null => outboxLagSeconds),
+      Effect.catchCause((cause) => Effect.as(Effect.logWarning("the webhook queue was not looked at", cause), null)),
+      Effect.provideService(SqlClient.SqlClient, sql)
+    )
+    const database = yield* sql`select 1`.pipe(
+      patience,
+      Effect.andThen(Effect.flatMap(Ref.get(migrated), (done) => done ? owed : Effect.succeed(null))),
+      Effect.map((outboxLagSeconds) => ({ database: true, outboxLagSeconds })),
       Effect.catchCause((cause) =>
-        Effect.as(Effect.logWarning("the database does not answer", cause), { database: false, oldestDueSeconds: null })
+        Effect.as(Effect.logWarning("the database does not answer", cause), { database: false, outboxLagSeconds: null })
       ),
       Effect.cachedWithTTL(cacheDuration)
     )

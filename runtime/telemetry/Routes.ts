@@ -8,9 +8,6 @@ import { errorResponse } from "../http/Families.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
 import { Health, metricsPrefix } from "../Telemetry.ts"
 
-const oldestPending = Metric.gauge("webhook_oldest_pending_seconds", {
-  description: "Age of the oldest webhook delivery that is due and not yet sent"
-})
 const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
 const memory = Metric.gauge("process_resident_memory_bytes", { description: "Memory of the process" })
 const uptime = Metric.gauge("process_uptime_seconds", { description: "Seconds since the service was ready" })
@@ -20,10 +17,8 @@ const noStore = { "cache-control": "no-store" }
 /** Prometheus text of all metrics; the ones that are measured and not counted are measured now. */
 const scrape = (startedMillis: number) =>
   Effect.gen(function*() {
-    const health = yield* Health
-    const report = yield* health.report
-    const age = report.checks.deliveries.oldest_due_seconds
-    if (age !== null) yield* Metric.update(oldestPending, age)
+    // The report takes the measures of the queue, once a second at most however many ask.
+    const report = yield* (yield* Health).report
     yield* Metric.update(ready, report.status === "unavailable" ? 0 : 1)
     yield* Metric.update(memory, process.memoryUsage.rss())
     yield* Metric.update(uptime, Math.round(((yield* Clock.currentTimeMillis) - startedMillis) / 1000))

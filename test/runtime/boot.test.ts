@@ -118,6 +118,12 @@ describe("a service", () => {
       assert.match(metrics.text, /^tillwire_http_requests_total{route="GET \/api\/v1\/greet\/:name",status="200"} \d+$/m)
       assert.match(metrics.text, /^tillwire_http_requests_total{route="unknown",status="404"} \d+$/m)
       assert.notInclude(metrics.text, "somebody")
+      for (
+        const gauge of [
+          "outbox_lag_seconds", "webhook_oldest_pending_seconds", "webhook_endpoints_waiting", "webhook_endpoints_failing",
+          "webhook_breakers{state=\"open\"}", "webhook_breakers{state=\"half_open\"}"
+        ]
+      ) assert.include(metrics.text, `\ntillwire_${gauge} 0\n`)
       const names = metrics.text.split("\n").filter((line) => line !== "" && !line.startsWith("#"))
       assert.deepStrictEqual(names.filter((line) => !line.startsWith("tillwire_")), [])
       assert.strictEqual((yield* get(`${internalUrl}/metrics`)).status, 200)

@@ -1,0 +1,67 @@
+/** What the retention of rows has in common: how often it looks, how much it does at a time, and the count of it. */
+import { Effect, Metric, type Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Leases } from "./Leases.ts"
+
+/** Rows or events that one statement removes, at most: it holds its locks for some ten milliseconds. */
+export const batchSize = 1_000
+
+/**
+ * Pause after a full batch: twice what a batch takes, so that a backlog leaves the database to others for most of the
+ * time, and still 5,000 rows a second go, ten times what arrives at 500 events a second.
+ */
+const pauseWhileBehind = "100 millis"
+
+/** Renewed while a round goes on; another instance goes on with what is left when this one dies. */
+const leaseMillis = 30_000
+
+const removed = Metric.counter("rows_pruned_total", {
+  description: "Rows that were kept for as long as they are kept and then removed, by table",
+  incremental: true
+})
+
+/** Removes a batch after the other until one is not full; answers how many rows went. */
+export const inBatches = <E, R>(
+  batch: Effect.Effect<number, E, R>,
+  size = batchSize
+): Effect.Effect<number, E, R> =>
+  Effect.gen(function*() {
+    let all = 0
+    for (let rows = size; rows === size;) {
+      rows = yield* batch
+      all += rows
+      if (rows === size) yield* Effect.sleep(pauseWhileBehind)
+    }
+    return all
+  })
+
+/** Counts what `batch` removed of `table`. */
+export const counting = (table: string) => {
+  const rows = Metric.withAttributes(removed, { table })
+  return <E, R>(batch: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
+    Effect.tap(batch, (count) => Metric.update(rows, count))
+}
+
+/**
+ * Finds rows by the index that is in their order and in no other way, until the transaction ends: a plan made for a small
+ * table, or without statistics, reads all of a large one.
+ */
+export const byIndex = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`)
+
+/** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */
+export const rounds = <R>(
+  name: string,
+  pause: string,
+  round: Effect.Effect<unknown, SqlError.SqlError, R>
+): Effect.Effect<void, never, R | Leases | Scope.Scope> =>
+  Effect.gen(function*() {
+    const leases = yield* Leases
+    const careful = round.pipe(
+      Effect.catchCause((cause) => Effect.logWarning(`${name} did not come to its end; it is tried again`, cause)),
+      Effect.andThen(Effect.sleep(pause as "1 hour"))
+    )
+    yield* Effect.forkScoped(leases.hold(name, leaseMillis, () => Effect.forever(careful)))
+  })
