@@ -91,11 +91,15 @@ export const makeLanes = () => {
   /** Of them, those of failing endpoints. */
   const failingRoom = (): number => maximumFailingInFlight - failing.size
 
-  /** What is held, for a claim to leave out. */
-  const holdings = () => ({
-    held: [...lanes.values()].flatMap((lane) => [...lane.held]),
-    counts: new Map([...lanes.values()].map((lane) => [lane.endpointId, lane.held.size] as const))
-  })
+  /** What is held of `merchants`, or of all with null, for a claim to leave out. */
+  const holdings = (merchants: ReadonlyArray<number> | null) => {
+    const asked = merchants === null ? null : new Set(merchants)
+    const theirs = [...lanes.values()].filter(({ merchantId }) => asked?.has(merchantId) !== false)
+    return {
+      held: theirs.flatMap((lane) => [...lane.held]),
+      counts: new Map(theirs.map((lane) => [lane.endpointId, lane.held.size] as const))
+    }
+  }
 
   /** Takes what was claimed for `merchants`, or for everyone with null; it may be sent until `sendByMillis`. */
   const add = (claimed: ReadonlyArray<Claimed>, merchants: ReadonlyArray<number> | null, sendByMillis: number): void => {

@@ -169,7 +169,7 @@ export const claim = (request: {
   readonly merchants: ReadonlyArray<number> | null
   readonly slots: number
   readonly failingSlots: number
-  /** Ids of the rows it has. */
+  /** Ids of the rows it has of them. */
   readonly held: ReadonlyArray<string>
   /** How many of them each endpoint has. */
   readonly counts: ReadonlyMap<string, number>
