@@ -75,7 +75,7 @@ export const webhookClaimV3 = `
             SELECT d.due_at FROM webhook_deliveries d
             WHERE d.due_at IS NOT NULL AND d.merchant_id = w.merchant_id AND d.endpoint_id = w.id
             ORDER BY d.merchant_id, d.endpoint_id, d.due_at LIMIT 1) AS due
-          FROM webhook_endpoints w WHERE w.merchant_id = ANY(p_merchants)) l
+          FROM webhook_endpoints w WHERE w.merchant_id = ANY(p_merchants) AND w.status <> 'deleted') l
         LEFT JOIN webhook_lanes k ON k.merchant_id = l.m AND k.endpoint_id = l.e
         WHERE l.due <= now() AND (k.open_until IS NULL OR k.open_until <= now())
           AND (k.held_until IS NULL OR k.held_until <= now() OR k.holder = p_holder);
