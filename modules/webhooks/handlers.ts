@@ -2,12 +2,14 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import { eventIdOf } from "../../schemas/Ids.ts"
+import { eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints, type EndpointWithSecret, type Order } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
-import { defaultOverlapSeconds, type EndpointChange, overlapEnd } from "./machine.ts"
-import type { Attempt, Delivery, ManagedEndpoint, Replay } from "./repo.ts"
+import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd } from "./machine.ts"
+import { type Attempt, type Delivery, type Failing, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
+import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
@@ -181,3 +183,41 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
       )
     }))
 }))
+
+const placeOf = ({ endpointId, merchantId }: Failing) => ({ merchant_id: merchantId as MerchantId, endpoint_id: endpointId })
+
+const failingObject = (found: Failing): FailingEndpoint => ({
+  ...placeOf(found),
+  environment: found.environment,
+  url_origin: originOf(found.url),
+  status: found.status,
+  disabled_reason: found.disabledReason,
+  breaker: found.isOpen === null ? "closed" : found.isOpen ? "open" : "half_open",
+  open_until: found.openUntil,
+  openings: found.openings,
+  consecutive_failures: found.consecutiveFailures,
+  failing_since: found.failingSince,
+  waiting: found.waiting,
+  oldest_waiting_seconds: found.oldestWaitingSeconds,
+  last_attempt: found.attemptEndedAt === null ? null : {
+    ended_at: found.attemptEndedAt,
+    status: found.attemptOutcome!,
+    response_status: found.attemptStatus,
+    error: found.attemptError,
+    latency_ms: found.attemptLatencyMillis!
+  }
+})
+
+/** The calls of `WebhooksRpc`. */
+export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.map(makeRepo, (repo) =>
+  WebhooksRpc.of({
+    "webhooks.failing": Effect.fnUntraced(function*({ after, limit = defaultFailing, merchant_id }) {
+      const found = yield* repo.failing({
+        merchantId: merchant_id ?? null,
+        after: { merchantId: after?.merchant_id ?? 0, endpointId: after?.endpoint_id ?? "" },
+        limit
+      })
+      const page = found.slice(0, limit)
+      return { endpoints: page.map(failingObject), next: found.length > limit ? placeOf(page.at(-1)!) : null }
+    })
+  })))

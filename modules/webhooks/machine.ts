@@ -374,3 +374,13 @@ export const readReplay = (
     onlyFailed
   }
 }
+
+/** Failing endpoints on one page, unless asked for and at most. Each costs an operator's call up to 1,000 rows of an index. */
+export const defaultFailing = 20
+export const maximumFailing = 100
+
+/** Waiting deliveries of a failing endpoint that are counted: what is more makes no difference to who looks. */
+export const maximumCounted = 1_000
+
+/** Scheme, host and port of an endpoint's URL: its path and its query may hold a secret. */
+export const originOf = (url: string): string => /^[^:]+:\/\/[^/?#]*/.exec(url)?.[0] ?? ""

@@ -10,7 +10,8 @@ import type { EndpointRow } from "../../runtime/webhooks/Endpoints.ts"
 import { cancelWaiting } from "../../runtime/webhooks/Queue.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { DeliveryStatus } from "../../schemas/Webhook.ts"
-import { type DeliveriesPage, maximumExamined, maximumReplayed, type ReplayRange } from "./machine.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type DeliveriesPage, maximumCounted, maximumExamined, maximumReplayed, type ReplayRange } from "./machine.ts"
 
 /** `version` 0 stands for a row that does not exist yet. */
 export interface EndpointCount {
@@ -63,6 +64,37 @@ export interface Attempt {
 export interface Replay {
   readonly queued: number
   readonly next: EventPosition | undefined
+}
+
+/** An endpoint that fails, or whose breaker is not closed, as an operator sees it. Timestamps are epoch seconds. */
+export interface Failing {
+  readonly merchantId: number
+  readonly endpointId: string
+  readonly environment: Environment | null
+  readonly url: string
+  readonly status: "enabled" | "disabled"
+  readonly disabledReason: string | null
+  /** Null: the breaker is closed. */
+  readonly isOpen: boolean | null
+  readonly openUntil: number | null
+  readonly openings: number
+  readonly consecutiveFailures: number
+  readonly failingSince: number | null
+  /** At most {@link maximumCounted}. */
+  readonly waiting: number
+  readonly oldestWaitingSeconds: number | null
+  readonly attemptEndedAt: number | null
+  readonly attemptOutcome: Attempt["outcome"] | null
+  readonly attemptStatus: number | null
+  readonly attemptError: string | null
+  readonly attemptLatencyMillis: number | null
+}
+
+/** Which failing endpoints: of one merchant or of all, after a place in their order. */
+export interface FailingPage {
+  readonly merchantId: number | null
+  readonly after: { readonly merchantId: number; readonly endpointId: string }
+  readonly limit: number
 }
 
 /** The endpoint whose deliveries are asked for, as far as it decides which of them are shown. */
@@ -327,6 +359,39 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
           ) SELECT ${sql.literal(deliveryColumns)} FROM d, e`.pipe(Effect.map(([row]) => row && deliveryOf(row))),
         reply
       ),
+    /** Failing endpoints in the order of merchant and id, one more than the page to know whether there are more. */
+    failing: ({ after, limit, merchantId }: FailingPage): Effect.Effect<ReadonlyArray<Failing>> =>
+      Effect.andThen(
+        sql.unsafe(byIndex),
+        sql<Failing>`
+          SELECT l.merchant_id AS "merchantId", l.endpoint_id AS "endpointId", l.environment, l.url, l.status,
+            l.disabled_reason AS "disabledReason", l.open_until > now() AS "isOpen",
+            floor(extract(epoch FROM l.open_until))::float8 AS "openUntil", l.openings,
+            l.consecutive_failures AS "consecutiveFailures",
+            floor(extract(epoch FROM l.failing_since))::float8 AS "failingSince", waiting.n AS waiting,
+            floor(extract(epoch FROM now() - oldest.created_at))::float8 AS "oldestWaitingSeconds",
+            floor(extract(epoch FROM a.ended_at))::float8 AS "attemptEndedAt", a.outcome AS "attemptOutcome",
+            a.status AS "attemptStatus", a.error AS "attemptError", a.latency_ms AS "attemptLatencyMillis"
+          FROM (
+            SELECT l.*, w.environment, w.url, w.status, w.disabled_reason
+            FROM webhook_lanes l JOIN webhook_endpoints w ON w.id = l.endpoint_id AND w.status <> 'deleted'
+            WHERE (l.health = 'failing' OR l.open_until IS NOT NULL)
+              AND (l.merchant_id, l.endpoint_id) > (${after.merchantId}::integer, ${after.endpointId})
+              ${merchantId === null ? sql.literal("") : sql`AND l.merchant_id = ${merchantId}`}
+            ORDER BY l.merchant_id, l.endpoint_id LIMIT ${limit + 1}
+          ) l
+          CROSS JOIN LATERAL (SELECT count(*)::integer AS n FROM (
+            SELECT 1 FROM webhook_deliveries d
+            WHERE d.merchant_id = l.merchant_id AND d.endpoint_id = l.endpoint_id AND d.due_at IS NOT NULL
+            LIMIT ${maximumCounted}) d) waiting
+          LEFT JOIN LATERAL (SELECT d.created_at FROM webhook_deliveries d
+            WHERE d.merchant_id = l.merchant_id AND d.endpoint_id = l.endpoint_id AND d.due_at IS NOT NULL
+            ORDER BY d.event_ms, d.event_seq LIMIT 1) oldest ON true
+          LEFT JOIN LATERAL (SELECT a.* FROM webhook_attempts a
+            WHERE a.merchant_id = l.merchant_id AND a.endpoint_id = l.endpoint_id
+            ORDER BY a.ended_at DESC LIMIT 1) a ON true
+          ORDER BY l.merchant_id, l.endpoint_id`
+      ).pipe(sql.withTransaction, Effect.orDie),
     /** Queues events of a range again. Two replays of one endpoint follow each other, so they queue no event twice. */
     replay: (
       { commerceOnly, environment, id, merchantId }: Lane,

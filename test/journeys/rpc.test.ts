@@ -268,6 +268,60 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       )
     }), patienceMillis)
 
+  it.effect("sees which endpoints fail and how, page by page, and nothing of an address that may be secret", () =>
+    Effect.gen(function*() {
+      const { client, merchantId, sql } = yield* Office
+      const strange = merchantId + 1_000
+      const write = Effect.fnUntraced(function*(id: string, merchant: number, lane: string, status = "enabled") {
+        yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, environment, commerce_only, url, status, filters,
+            api_version, sealed_secret, created_at, updated_at)
+          VALUES (${id}, ${merchant}, 1, 'devnet', false, 'https://hooks.example:8443/s3cret?token=s3cret', ${status}, '{}',
+            '2026-01-15', '', 1, 1)`
+        yield* sql`INSERT INTO webhook_lanes (merchant_id, endpoint_id, health, consecutive_failures, failing_since, openings,
+            open_until) ${sql.literal(`SELECT ${merchant}, '${id}', ${lane}`)}`
+      })
+      yield* write("we_a", merchantId, "'failing', 12, now() - interval '2 hours', 3, now() + interval '1 hour'")
+      yield* write("we_b", merchantId, "'healthy', 0, NULL, 0, NULL")
+      yield* write("we_c", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL", "disabled")
+      yield* write("we_d", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL", "deleted")
+      yield* write("we_e", strange, "'healthy', 0, NULL, 1, now() - interval '1 second'")
+      yield* sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at, created_at)
+        SELECT ${merchantId}, 'we_a', n, n, now() - interval '1 hour', now() - (2000 - n) * interval '1 second'
+        FROM generate_series(1, 1200) n`
+      yield* sql`INSERT INTO webhook_attempts (merchant_id, delivery_id, attempt, endpoint_id, ended_at, outcome, status, error,
+          latency_ms)
+        SELECT ${merchantId}, ${randomUUID()}::uuid, n, 'we_a', now() - n * interval '1 minute', 'failed', 500 + n, NULL, n
+        FROM generate_series(1, 3) n`
+
+      const { value } = yield* client.call("webhooks.failing", { merchant_id: merchantId })
+      assert.notInclude(JSON.stringify(value), "s3cret")
+      assert.deepStrictEqual([value.next, value.endpoints.map((each: any) => each.endpoint_id)], [null, ["we_a", "we_c"]])
+      const { failing_since, last_attempt, oldest_waiting_seconds, open_until, ...first } = value.endpoints[0]
+      assert.deepStrictEqual(first, {
+        merchant_id: merchantId,
+        endpoint_id: "we_a",
+        environment: "devnet",
+        url_origin: "https://hooks.example:8443",
+        status: "enabled",
+        disabled_reason: null,
+        breaker: "open",
+        openings: 3,
+        consecutive_failures: 12,
+        waiting: 1_000
+      })
+      assert.approximately(open_until - failing_since, 10_800, 2)
+      assert.approximately(oldest_waiting_seconds, 1_999, 60)
+      assert.deepInclude(last_attempt, { status: "failed", response_status: 501, error: null, latency_ms: 1 })
+
+      const page = yield* client.call("webhooks.failing", { limit: 2 })
+      assert.deepStrictEqual(page.value.next, { merchant_id: merchantId, endpoint_id: "we_c" })
+      const rest = yield* client.call("webhooks.failing", { limit: 2, after: page.value.next })
+      assert.deepStrictEqual(
+        [rest.value.next, rest.value.endpoints.map((each: any) => [each.merchant_id, each.breaker, each.waiting, each.last_attempt])],
+        [null, [[strange, "half_open", 0, null]]]
+      )
+    }), patienceMillis)
+
   it.effect("retries a payment that had no price, once there is one", () =>
     Effect.gen(function*() {
       const { node, service, sql, start } = yield* Office
