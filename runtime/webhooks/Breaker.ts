@@ -98,7 +98,11 @@ const breaker = (lane: Lane, { attempts, failures, nowMillis, outcomes, timeouts
       : open(lane, nowMillis)
   }
   const fails = attempts >= minimumAttempts && failures * 100 >= attempts * failingPercent
-  return fails || timeouts >= timeoutsInARow ? open(lane, nowMillis) : lane
+  // Attempts written together ended at one time: only `outcomes` has their order.
+  const newest = outcomes.slice(-timeoutsInARow)
+  const timesOut = newest.every((outcome) => outcome === "timed_out") &&
+    (newest.length === timeoutsInARow || timeouts >= timeoutsInARow)
+  return fails || timesOut ? open(lane, nowMillis) : lane
 }
 
 const open = (lane: Lane, nowMillis: number): Lane => ({
