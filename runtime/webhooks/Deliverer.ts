@@ -11,7 +11,7 @@ import { Secrets } from "../Secrets.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "../Webhooks.ts"
 import {
-  attemptOutcome, maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings
+  type AttemptOutcome, attemptOutcome, maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings
 } from "./Attempts.ts"
 import { makeLanes } from "./Lanes.ts"
 import {
@@ -51,6 +51,9 @@ const defaultDrainMillis = 8_000
 
 /** Characters of a failure's text that are kept. */
 const errorLength = 500
+
+/** Text as the database takes it: one that it refused would keep every result beside it from being written. */
+const storable = (text: string): string => text.replaceAll("\u0000", "").toWellFormed()
 
 /** Defaults per environment (API reference, "Delivery"); a setting replaces them for both. */
 const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): RetrySettings => ({
@@ -152,9 +155,9 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       dueInMillis: waiting ? next.afterMillis : null,
       outcome: attemptOutcome(outcome),
       answerStatus: outcome._tag === "Answered" ? outcome.status : null,
-      error: outcome._tag === "Answered" ? null : outcome.reason.slice(0, errorLength),
+      error: outcome._tag === "Answered" ? null : storable(outcome.reason.slice(0, errorLength)),
       latencyMillis,
-      response: outcome._tag === "Answered" ? outcome.body : null
+      response: outcome._tag === "Answered" ? storable(outcome.body) : null
     }
     return { gone: next._tag === "Failed" && next.gone, mark }
   }
@@ -176,10 +179,10 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       }
     })
 
-  /** A row that was sent is over: its place is free, and after a failure what waits behind it is given back. */
-  const leave = (claimed: Claimed, well: boolean): void => {
-    for (const rest of lanes.answered(claimed, well)) giveBack(rest, false)
-    if (!well) woken.add(claimed.merchantId)
+  /** A row that was sent is over: its place is free, and but after a success what waits behind it is given back. */
+  const leave = (claimed: Claimed, outcome: AttemptOutcome | null): void => {
+    for (const rest of lanes.answered(claimed, outcome)) giveBack(rest, false)
+    if (outcome !== "succeeded") woken.add(claimed.merchantId)
   }
 
   /** Writes down how an attempt ended. Few steps: every delivery takes them. */
@@ -187,13 +190,23 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     const now = clock.currentTimeMillisUnsafe()
     const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, random.nextDoubleUnsafe())
     const finish = (): void => {
-      leave(claimed, result.outcome === "succeeded")
+      leave(claimed, result.outcome)
       results.put({ mark: result, sent: true })
       if (result.dueInMillis !== null) scanAt = Math.min(scanAt, now + result.dueInMillis + 1)
       pump()
     }
     counts[result.status].updateUnsafe(1, context)
-    if (gone) return Effect.andThen(results.disable(claimed, "gone", claimed), Effect.sync(finish))
+    if (gone) {
+      // Nothing is sent meanwhile.
+      const rest = lanes.answered(claimed, result.outcome)
+      return Effect.andThen(
+        results.disable(claimed, "gone", claimed),
+        Effect.sync(() => {
+          for (const each of rest) giveBack(each, false)
+          finish()
+        })
+      )
+    }
     finish()
     if (result.status !== "failed") return Effect.void
     const reason = result.error ?? `HTTP ${result.answerStatus}`
@@ -208,7 +221,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
 
   /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
   const interrupted = (claimed: Claimed): void => {
-    leave(claimed, false)
+    leave(claimed, null)
     giveBack(claimed, true)
   }
 

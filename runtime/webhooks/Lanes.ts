@@ -6,6 +6,7 @@
  * A row is held from its claim until its result is written; a slot, and a place in its lane, it takes from its sending
  * until its answer. What is answered and not written is what a kill repeats, so that is bounded too.
  */
+import type { AttemptOutcome } from "./Attempts.ts"
 import {
   type Claimed, type HeldLane, maximumFailingInFlight, maximumHeldPerEndpoint, maximumInFlight, maximumPerEndpoint
 } from "./Queue.ts"
@@ -29,12 +30,12 @@ interface Lane {
   waiting: Array<Claimed>
   /** Sent, and not yet answered, each with the monotonic milliseconds at which it was. */
   readonly sending: Map<Claimed, number>
+  /** Failed, and not yet written. */
+  readonly failed: Set<Claimed>
   /** Every row of it that is held, by id. */
   readonly held: Set<string>
-  /** One is sent at a time. */
+  /** One is sent at a time, and nothing claimed while one is held. */
   single: boolean
-  /** More than one may be held. */
-  ahead: boolean
   /** A claim may have left rows of it in the database. */
   more: boolean
   /** It stands in the row of lanes that may send. */
@@ -55,7 +56,8 @@ export const makeLanes = () => {
   let sending = 0
   let unwritten = 0
 
-  const capacity = ({ ahead }: Lane): number => (ahead ? maximumHeldPerEndpoint : 1)
+  /** Rows of a lane with which a claim passes it over. */
+  const capacity = ({ single }: Lane): number => (single ? 1 : maximumHeldPerEndpoint)
 
   const queue = (lane: Lane): void => {
     if (lane.queued || lane.waiting.length === 0) return
@@ -75,9 +77,9 @@ export const makeLanes = () => {
       sendByMillis: 0,
       waiting: [],
       sending: new Map(),
+      failed: new Set(),
       held: new Set(),
       single: claimed.single,
-      ahead: claimed.ahead,
       more: false,
       queued: false
     }
@@ -105,7 +107,9 @@ export const makeLanes = () => {
   const add = (claimed: ReadonlyArray<Claimed>, merchants: ReadonlyArray<number> | null, sendByMillis: number): void => {
     for (const each of claimed) {
       const lane = laneOf(each)
-      Object.assign(lane, { token: each.token, claims: each.claims, single: each.single, ahead: each.ahead, sendByMillis })
+      Object.assign(lane, { token: each.token, claims: each.claims, sendByMillis })
+      // The database does not know of a failure before it is written.
+      lane.single = each.single || lane.failed.size > 0
       lane.more ||= each.more
       lane.waiting.push(each)
       lane.held.add(each.id)
@@ -134,20 +138,26 @@ export const makeLanes = () => {
     return claimed
   }
 
-  /** Whether the lane of a row may be another instance's by now: the process stood still for long. */
-  const isLate = (claimed: Claimed, nowMillis: number): boolean => nowMillis > laneOf(claimed).sendByMillis
+  /** Whether the lane of a row may be another instance's by now, or was meanwhile: the process stood still for long. */
+  const isLate = (claimed: Claimed, nowMillis: number): boolean => {
+    const { sendByMillis, token } = laneOf(claimed)
+    return nowMillis > sendByMillis || claimed.token !== token
+  }
 
   const takeWaiting = (lane: Lane): ReadonlyArray<Claimed> => {
     lane.more ||= lane.waiting.length > 0
     return lane.waiting.splice(0)
   }
 
-  /** A row was answered, or given up; after a failure the rest of its lane is not sent, and given back here. */
-  const answered = (claimed: Claimed, well: boolean): ReadonlyArray<Claimed> => {
+  /** A row was answered, or given up with null; but after a success the rest of its lane is not sent, and given back here. */
+  const answered = (claimed: Claimed, outcome: AttemptOutcome | null): ReadonlyArray<Claimed> => {
     const lane = laneOf(claimed)
-    lane.sending.delete(claimed)
-    sending--
-    const rest = well ? [] : takeWaiting(lane)
+    if (lane.sending.delete(claimed)) sending--
+    if (outcome !== null && outcome !== "succeeded") {
+      lane.single = true
+      lane.failed.add(claimed)
+    }
+    const rest = outcome === "succeeded" ? [] : takeWaiting(lane)
     queue(lane)
     return rest
   }
@@ -169,6 +179,7 @@ export const makeLanes = () => {
     held--
     if (sent) unwritten--
     failing.delete(claimed)
+    lane.failed.delete(claimed)
     const hungry = lane.more && lane.held.size <= capacity(lane) / 2
     if (hungry) lane.more = false
     if (lane.held.size === 0) lanes.delete(lane.endpointId)

@@ -51,8 +51,6 @@ export interface Claimed {
   readonly failing: boolean
   /** Nothing else of its endpoint is sent meanwhile. */
   readonly single: boolean
-  /** Its endpoint answers well: more than one row may be claimed of it. */
-  readonly ahead: boolean
   /** As many of its endpoint were claimed as might be: others may wait. */
   readonly more: boolean
   readonly event: StoredEvent
@@ -115,7 +113,6 @@ interface ClaimRow {
   readonly age_ms: number
   readonly failing: boolean
   readonly single: boolean
-  readonly ahead: boolean
   readonly more: boolean
   readonly event_ms: bigint
   readonly event_seq: bigint
@@ -152,7 +149,6 @@ const claimedOf = (row: ClaimRow): Claimed => {
     ageMillis: row.age_ms,
     failing: row.failing,
     single: row.single,
-    ahead: row.ahead,
     more: row.more,
     event,
     body: eventText(event, row.pending_webhooks, row.api_version),
@@ -203,7 +199,7 @@ export const renewLanes = (
           ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token
         JOIN webhook_endpoints w ON w.id = l.endpoint_id AND w.status = 'enabled'
         WHERE l.holder = ${holder} AND l.held_until > now()
-          AND w.updated_at < extract(epoch FROM l.held_until - ${leaseSeconds}::integer * interval '1 second')
+          AND w.updated_at < floor(extract(epoch FROM l.held_until - ${leaseSeconds}::integer * interval '1 second'))
         ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
       )
       UPDATE webhook_lanes l SET held_until = now() + ${leaseSeconds}::integer * interval '1 second'
@@ -211,7 +207,7 @@ export const renewLanes = (
     return new Set(rows.map(({ endpoint_id }) => endpoint_id))
   })
 
-/** Shows rows as `delivering` that are on their way for so long that somebody may look. */
+/** Shows rows as `delivering` that are on their way for so long that somebody may look, unless they ended meanwhile. */
 export const showDelivering = (
   rows: ReadonlyArray<Claimed>
 ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
@@ -219,8 +215,9 @@ export const showDelivering = (
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       UPDATE webhook_deliveries d SET status = 'delivering'
-      FROM unnest(${rows.map(({ merchantId }) => merchantId)}::integer[], ${rows.map(({ id }) => id)}::uuid[]) AS r(m, id)
-      WHERE d.merchant_id = r.m AND d.id = r.id AND d.status IN ('pending', 'retrying')`
+      FROM unnest(${rows.map(({ merchantId }) => merchantId)}::integer[], ${rows.map(({ id }) => id)}::uuid[],
+        ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, attempts)
+      WHERE d.merchant_id = r.m AND d.id = r.id AND d.attempt = r.attempts AND d.status IN ('pending', 'retrying')`
   })
 
 interface LaneRow {

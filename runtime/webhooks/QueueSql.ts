@@ -35,7 +35,7 @@ export const webhookClaimV3 = `
     p_held uuid[], p_lanes text[], p_counts integer[]
   ) RETURNS TABLE (
     id uuid, merchant_id integer, endpoint_id text, token bigint, claims bigint, attempt integer, age_ms float8,
-    failing boolean, single boolean, ahead boolean, more boolean, event_ms bigint, event_seq bigint, environment text,
+    failing boolean, single boolean, more boolean, event_ms bigint, event_seq bigint, environment text,
     type text, request_id text, idempotency_key text, pending_webhooks integer, data text, url text,
     sealed_secret text, sealed_previous_secret text, previous_secret_expires_at bigint, api_version text
   ) LANGUAGE plpgsql ${byIndex} SET enable_sort = off AS $$
@@ -139,7 +139,7 @@ export const webhookClaimV3 = `
         WHERE l.merchant_id = v_merchant AND l.endpoint_id = v_endpoint RETURNING l.* INTO v_lane;
       RETURN QUERY
         SELECT d.id, d.merchant_id, d.endpoint_id, v_lane.token, v_lane.claims, d.attempt,
-          extract(epoch from now() - d.created_at)::float8 * 1000, v_failing, v_target.ordered OR NOT v_well, v_well,
+          extract(epoch from now() - d.created_at)::float8 * 1000, v_failing, v_target.ordered OR NOT v_well,
           cardinality(v_ids) = v_allowed, d.event_ms, d.event_seq, e.environment, e.type, e.request_id,
           e.idempotency_key, e.pending_webhooks, e.data, v_target.url, v_target.sealed_secret,
           v_target.sealed_previous_secret, v_target.previous_secret_expires_at, v_target.api_version
@@ -202,7 +202,7 @@ export const webhookLanesV1 = `
 /**
  * Writes results of rows whose lane still has the token of their claim, one row of attempts for each they spent, and
  * counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way
- * ended as it ended. Sums are moved in key order, so that two marks never wait for each other. Lanes in `p_released` are let
+ * ended as it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in `p_released` are let
  * go, unless a claim added to them meanwhile. Answers the lanes that are to be judged: all but the healthy ones that stay
  * so.
  */
@@ -225,14 +225,15 @@ export const webhookMarkV1 = `
         WHERE l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token)
       ORDER BY r.m, r.id
     ), marked AS (
-      UPDATE webhook_deliveries d SET status = r.status, attempt = r.attempt,
-        due_at = now() + r.due * interval '1 millisecond',
+      UPDATE webhook_deliveries d SET attempt = r.attempt,
+        status = CASE WHEN d.due_at IS NULL AND r.due IS NOT NULL THEN d.status ELSE r.status END,
+        due_at = CASE WHEN d.due_at IS NOT NULL THEN now() + r.due * interval '1 millisecond' END,
         last_status = CASE WHEN r.untried THEN d.last_status ELSE r.answer END,
         last_error = CASE WHEN r.untried THEN d.last_error ELSE r.error END,
         last_latency_ms = CASE WHEN r.untried THEN d.last_latency_ms ELSE r.latency END,
-        finished_at = CASE WHEN r.due IS NULL THEN now() END
+        finished_at = CASE WHEN r.due IS NULL THEN now() ELSE d.finished_at END
       FROM marks r WHERE d.merchant_id = r.m AND d.id = r.id
-        AND CASE WHEN d.due_at IS NULL THEN d.status = 'canceled' AND r.due IS NULL
+        AND CASE WHEN d.due_at IS NULL THEN d.status = 'canceled' AND (r.due IS NULL OR r.outcome IS NOT NULL)
           ELSE NOT r.untried OR d.status = 'delivering' END
       RETURNING d.merchant_id, d.endpoint_id, d.id, d.event_ms, d.event_seq, r.attempt, r.outcome, r.answer, r.error,
         r.latency, r.response, r.place

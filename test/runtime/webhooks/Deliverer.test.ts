@@ -2,7 +2,7 @@
  * Goal: what a commit queues reaches its endpoint, signed, at least once, at most four times, whatever happens between.
  * Method: the real commit log, bus, queue and transport against real servers on this machine.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
@@ -15,16 +15,8 @@ import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
-import { freshDatabase } from "../../support/Database.ts"
 import { answers, answersInTurn, type Arrival, makeReceiver, neverAnswers } from "../../support/Receiver.ts"
-import { allAre, deliverer, deliveries, emit, endpoint, log, secret, settingsOf, start, until } from "./Delivery.ts"
-
-type Env = Layer.Success<ReturnType<typeof log>> | Scope.Scope
-
-/** A test on a database of its own, with the commit log but no deliverer yet. */
-const promise = (name: string, body: Effect.Effect<unknown, unknown, Env>) =>
-  it.live(name, () =>
-    Effect.flatMap(freshDatabase, (database) => Effect.provide(body, log(database), { local: true })).pipe(Effect.scoped))
+import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, settingsOf, start, until } from "./Delivery.ts"
 
 /** As the oldest readers of the contract verify: the timestamp header, a dot, the raw body, the secret as written. */
 const verifyPlain = ({ body, headers }: Arrival, key: string, header = "x-service-signature") =>

@@ -1,5 +1,6 @@
 /** Instances that deliver, over one test database: the real commit log, bus, deliverer and transport. */
-import { type Context, Effect, Layer, type Scope } from "effect"
+import { it } from "@effect/vitest"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { plugin as https } from "../../../modules/transports/https.ts"
 import * as GroupCommit from "../../../runtime/commit/GroupCommit.ts"
@@ -10,10 +11,11 @@ import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
-import type { Webhooks } from "../../../runtime/Webhooks.ts"
+import { claim, maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/Queue.ts"
+import { type Transport, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft, WireObject } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
-import { connect, type TestDatabase } from "../../support/Database.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { receiverCertificate } from "../../support/Receiver.ts"
 
@@ -133,6 +135,60 @@ export const until = (done: (rows: ReadonlyArray<DeliveryRow>) => boolean): type
 
 export const allAre = (status: string) => (rows: ReadonlyArray<DeliveryRow>) =>
   rows.length > 0 && rows.every((row) => row.status === status)
+
+/** The queue of an endpoint as its lane's row has it; millis until it ends for what is a time. */
+export const laneOf = (endpointId: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql<{
+      readonly health: string
+      readonly failures: number
+      readonly failing: number | null
+      readonly open: number | null
+      readonly openings: number
+      readonly held: number
+    }>`SELECT health, consecutive_failures AS failures, openings, (extract(epoch FROM failing_since - now()) * 1000)::float8 AS failing,
+      (extract(epoch FROM open_until - now()) * 1000)::float8 AS open,
+      CASE WHEN held_until = '-infinity' THEN 0 ELSE extract(epoch FROM held_until - now()) * 1000 END::float8 AS held
+      FROM webhook_lanes WHERE endpoint_id = ${endpointId}`.pipe(Effect.map(([row]) => row!)))
+
+/** The attempts of an endpoint, in the order in which they ended. */
+export const attemptsOf = (endpointId: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql<{
+      readonly delivery_id: string
+      readonly attempt: number
+      readonly outcome: string
+      readonly status: number | null
+      readonly error: string | null
+      readonly latency_ms: number
+      readonly response: string | null
+    }>`SELECT delivery_id, attempt, outcome, status, error, latency_ms, response FROM webhook_attempts
+      WHERE endpoint_id = ${endpointId} ORDER BY ended_at, attempt`)
+
+/** What a claim of one more instance would be given now, and is: of nobody else's lane. */
+export const claimable = Effect.map(
+  claim({
+    holder: "one more", merchants: null, slots: maximumInFlight, failingSlots: maximumFailingInFlight, held: [], counts: new Map()
+  }),
+  (claimed) => claimed.map(({ event }) => event.id)
+)
+
+/** A transport of a test's own for `http:`. */
+export const transportOf = (send: Transport["send"]) =>
+  Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) =>
+    webhooks.register({ name: "own", schemes: ["http:"], check: () => Effect.void, send })))
+
+/** Has instances look at a merchant's deliveries now: after a test moved their rows. */
+export const wake = (merchantId: number, ...instances: ReadonlyArray<Context.Context<Webhooks>>) =>
+  Effect.forEach(instances, (context) => Context.get(context, Webhooks).wake(merchantId))
+
+/** A test on a database of its own, with the commit log but no deliverer yet. */
+export const promise = (
+  name: string,
+  body: Effect.Effect<unknown, unknown, Layer.Success<ReturnType<typeof log>> | Scope.Scope>
+) =>
+  it.live(name, () =>
+    Effect.flatMap(freshDatabase, (database) => Effect.provide(Effect.scoped(body), log(database), { local: true })).pipe(Effect.scoped))
 
 /** Builds `layer` in a scope of its own: closing it is the stop of an instance. */
 export const start = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<Context.Context<A>, E, R | Scope.Scope> =>
