@@ -162,11 +162,12 @@ export const makeLanes = () => {
     return rest
   }
 
-  /** Lanes of which nothing is held any more once `results` are written. */
+  /** Lanes of which nothing is held any more once `results` are written, as they are now. */
   const emptiedBy = (results: ReadonlyArray<Ended>): ReadonlyArray<HeldLane> => {
     const ending = Map.groupBy(results, ({ claimed }) => claimed.endpointId)
     return [...ending].map(([id, ended]) => ({ lane: lanes.get(id)!, ended: ended.length }))
-      .filter(({ ended, lane }) => lane.held.size === ended).map(({ lane }) => lane)
+      .filter(({ ended, lane }) => lane.held.size === ended)
+      .map(({ lane: { claims, endpointId, merchantId, token } }) => ({ claims, endpointId, merchantId, token }))
   }
 
   /** Whether nothing is on its way. */

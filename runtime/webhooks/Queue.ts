@@ -101,6 +101,8 @@ export interface LaneReport {
 export interface LaneWrite {
   readonly report: LaneReport
   readonly lane: Lane
+  /** Let go of with this, unless it was claimed of again meanwhile. */
+  readonly release: HeldLane | undefined
 }
 
 interface ClaimRow {
@@ -265,8 +267,8 @@ const reportOf = (row: LaneRow): LaneReport => ({
 
 /**
  * Writes results of rows whose lane still has the token of their claim, with an attempt for each they spent; later ones
- * are dropped silently by the fence. Then lets go of the lanes in `released`, unless one was claimed of again meanwhile.
- * Answers the lanes that have to be judged.
+ * are dropped silently by the fence. Then lets go of the lanes in `released`, unless one was claimed of again meanwhile,
+ * but for those that have to be judged, which it answers.
  */
 export const mark = (
   marks: ReadonlyArray<Mark>,
@@ -317,7 +319,7 @@ export const writeLanes = (
 ): Effect.Effect<ReadonlyArray<LaneReport>, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const rows = JSON.stringify(writes.map(({ lane, report }) => ({
+    const rows = JSON.stringify(writes.map(({ lane, release, report }) => ({
       m: report.merchantId,
       e: report.endpointId,
       version: String(report.version),
@@ -326,12 +328,14 @@ export const writeLanes = (
       since: lane.failingSinceMillis,
       until: lane.openUntilMillis,
       openings: lane.openings,
-      judged: lane.judgedFromMillis
+      judged: lane.judgedFromMillis,
+      token: release === undefined ? null : String(release.token),
+      claims: release === undefined ? null : String(release.claims)
     })))
     const written = yield* sql<{ readonly merchant_id: number; readonly endpoint_id: string }>`
       WITH changes AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${rows}::json) AS r(m integer, e text, version bigint, health text,
-          failures integer, since float8, until float8, openings integer, judged float8)
+          failures integer, since float8, until float8, openings integer, judged float8, token bigint, claims bigint)
       ), held AS MATERIALIZED (
         SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
         JOIN changes r ON r.m = l.merchant_id AND r.e = l.endpoint_id AND r.version = l.version
@@ -339,7 +343,8 @@ export const writeLanes = (
       )
       UPDATE webhook_lanes l SET version = l.version + 1, health = r.health, consecutive_failures = r.failures,
         failing_since = to_timestamp(r.since / 1000), open_until = to_timestamp(r.until / 1000), openings = r.openings,
-        judged_from = to_timestamp(r.judged / 1000)
+        judged_from = to_timestamp(r.judged / 1000),
+        held_until = CASE WHEN l.token = r.token AND l.claims = r.claims THEN '-infinity' ELSE l.held_until END
       FROM held h JOIN changes r ON r.m = h.merchant_id AND r.e = h.endpoint_id
       WHERE l.merchant_id = h.merchant_id AND l.endpoint_id = h.endpoint_id AND l.version = r.version
       RETURNING l.merchant_id, l.endpoint_id`

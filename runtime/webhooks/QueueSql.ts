@@ -160,6 +160,10 @@ const laneColumns = `
     attempts integer, failures integer, timeouts integer, failed_events integer
   `
 
+/** Whether a lane `l` has to be judged by outcomes `o`: all but a healthy one that stays so. */
+const isJudged = `(o.outcomes ~ '[ft]' OR l.health <> 'healthy' OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL
+      OR l.failing_since IS NOT NULL)`
+
 /**
  * What an attempt said of its lane, with what is needed to judge it: the attempts of the last `p_window` since the lane
  * was judged anew, how many of the newest in a row timed out, and, once it has only failed for `p_patience`, how many
@@ -195,16 +199,15 @@ export const webhookLanesV1 = `
         JOIN webhook_deliveries d ON d.merchant_id = a.merchant_id AND d.id = a.delivery_id
         WHERE a.merchant_id = o.m AND a.endpoint_id = o.e AND a.ended_at >= l.failing_since LIMIT 1000) d
     ) f ON l.failing_since <= now() - p_patience
-    WHERE o.outcomes ~ '[ft]' OR l.health <> 'healthy' OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL
-      OR l.failing_since IS NOT NULL;
+    WHERE ${isJudged};
   END $$`
 
 /**
  * Writes results of rows whose lane still has the token of their claim, one row of attempts for each they spent, and
  * counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way
  * ended as it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in `p_released` are let
- * go, unless a claim added to them meanwhile. Answers the lanes that are to be judged: all but the healthy ones that stay
- * so.
+ * go, unless a claim added to them meanwhile, or they are to be judged: until they are, nobody else may know of a breaker
+ * that opens. Answers those.
  */
 export const webhookMarkV1 = `
   CREATE FUNCTION webhook_mark_v1(
@@ -266,6 +269,8 @@ export const webhookMarkV1 = `
     WITH free AS MATERIALIZED (
       SELECT l.merchant_id, l.endpoint_id FROM json_to_recordset(p_released) AS r(m integer, e text, token bigint, claims bigint)
       JOIN webhook_lanes l ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token AND l.claims = r.claims
+      LEFT JOIN unnest(v_merchants, v_endpoints, v_outcomes) AS o(m, e, outcomes) ON o.m = r.m AND o.e = r.e
+      WHERE o.e IS NULL OR NOT ${isJudged}
       ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
     )
     UPDATE webhook_lanes l SET held_until = '-infinity' FROM free f

@@ -84,15 +84,20 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
       Effect.provideService(SqlClient.SqlClient, sql)
     )
 
-  /** A lane that another instance wrote meanwhile is judged again by what it is then. */
+  /** A lane that another instance wrote meanwhile is judged again by what it is then. Those in `released` are let go of. */
   const judgeLanes = (
     reports: ReadonlyArray<LaneReport>,
+    released: ReadonlyMap<string, HeldLane>,
     tries = conflictTries
   ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
     Effect.gen(function*() {
       if (reports.length === 0) return
       if (tries === 0) return yield* Effect.logWarning("webhook lanes not written: others keep changing them")
-      const judged = reports.map((report) => ({ report, ...judge(report.lane, report.evidence) }))
+      const judged = reports.map((report) => ({
+        report,
+        release: released.get(report.endpointId),
+        ...judge(report.lane, report.evidence)
+      }))
       const lost = yield* writeLanes(judged)
       for (const { disable: off, lane, report } of judged) {
         if (lost.includes(report)) continue
@@ -103,7 +108,7 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
         }
         if (off) yield* disable(report, "failing")
       }
-      if (lost.length > 0) yield* judgeLanes(yield* readLanes(lost), tries - 1)
+      if (lost.length > 0) yield* judgeLanes(yield* readLanes(lost), released, tries - 1)
     })
 
   const flush = writing.withPermits(1)(Effect.suspend(() => {
@@ -113,7 +118,9 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
     ledger.begins()
     const ended = taken.map(({ mark: { claimed }, sent }) => ({ claimed, sent }))
     const marks = taken.map((result) => result.mark)
-    return Effect.flatMap(mark(marks, ledger.emptiedBy(ended)), judgeLanes).pipe(
+    const released = ledger.emptiedBy(ended)
+    const byId = new Map(released.map((lane) => [lane.endpointId, lane]))
+    return Effect.flatMap(mark(marks, released), (reports) => judgeLanes(reports, byId)).pipe(
       // The lease gives the rows to the next claim, which may repeat attempts that were answered: at least once.
       Effect.catchCause((cause) => Effect.logError("webhook results not written, the lease will give them back", cause)),
       Effect.ensuring(Effect.sync(() => ledger.written(ended)))

@@ -9,7 +9,7 @@ import { SqlClient } from "effect/sql"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
-import { secretOf, serviceSignature } from "../../../runtime/webhooks/Signature.ts"
+import { secretOf, serviceSignature, signingKey } from "../../../runtime/webhooks/Signature.ts"
 import { makeReceiver, type Receiver } from "../../support/Receiver.ts"
 import {
   allAre, attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, until, wake
@@ -107,7 +107,7 @@ describe("an instance", () => {
     old.held.splice(0, 2).forEach((each) => each())
     const arrivals = yield* receiver.seen("/new", 2)
     for (const { body, headers } of arrivals) {
-      assert.strictEqual(headers["x-service-signature"], serviceSignature(secret, Number(headers["x-service-timestamp"]), body.toString()))
+      assert.strictEqual(headers["x-service-signature"], serviceSignature(signingKey(secret), Number(headers["x-service-timestamp"]), body.toString()))
     }
     yield* change(changed, { status: "disabled", disabledReason: "merchant" })
     yield* wake(1, context)

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AttemptOutcome } from "../../../runtime/webhooks/Attempts.ts"
-import { type Ended, makeLanes } from "../../../runtime/webhooks/Lanes.ts"
+import { type Ended, makeLanes, maximumHeld, maximumUnwritten } from "../../../runtime/webhooks/Lanes.ts"
 import type { Claimed } from "../../../runtime/webhooks/Queue.ts"
 
 /** The same numbers for the same seed. */
@@ -89,12 +89,12 @@ const makeInstance = (random: (below: number) => number) => {
   }
 
   const check = () => {
-    const slots = sending.length + gathered.filter(({ sent }) => sent).length
-    assert.isAtMost(slots, 64)
-    const { counts, held } = lanes.holdings()
+    assert.isAtMost(sending.length, 64)
+    assert.isAtMost(sending.length + gathered.filter(({ sent }) => sent).length, maximumUnwritten)
+    const { counts, held } = lanes.holdings(null)
     assert.strictEqual(new Set(held).size, held.length)
-    assert.strictEqual(lanes.room(), 512 - held.length < 128 ? 0 : 512 - held.length)
-    assert.isAtMost(held.length, 512)
+    assert.strictEqual(lanes.room(), maximumHeld - held.length < maximumHeld / 4 ? 0 : maximumHeld - held.length)
+    assert.isAtMost(held.length, maximumHeld)
     assert.isAtLeast(lanes.failingRoom(), 0)
     for (const { id } of database.endpoints.values()) {
       const rows = inFlight(id)
@@ -126,7 +126,7 @@ const makeInstance = (random: (below: number) => number) => {
     }
     const merchants = everyone ? null : [...woken]
     woken.clear()
-    const { counts, held } = lanes.holdings()
+    const { counts, held } = lanes.holdings(merchants)
     const failingRoom = lanes.failingRoom()
     const claimed = database.claim(merchants, room, failingRoom, counts, new Set(held))
     // As the deliverer: others may wait whom nobody will wake. Of failing ones the scan of each second knows.
@@ -164,7 +164,7 @@ const makeInstance = (random: (below: number) => number) => {
       const hungry = lanes.written(row)
       if (hungry !== undefined) woken.add(hungry)
     }
-    const { counts } = lanes.holdings()
+    const { counts } = lanes.holdings(null)
     for (const { claimed: { endpointId } } of ended) assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
     pump()
   }
@@ -240,8 +240,8 @@ describe("an instance", () => {
       if (turn % 3 === 0) instance.write()
       if (instance.isScanDue() || instance.woken.size > 0) instance.claim(instance.isScanDue())
     }
-    assert.deepStrictEqual(instance.lanes.holdings().held, [])
-    assert.deepStrictEqual([instance.lanes.room(), instance.lanes.failingRoom(), instance.expiring().length], [512, 16, 0])
+    assert.deepStrictEqual(instance.lanes.holdings(null).held, [])
+    assert.deepStrictEqual([instance.lanes.room(), instance.lanes.failingRoom(), instance.expiring().length], [maximumHeld, 16, 0])
     assert.deepStrictEqual(endpoints.flatMap(({ due }) => due), [])
   }, { arbitrary: { runs: 25 } })
 
