@@ -7,7 +7,7 @@ import { EventBus } from "../../runtime/EventBus.ts"
 import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
-import { type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
+import { compareEventPositions, type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
 import { EventsApi } from "./api.ts"
 import { readPage, strayBound } from "./machine.ts"
 import * as Repo from "./repo.ts"
@@ -78,15 +78,27 @@ export const follow = (
     return Stream.flattenIterable(Stream.unfold(after, next))
   }))
 
+/** Where a stream begins, or why it cannot: it tells every event after its cursor, so none of them may be gone. */
+const startOf = (bus: typeof EventBus.Service, merchantId: number, after: string | undefined) =>
+  Effect.gen(function*() {
+    if (after === undefined) return firstPosition
+    const position = readEventId(after)
+    if (position === undefined) return yield* publicError("INVALID_CURSOR", { param: "after" })
+    if (compareEventPositions(position, yield* bus.prunedTo(merchantId)) < 0) {
+      return yield* publicError("INVALID_CURSOR", {
+        message: "Events after this one were removed after 365 days: load the objects anew, then follow from the first event kept",
+        param: "after"
+      })
+    }
+    return position
+  })
+
 /** The calls of `EventsRpc`. */
 export const rpcHandlers = Effect.gen(function*() {
   const bus = yield* EventBus
   return EventsRpc.of({
-    "events.stream": ({ merchant_id, after }) => {
-      const position = after === undefined ? firstPosition : readEventId(after)
-      return position === undefined
-        ? Stream.fail(publicError("INVALID_CURSOR", { param: "after" }))
-        : Stream.map(follow(bus, merchant_id, position), streamed)
-    }
+    "events.stream": ({ merchant_id, after }) =>
+      Stream.unwrap(Effect.map(startOf(bus, merchant_id, after), (position) =>
+        Stream.map(follow(bus, merchant_id, position), streamed)))
   })
 })

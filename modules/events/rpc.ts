@@ -20,8 +20,9 @@ export type StreamedEvent = typeof StreamedEvent.Type
 
 export class EventsRpc extends RpcGroup.make(
   /**
-   * Every event of a merchant after `after` (absent: from the first), oldest first, and on as they are committed, without
-   * a gap or a repeat. Never ends. To go on after a break, ask again from the last id seen. `INVALID_CURSOR`.
+   * Every event of a merchant after `after` (absent: from the first that is kept), oldest first, and on as they are
+   * committed, without a gap or a repeat. Never ends. To go on after a break, ask again from the last id seen.
+   * `INVALID_CURSOR`, also where events after it are kept no more.
    */
   Rpc.make("events.stream", {
     payload: { merchant_id: MerchantId, after: Schema.optionalKey(Schema.String) },
