@@ -204,10 +204,10 @@ export const webhookLanesV1 = `
 
 /**
  * Writes results of rows whose lane still has the token of their claim, one row of attempts for each they spent, and
- * counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way
- * ended as it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in `p_released` are let
- * go, unless a claim added to them meanwhile, or they are to be judged: until they are, nobody else may know of a breaker
- * that opens. Answers those.
+ * counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way ended as
+ * it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in
+ * `p_released` are let go, unless a claim added to them meanwhile, or they are to be judged: until they are, nobody else
+ * may know of a breaker that opens. Answers those.
  */
 export const webhookMarkV1 = `
   CREATE FUNCTION webhook_mark_v1(
