@@ -282,6 +282,8 @@ export class Deliveries extends Context.Service<Deliveries, {
     id: string,
     reply: Order<Delivery>["reply"]
   ) => Effect.Effect<Delivery, PublicError>
+  /** The same for an operator, as often as asked. Errors: `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`. */
+  readonly retry: (merchantId: number, id: string) => Effect.Effect<Delivery, PublicError>
   /** Queues events of a range once more. Errors: `WEBHOOK_NOT_FOUND`, `INVALID_EVENT_ID`, `INVALID_EVENT_TYPE`. */
   readonly replay: (
     principal: Principal,
@@ -355,6 +357,17 @@ export class Deliveries extends Context.Service<Deliveries, {
       return made
     })
 
+    const retry = Effect.fnUntraced(function*(merchantId: number, id: string) {
+      const uuid = deliveryUuid(id)
+      const endpoint = uuid === undefined ? undefined : yield* repo.endpointOf(merchantId, uuid)
+      if (uuid === undefined || endpoint === undefined) return yield* deliveryUnknown
+      yield* enabled(endpoint)
+      const made = yield* replayed(repo.redeliver(endpoint, uuid, () => undefined))
+      if (made === undefined) return yield* deliveryUnknown
+      yield* webhooks.wake(merchantId)
+      return made
+    })
+
     const replay = Effect.fnUntraced(function*(
       principal: Principal,
       id: string,
@@ -372,6 +385,6 @@ export class Deliveries extends Context.Service<Deliveries, {
       return made
     })
 
-    return Deliveries.of({ page, get, test, redeliver, replay })
+    return Deliveries.of({ page, get, test, redeliver, retry, replay })
   })).pipe(Layer.provideMerge(Endpoints.layer))
 }

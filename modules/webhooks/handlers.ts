@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import { eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
+import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints, type EndpointWithSecret, type Order } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
 import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd } from "./machine.ts"
@@ -209,8 +209,10 @@ const failingObject = (found: Failing): FailingEndpoint => ({
 })
 
 /** The calls of `WebhooksRpc`. */
-export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.map(makeRepo, (repo) =>
-  WebhooksRpc.of({
+export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.gen(function*() {
+  const repo = yield* makeRepo
+  const deliveries = yield* Deliveries
+  return WebhooksRpc.of({
     "webhooks.failing": Effect.fnUntraced(function*({ after, limit = defaultFailing, merchant_id }) {
       const found = yield* repo.failing({
         merchantId: merchant_id ?? null,
@@ -219,5 +221,10 @@ export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.map(makeRepo, (repo)
       })
       const page = found.slice(0, limit)
       return { endpoints: page.map(failingObject), next: found.length > limit ? placeOf(page.at(-1)!) : null }
-    })
-  })))
+    }),
+    "webhooks.deliveries.retry": ({ delivery_id, merchant_id }) =>
+      Effect.map(deliveries.retry(merchant_id, delivery_id), ({ eventId, id }) => ({
+        delivery_id: `whd_${id}`, event_id: eventId as EventId
+      }))
+  })
+}))

@@ -16,8 +16,7 @@ export const plugin = Plugin.make({
   migrations,
   tables,
   layer: () =>
-    Layer.merge(
-      HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers), Layer.provide(Deliveries.layer)),
-      rpcHandlers
+    Layer.merge(HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
+      Layer.provide(Deliveries.layer)
     )
 })

@@ -1,8 +1,8 @@
-/** Endpoints that fail, for operators: definitions only. */
+/** Endpoints that fail, and their deliveries, for operators: definitions only. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { PublicError } from "../../schemas/Errors.ts"
-import { EpochSeconds, MerchantId } from "../../schemas/Ids.ts"
+import { EpochSeconds, EventId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { maximumFailing } from "./machine.ts"
 
@@ -55,6 +55,15 @@ export class WebhooksRpc extends RpcGroup.make(
       limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumFailing })))
     },
     success: Schema.Struct({ endpoints: Schema.Array(FailingEndpoint), next: Schema.NullOr(Place) }),
+    error: PublicError
+  }),
+  /**
+   * Sends the event of a delivery to its endpoint once more, whatever became of it: a new delivery with the same bytes.
+   * Not limited. Errors: `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`.
+   */
+  Rpc.make("webhooks.deliveries.retry", {
+    payload: { merchant_id: MerchantId, delivery_id: Schema.String },
+    success: Schema.Struct({ delivery_id: Schema.String, event_id: EventId }),
     error: PublicError
   })
 ) {}

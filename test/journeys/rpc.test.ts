@@ -140,6 +140,17 @@ const paidInvoice = Effect.fnUntraced(function*(id: string, status = "paid") {
   return yield* until(`the invoice is ${status}`, read, ({ invoice }) => invoice.status === status)
 })
 
+/** An endpoint with its lane: health, failures in a row, since when, openings, open until when, held until when. */
+const endpointRow = Effect.fnUntraced(function*(id: string, merchant: number, lane: string, status = "enabled") {
+  const { sql } = yield* Office
+  yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, environment, commerce_only, url, status, filters,
+      api_version, sealed_secret, created_at, updated_at)
+    VALUES (${id}, ${merchant}, 1, 'devnet', false, 'https://hooks.example:8443/s3cret?token=s3cret', ${status}, '{}',
+      '2026-01-15', '', 1, 1)`
+  yield* sql`INSERT INTO webhook_lanes (merchant_id, endpoint_id, health, consecutive_failures, failing_since, openings,
+      open_until, held_until) ${sql.literal(`SELECT ${merchant}, '${id}', ${lane}`)}`
+})
+
 layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an internal service", (it) => {
   it.effect("is told how the service and the networks are, and nothing without the credential", () =>
     Effect.gen(function*() {
@@ -278,19 +289,11 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
     Effect.gen(function*() {
       const { client, merchantId, sql } = yield* Office
       const strange = merchantId + 1_000
-      const write = Effect.fnUntraced(function*(id: string, merchant: number, lane: string, status = "enabled") {
-        yield* sql`INSERT INTO webhook_endpoints (id, merchant_id, version, environment, commerce_only, url, status, filters,
-            api_version, sealed_secret, created_at, updated_at)
-          VALUES (${id}, ${merchant}, 1, 'devnet', false, 'https://hooks.example:8443/s3cret?token=s3cret', ${status}, '{}',
-            '2026-01-15', '', 1, 1)`
-        yield* sql`INSERT INTO webhook_lanes (merchant_id, endpoint_id, health, consecutive_failures, failing_since, openings,
-            open_until) ${sql.literal(`SELECT ${merchant}, '${id}', ${lane}`)}`
-      })
-      yield* write("we_a", merchantId, "'failing', 12, now() - interval '2 hours', 3, now() + interval '1 hour'")
-      yield* write("we_b", merchantId, "'healthy', 0, NULL, 0, NULL")
-      yield* write("we_c", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL", "disabled")
-      yield* write("we_d", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL", "deleted")
-      yield* write("we_e", strange, "'healthy', 0, NULL, 1, now() - interval '1 second'")
+      yield* endpointRow("we_a", merchantId, "'failing', 12, now() - interval '2 hours', 3, now() + interval '1 hour', '-infinity'")
+      yield* endpointRow("we_b", merchantId, "'healthy', 0, NULL, 0, NULL, '-infinity'")
+      yield* endpointRow("we_c", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL, '-infinity'", "disabled")
+      yield* endpointRow("we_d", merchantId, "'failing', 2, now() - interval '1 minute', 0, NULL, '-infinity'", "deleted")
+      yield* endpointRow("we_e", strange, "'healthy', 0, NULL, 1, now() - interval '1 second', '-infinity'")
       yield* sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at, created_at)
         SELECT ${merchantId}, 'we_a', n, n, now() - interval '1 hour', now() - (2000 - n) * interval '1 second'
         FROM generate_series(1, 1200) n`
@@ -326,6 +329,33 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
         [rest.value.next, rest.value.endpoints.map((each: any) => [each.merchant_id, each.breaker, each.waiting, each.last_attempt])],
         [null, [[strange, "half_open", 0, null]]]
       )
+    }), patienceMillis)
+
+  it.effect("sends a delivery once more for a merchant, and nothing to an endpoint that is disabled", () =>
+    Effect.gen(function*() {
+      const { client, merchantId, sql } = yield* Office
+      const merchant = merchantId + 2_000
+      // Held for good by nobody: the service sends nothing to them.
+      yield* endpointRow("we_r", merchant, "'unknown', 0, NULL, 0, NULL, 'infinity'")
+      yield* endpointRow("we_s", merchant, "'unknown', 0, NULL, 0, NULL, 'infinity'", "disabled")
+      yield* sql`INSERT INTO events (merchant_id, ms, seq, environment, type, commerce, pending_webhooks, data)
+        VALUES (${merchant}, 1766320496000, 1, 'devnet', 'invoice.paid', false, 2,
+          '{"object":{"object":"invoice","id":"i"},"previous_attributes":{}}')`
+      const made = yield* sql<{ id: string; endpoint_id: string }>`
+        INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, due_at, finished_at)
+        SELECT ${merchant}, w.id, 1766320496000, 1, 'failed', NULL, now() FROM unnest(ARRAY['we_r', 'we_s']) AS w(id)
+        RETURNING id, endpoint_id`
+      const retry = (endpoint: string, owner = merchant) =>
+        client.call("webhooks.deliveries.retry", {
+          merchant_id: owner, delivery_id: `whd_${made.find(({ endpoint_id }) => endpoint_id === endpoint)!.id}`
+        })
+      const { value } = yield* retry("we_r")
+      assert.strictEqual(value.event_id, "evt_1766320496000-1")
+      const [queued] = yield* sql`SELECT endpoint_id, status, attempt, due_at IS NOT NULL AS waits FROM webhook_deliveries
+        WHERE merchant_id = ${merchant} AND id = ${value.delivery_id.slice(4)}::uuid`
+      assert.deepStrictEqual(queued, { endpoint_id: "we_r", status: "pending", attempt: 0, waits: true })
+      assert.strictEqual((yield* retry("we_s")).error?.code, "WEBHOOK_DISABLED")
+      assert.strictEqual((yield* retry("we_r", merchantId)).error?.code, "DELIVERY_NOT_FOUND")
     }), patienceMillis)
 
   it.effect("retries a payment that had no price, once there is one", () =>
