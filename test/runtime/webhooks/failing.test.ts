@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TransportFailed } from "../../../runtime/Webhooks.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
+import { claim, mark, writeLanes } from "../../../runtime/webhooks/Queue.ts"
 import { answers, answersInTurn, makeReceiver } from "../../support/Receiver.ts"
 import {
   attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, transportOf, until, wake
@@ -84,6 +85,23 @@ describe("an open breaker", () => {
     for (const { outcome, status, error } of yield* attemptsOf(dead.id)) {
       assert.deepStrictEqual([outcome, status, error], ["timed_out", null, "no answer"])
     }
+  }))
+})
+
+describe("a lane that was let go of", () => {
+  promise("is nobody else's before what its attempts say of it is written", Effect.gen(function*() {
+    const { id } = yield* endpoint("http://one/")
+    yield* Effect.forEach([1, 2], (n) => emit(n))
+    const ask = { merchants: null, slots: 9, failingSlots: 9, held: [], counts: new Map<string, number>() }
+    const [claimed] = yield* claim({ holder: "first", ...ask })
+    const reports = yield* mark([{
+      claimed: claimed!, status: "retrying", attempts: 1, dueInMillis: 3_600_000, outcome: "failed", answerStatus: 500,
+      error: null, latencyMillis: 1, response: ""
+    }], [claimed!])
+    assert.deepStrictEqual(yield* claimable, [])
+    assert.strictEqual(reports[0]!.endpointId, id)
+    yield* writeLanes(reports.map((report) => ({ report, lane: report.lane, release: claimed! })))
+    assert.lengthOf(yield* claimable, 1)
   }))
 })
 

@@ -209,6 +209,35 @@ describe("a lane", () => {
   }))
 })
 
+describe("a late result", () => {
+  promise("of a lane that is another instance's by now changes nothing, whether good or bad, and counts nothing", Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const receiver = yield* makeReceiver()
+    yield* start(deliverer(settingsOf([receiver.host])))
+    const { id } = yield* endpoint(receiver.url("/"))
+    yield* known("healthy")
+    const held: Array<(status: number) => void> = []
+    receiver.script("/", (_, __, response) => void held.push((status) => response.writeHead(status).end()))
+    yield* Effect.forEach(numbers(4), (n) => emit(n), { concurrency: 4 })
+    yield* receiver.seen("/", 4)
+    yield* sql`UPDATE webhook_lanes SET holder = 'another', token = token + 1, held_until = now() + interval '30 s'`
+    const [before] = yield* sql`SELECT array_agg(d ORDER BY d.id)::text AS rows FROM webhook_deliveries d`
+    held[0]!(200)
+    held[1]!(500)
+    held[2]!(404)
+    yield* Effect.repeat(Effect.sleep(5), { while: () => receiver.arrivals().filter(({ endedAt }) => endedAt === null).length > 1 })
+    // Written together with what comes after them: another merchant's, which is seen.
+    yield* endpoint(receiver.url("/other"), { merchantId: 2 })
+    yield* emit(9, 2)
+    yield* until((rows) => rows.some(({ status }) => status === "succeeded"))
+    const [after] = yield* sql`SELECT array_agg(d ORDER BY d.id)::text AS rows FROM webhook_deliveries d WHERE merchant_id = 1`
+    assert.deepStrictEqual(after, before)
+    assert.deepStrictEqual(yield* attemptsOf(id), [])
+    assert.deepInclude(yield* laneOf(id), { health: "healthy", failures: 0 })
+    assert.deepStrictEqual(yield* sql`SELECT sum(count)::integer AS spent FROM rollups WHERE merchant_id = 1 AND sum = 'webhooks.attempts'`, [{ spent: null }])
+  }))
+})
+
 describe("two instances", () => {
   promise("send 2,000 deliveries of 16 endpoints once each, though one is stopped in the middle and another one started", Effect.gen(function*() {
     const receiver = yield* makeReceiver()
