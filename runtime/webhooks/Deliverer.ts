@@ -91,7 +91,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   let passedOver: Set<number | "all"> = new Set()
   const wake = yield* Latch.make()
   let scanAt = 0
-  let stopping = false
+  /** Stops under way, of transports or of all: nothing is claimed meanwhile. */
+  let stops = 0
 
   const results = yield* makeResults({
     isQuiet: lanes.isQuiet,
@@ -270,7 +271,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const slots = lanes.room()
     const scan = now >= scanAt
-    if (stopping || transports.isEmpty() || (!scan && woken.size === 0)) return Math.max(1, scanAt - now)
+    if (stops > 0 || transports.isEmpty() || (!scan && woken.size === 0)) return Math.max(1, scanAt - now)
     // Results free the room, and wake.
     if (slots === 0) return scanMillis
     const merchants = scan ? null : [...woken]
@@ -285,7 +286,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     // All room went: others may be waiting whom nobody will wake again, so the next claim scans.
     if (claimed.length === slots) scanAt = 0
     lanes.add(claimed, merchants, askedAt + sendWithinMillis)
-    if (!stopping) pump()
+    if (stops === 0) pump()
     return 0
   }).pipe(
     Effect.uninterruptible,
@@ -326,7 +327,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       if (woken.size > 0) wake.openUnsafe()
     }))
 
-  yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(() => { stopping = true }), drain))
+  yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(() => { stops++ }), drain))
 
   const register = (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
     Effect.acquireRelease(
@@ -336,7 +337,14 @@ const make = (drainMillis: number) => Effect.gen(function*() {
         wake.openUnsafe()
       }),
       // Attempts under way still use the transport: it must outlive them.
-      () => Effect.andThen(Effect.sync(() => transports.remove(transport)), drain)
+      () =>
+        Effect.sync(() => { stops++ }).pipe(
+          Effect.andThen(drain),
+          Effect.andThen(Effect.sync(() => {
+            transports.remove(transport)
+            stops--
+          }))
+        )
     )
 
   return Webhooks.of({
