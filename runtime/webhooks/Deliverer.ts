@@ -280,8 +280,10 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     claiming = merchants ?? ["all"]
     for (const each of claiming) passedOver.add(each)
     const askedAt = yield* monotonicMillis
-    const claimed = yield* claim({ holder, merchants, slots, failingSlots: lanes.failingRoom(), ...lanes.holdings(merchants) })
-    claiming = undefined
+    const claimed = yield* Effect.ensuring(
+      claim({ holder, merchants, slots, failingSlots: lanes.failingRoom(), ...lanes.holdings(merchants) }),
+      Effect.sync(() => { claiming = undefined })
+    )
     emptyClaims = claimed.length > 0 || scan ? 0 : emptyClaims + 1
     // All room went: others may be waiting whom nobody will wake again, so the next claim scans.
     if (claimed.length === slots) scanAt = 0

@@ -2,20 +2,23 @@
  * What became of attempts, written down: one writer takes everything that has gathered. Then what the attempts say of
  * their endpoints: breakers, and endpoints that are switched off.
  */
-import { Clock, Effect, Latch, Semaphore } from "effect"
+import { Clock, Effect, Latch, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, noCause } from "../Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { judge } from "./Breaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import type { Ended } from "./Lanes.ts"
-import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
+import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, leaseSeconds, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
 
 /** Results that are written without waiting for more: beyond it a batch costs no less for each (measured). */
 const fullBatch = 64
 
 /** How long results wait for more while deliveries are on their way. Ours: nobody waits for them, and a kill repeats few. */
 const gatherMillis = 5
+
+/** How results are tried again that could not be written: 3 s in all, for a database that restarts or fails over. */
+const again = { schedule: Schedule.exponential("100 millis"), times: 5 }
 
 /** Tries to write a lane, or to switch an endpoint off, while others change the row. */
 const conflictTries = 3
@@ -37,7 +40,7 @@ export interface Ledger {
   readonly begins: () => void
   /** Lanes to let go of with these results. */
   readonly emptiedBy: (results: ReadonlyArray<Ended>) => ReadonlyArray<HeldLane>
-  /** They are written, or the database could not be reached. */
+  /** They are written, or it was long ago that they could not be. */
   readonly written: (results: ReadonlyArray<Ended>) => void
 }
 
@@ -45,6 +48,7 @@ export interface Ledger {
 export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   const commit = yield* Commit
   const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
   const writing = yield* Semaphore.make(1)
   const work = yield* Latch.make()
   const enough = yield* Latch.make()
@@ -120,10 +124,22 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
     const marks = taken.map((result) => result.mark)
     const released = ledger.emptiedBy(ended)
     const byId = new Map(released.map((lane) => [lane.endpointId, lane]))
-    return Effect.flatMap(mark(marks, released), (reports) => judgeLanes(reports, byId)).pipe(
-      // The lease gives the rows to the next claim, which may repeat attempts that were answered: at least once.
-      Effect.catchCause((cause) => Effect.logError("webhook results not written, the lease will give them back", cause)),
-      Effect.ensuring(Effect.sync(() => ledger.written(ended)))
+    const done = Effect.sync(() => ledger.written(ended))
+    return mark(marks, released).pipe(
+      Effect.retry(again),
+      Effect.matchCauseEffect({
+        onSuccess: (reports) =>
+          judgeLanes(reports, byId).pipe(
+            Effect.catchCause((cause) => Effect.logWarning("webhook lanes not judged", cause)),
+            Effect.andThen(done)
+          ),
+        // Let go of at once, they would be claimed and sent again at once. What was answered is repeated: at least once.
+        onFailure: (cause) =>
+          Effect.andThen(
+            Effect.logError("webhook results not written, their deliveries are tried again when a lease is over", cause),
+            Effect.forkIn(Effect.delay(done, leaseSeconds * 1000), scope)
+          )
+      })
     )
   })).pipe(Effect.uninterruptible, Effect.provideService(SqlClient.SqlClient, sql))
 

@@ -265,3 +265,22 @@ describe("two instances", () => {
     }
   }))
 })
+
+describe("results", () => {
+  promise("that the database does not take for a while are written then, and nothing is sent again meanwhile", Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const receiver = yield* makeReceiver()
+    yield* endpoint(receiver.url("/"))
+    yield* start(deliverer(settingsOf([receiver.host])))
+    const named = sql`SELECT oid::regprocedure::text AS name FROM pg_proc WHERE proname IN ('webhook_mark_v1', 'mark_away')`
+    const rename = (to: string) =>
+      Effect.flatMap(named, ([row]) => sql.unsafe(`ALTER FUNCTION ${(row as { readonly name: string }).name} RENAME TO ${to}`))
+    yield* rename("mark_away")
+    yield* emit(1)
+    yield* receiver.seen("/", 1)
+    yield* Effect.sleep(250)
+    yield* rename("webhook_mark_v1")
+    yield* until(allAre("succeeded"))
+    assert.strictEqual(receiver.arrivals().length, 1)
+  }))
+})
