@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { anvil } from "../support/Anvil.ts"
 import { deliver, deliveringConfig } from "../support/Delivery.ts"
 import { makeMerchants } from "../support/Merchants.ts"
-import { makeReceivers } from "../support/Receivers.ts"
+import { kinds, makeReceivers } from "../support/Receivers.ts"
 import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
@@ -12,7 +12,7 @@ import type { Line } from "./Report.ts"
 const database = "delivery_till"
 const retry = { baseMillis: 200, factor: 2 }
 
-/** A lease lasts 60 s. */
+/** Twice what a lease lasts. */
 const pauseMillis = 65_000
 
 export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
@@ -41,6 +41,7 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
       longestLife: 4_000,
       pauseMillis,
       retry,
+      kinds,
       hurry: false,
       kills,
       seed,

@@ -9,7 +9,7 @@ import type { Anvil } from "./Anvil.ts"
 import { type Ask, allEvents, type Crashing, dryMillis, judgeCommits, letLeasesRunOut, makeClients, orderFaults, seeded, type WireEvent } from "./Crash.ts"
 import { type Break, type DeliveryRow, type Endpoint, type History, judge, type Verdict } from "./DeliveryJudge.ts"
 import { receiverCertificate } from "./Receiver.ts"
-import { type Kind, kinds, type Receivers } from "./Receivers.ts"
+import type { Kind, Receivers } from "./Receivers.ts"
 import { exchange, type Service, until } from "./Service.ts"
 
 export interface Delivering extends Pick<Crashing, "query" | "kills" | "seed" | "progress"> {
@@ -28,10 +28,12 @@ export interface Delivering extends Pick<Crashing, "query" | "kills" | "seed" | 
   readonly calmMillis: number
   readonly shortestLife: number
   readonly longestLife: number
-  /** How long an instance is stopped by SIGSTOP; a lease lasts 60 s. Absent: not at all. */
+  /** How long an instance is stopped by SIGSTOP; a lease lasts 30 s. Absent: not at all. */
   readonly pauseMillis?: number
   /** As the service is configured. */
   readonly retry: { readonly baseMillis: number; readonly factor: number }
+  /** Kinds of receivers that every merchant but the quiet one has. */
+  readonly kinds: ReadonlyArray<Kind>
   /** Gives up for the dead what they had claimed, rather than wait for their leases. */
   readonly hurry: boolean
 }
@@ -238,9 +240,9 @@ const breakThings = Effect.fnUntraced(function*(run: Delivering, instances: Inst
   instances.rolling.strict = false
 })
 
-const openOrTarpit = (hurry: boolean) =>
+const behindBreaker =
   `exists (select from webhook_lanes l where l.merchant_id = d.merchant_id and l.endpoint_id = d.endpoint_id
-    and l.open_until is not null)${hurry ? " or w.url like '%/tarpit/%'" : ""}`
+    and l.open_until is not null)`
 
 const observe = Effect.fnUntraced(function*(
   run: Delivering,
@@ -261,8 +263,7 @@ const observe = Effect.fnUntraced(function*(
     attempts: new Map(kept.map(({ attempts, id }) => [id, attempts])),
     seen: yield* run.receivers.seen,
     breaks,
-    ...run.retry,
-    tarpitsJudged: !run.hurry
+    ...run.retry
   }
   return history
 })
@@ -277,8 +278,8 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
     const merchants = yield* run.makeMerchants(instances.service(0), run.merchants + 1)
     const [quiet, ...busy] = merchants
     const endpoints = [
-      ...yield* makeEndpoints(run, instances.service(0), busy, 0, kinds),
-      ...yield* makeEndpoints(run, instances.service(0), [quiet!], kinds.length * busy.length, quietKinds)
+      ...yield* makeEndpoints(run, instances.service(0), busy, 0, run.kinds),
+      ...yield* makeEndpoints(run, instances.service(0), [quiet!], run.kinds.length * busy.length, quietKinds)
     ]
     const ask = instances.ask(random)
     const pay = payOn(run.node, ask, yield* Semaphore.make(1))
@@ -348,7 +349,7 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
       "every delivery is over, or waits behind an open breaker",
       run.query(`select w.url, d.status, count(*)::int as n from webhook_deliveries d
         join webhook_endpoints w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
-        where d.finished_at is null and not (${openOrTarpit(run.hurry)}) group by 1, 2`),
+        where d.finished_at is null and not ${behindBreaker} group by 1, 2`),
       (rows) => rows.length === 0,
       run.hurry ? dryMillis : drainMillis
     ).pipe(Effect.catchDefect((defect) => Effect.sync(() => void faults.push(String(defect)))))

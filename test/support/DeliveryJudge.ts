@@ -41,8 +41,6 @@ export interface History {
   readonly breaks: ReadonlyArray<Break>
   readonly baseMillis: number
   readonly factor: number
-  /** Whether a tarpit had the time to fail five times in a row, so that its breaker must be open. */
-  readonly tarpitsJudged: boolean
 }
 
 export interface Verdict {
@@ -161,7 +159,7 @@ const ended = (history: History, arrivalsOf: (row: DeliveryRow) => ReadonlyArray
     }
     if (row.status === "canceled") return kind === "gone" ? [] : [`${name}, and its endpoint is not gone`]
     if (!waitingStatuses.has(row.status)) return [name]
-    return open || kind === "tarpit" && !history.tarpitsJudged ? [] : [`${name} after ${row.attempt} attempts, no breaker is open`]
+    return open ? [] : [`${name} after ${row.attempt} attempts, no breaker is open`]
   })
 }
 
