@@ -264,6 +264,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       Effect.andThen(results.settled)
     )
   }))
+
   let emptyClaims = 0
 
   /** One claim: of everyone when a scan is due, else of the merchants that woke us. Returns how long to wait. */

@@ -50,7 +50,7 @@ export interface Ended {
 
 export const makeLanes = () => {
   const lanes = new Map<string, Lane>()
-  let ready: Array<Lane> = []
+  const ready: Array<Lane> = []
   const failing = new Set<Claimed>()
   let held = 0
   let sending = 0
@@ -149,7 +149,7 @@ export const makeLanes = () => {
     return lane.waiting.splice(0)
   }
 
-  /** A row was answered, or given up with null; but after a success the rest of its lane is not sent, and given back here. */
+  /** A row was answered, or given up with null; but after a success the rest of its lane is given back here, not sent. */
   const answered = (claimed: Claimed, outcome: AttemptOutcome | null): ReadonlyArray<Claimed> => {
     const lane = laneOf(claimed)
     if (lane.sending.delete(claimed)) sending--
@@ -212,7 +212,8 @@ export const makeLanes = () => {
     )
 
   return {
-    add, answered, emptiedBy, expiringBy, failingRoom, giveUp, holdings, isLate, isQuiet, next, renew, room, sentBetween, written
+    add, answered, emptiedBy, expiringBy, failingRoom, giveUp, holdings, isLate, isQuiet, next, renew, room, sentBetween,
+    written
   }
 }
 export type Lanes = ReturnType<typeof makeLanes>
