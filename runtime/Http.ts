@@ -4,10 +4,10 @@
  *
  * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
  */
-import { Context, Effect, Schema, SchemaGetter } from "effect"
+import { Clock, Context, Effect, Schema, SchemaGetter } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { Replayed, ReplyWrite } from "./Commit.ts"
+import type { CommitCause, Replayed, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
 import { apiVersion, type WireObject } from "../schemas/Event.ts"
@@ -37,6 +37,31 @@ export interface RequestFacts {
 
 export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
   defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {} })
+})
+
+/** Why something changes, and the answer to keep for a repeat, made of what the change makes. */
+export interface Order<A> {
+  readonly cause: CommitCause
+  readonly reply: (made: A) => ReplyWrite | undefined
+}
+
+/**
+ * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with the
+ * change, as `act` does with its order.
+ */
+export const answering = Effect.fnUntraced(function*<A, E>(
+  act: (order: Order<A>) => Effect.Effect<A, E>,
+  render: (made: A, now: number) => object
+) {
+  const idempotency = yield* Idempotency
+  const { requestId } = yield* RequestInfo
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const text = (made: A) => JSON.stringify({ success: true, data: render(made, now) })
+  const made = yield* act({
+    cause: { requestId, idempotencyKey: idempotency.key },
+    reply: (made) => idempotency.reply(200, text(made))
+  })
+  return jsonText(text(made))
 })
 
 /** A credential that was found good: its principal, and what binds it beyond that. */

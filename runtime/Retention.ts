@@ -1,6 +1,6 @@
 /** What the retention of rows has in common: how often it looks, how much it does at a time, and the count of it. */
 import { Effect, Metric, type Scope } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { Leases } from "./Leases.ts"
 
 /**
@@ -45,15 +45,6 @@ export const counting = (table: string) => {
   return <E, R>(batch: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
     Effect.tap(batch, (count) => Metric.update(rows, count))
 }
-
-/**
- * Finds rows by the index that is in their order and in no other way, until the transaction ends: a plan made for a small
- * table, or without statistics, reads all of a large one.
- */
-export const byIndex = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-    set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`)
 
 /** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */
 export const rounds = <R>(

@@ -108,6 +108,9 @@ export class PublicError extends Schema.TaggedError<PublicError>()("PublicError"
   }
 }
 
+/** Tells what a pure rule refused from what it decided. */
+export const isPublicError = (value: unknown): value is PublicError => value instanceof PublicError
+
 /** Makes a {@link PublicError}; the table's meaning is the message unless a better one is given. */
 export const publicError = (code: ErrorCode, more: {
   readonly message?: string

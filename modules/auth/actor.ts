@@ -12,7 +12,7 @@ import {
   type Write
 } from "../../runtime/Commit.ts"
 import { inRanges, isAddressRange } from "../../runtime/http/Addresses.ts"
-import { type Grant, replayed } from "../../runtime/Http.ts"
+import { type Grant, type Order, replayed } from "../../runtime/Http.ts"
 import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
@@ -68,14 +68,8 @@ export interface KeyName {
   readonly id: string
 }
 
-/** Why a key changes, and the answer to keep for a repeat, made of what the commit writes. */
-export interface KeyOrder<A> {
-  readonly cause: CommitCause
-  readonly reply: (made: A) => ReplyWrite | undefined
-}
-
 /** An order that nobody will repeat. */
-const unasked: KeyOrder<unknown> = { cause: noCause, reply: () => undefined }
+const unasked: Order<unknown> = { cause: noCause, reply: () => undefined }
 
 /** A new key and the one it takes the place of. */
 export interface RotatedKey extends MadeKey {
@@ -190,7 +184,7 @@ export class Keys extends Context.Service<Keys, {
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
    * under any concurrency: every new key also touches the merchant's row.
    */
-  readonly create: (request: NewKey, order?: KeyOrder<MadeKey>) => Effect.Effect<MadeKey, PublicError>
+  readonly create: (request: NewKey, order?: Order<MadeKey>) => Effect.Effect<MadeKey, PublicError>
   /** Newest first, at most 1,000, of both environments. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<KeyState>, PublicError>
   /** Newest first. Errors: `INVALID_CURSOR` for what is no key of the merchant there. */
@@ -205,7 +199,7 @@ export class Keys extends Context.Service<Keys, {
   readonly change: (
     name: KeyName,
     change: KeyChange,
-    order?: KeyOrder<KeyState>
+    order?: Order<KeyState>
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
@@ -214,10 +208,10 @@ export class Keys extends Context.Service<Keys, {
   readonly rotate: (
     name: KeyName,
     overlapSeconds: number,
-    order?: KeyOrder<RotatedKey>
+    order?: Order<RotatedKey>
   ) => Effect.Effect<RotatedKey, PublicError>
   /** Refused everywhere within 5 s. Revoking twice is the same as once. Errors: `NOT_FOUND`. */
-  readonly revoke: (name: KeyName, order?: KeyOrder<KeyState>) => Effect.Effect<KeyState, PublicError>
+  readonly revoke: (name: KeyName, order?: Order<KeyState>) => Effect.Effect<KeyState, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
   /** Those of the keys with these ids that are neither revoked nor expired. */
@@ -304,7 +298,7 @@ export class Keys extends Context.Service<Keys, {
         }))
       }
 
-      const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: KeyOrder<MadeKey> = unasked) {
+      const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: Order<MadeKey> = unasked) {
         const { environment, expiresAt, ipAllowlist = [], merchantId } = request
         if (!environments.includes(environment)) {
           return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
@@ -333,7 +327,7 @@ export class Keys extends Context.Service<Keys, {
       const change = Effect.fnUntraced(function*(
         name: KeyName,
         change: KeyChange,
-        { cause, reply }: KeyOrder<KeyState> = unasked
+        { cause, reply }: Order<KeyState> = unasked
       ) {
         yield* checkRanges(change.ipAllowlist ?? [])
         return yield* decided(name.merchantId, Effect.gen(function*() {
@@ -344,7 +338,7 @@ export class Keys extends Context.Service<Keys, {
         }))
       })
 
-      const rotate = (name: KeyName, overlapSeconds: number, { cause, reply }: KeyOrder<RotatedKey> = unasked) =>
+      const rotate = (name: KeyName, overlapSeconds: number, { cause, reply }: Order<RotatedKey> = unasked) =>
         decided(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
           const now = yield* nowSeconds
@@ -362,7 +356,7 @@ export class Keys extends Context.Service<Keys, {
           return rotated
         }))
 
-      const revokeKey = (name: KeyName, { cause, reply }: KeyOrder<KeyState> = unasked) =>
+      const revokeKey = (name: KeyName, { cause, reply }: Order<KeyState> = unasked) =>
         decided(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
           if (key.status === "revoked") return key

@@ -1,18 +1,13 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
 import { Clock, Console, Effect, FileSystem, Path } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import {
-  Idempotency,
-  jsonText,
-  RequestInfo,
-  requireMerchantScope
-} from "../../runtime/Http.ts"
+import { answering, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type KeyOrder, Keys, type MadeKey, type RotatedKey } from "./actor.ts"
+import { Keys, type MadeKey, type RotatedKey } from "./actor.ts"
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
 import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./machine.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
@@ -70,22 +65,6 @@ const defaultLimit = 10
 
 export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(function*(group) {
   const keys = yield* Keys
-
-  /** Answers with `render` of what `act` made, kept for a repeat in the same commit. */
-  const answering = Effect.fnUntraced(function*<A, E>(
-    act: (order: KeyOrder<A>) => Effect.Effect<A, E>,
-    render: (made: A, now: number) => object
-  ) {
-    const idempotency = yield* Idempotency
-    const { requestId } = yield* RequestInfo
-    const now = yield* nowSeconds
-    const text = (made: A) => wrapped(render(made, now))
-    const made = yield* act({
-      cause: { requestId, idempotencyKey: idempotency.key },
-      reply: (made) => idempotency.reply(200, text(made))
-    })
-    return jsonText(text(made))
-  })
 
   return group
     .handle("create", Effect.fnUntraced(function*({ payload }) {

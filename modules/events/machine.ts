@@ -1,6 +1,6 @@
 /** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
 import type { Principal } from "../../schemas/Auth.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
@@ -68,9 +68,6 @@ const readBound = (text: string | undefined, param: string, round: (seconds: num
   return seconds === undefined ? badTime(param) : BigInt(round(seconds))
 }
 
-const isError = (value: unknown): value is PublicError =>
-  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
-
 /** A key of commerce scope sees its own environment; a merchant key sees both unless it names one. */
 const readEnvironment = ({ scope, environment: own }: Principal, asked: Environment | undefined) => {
   if (scope === "merchant") return asked
@@ -93,13 +90,13 @@ export const readPage = (principal: Principal, query: EventsQuery): EventsPage |
   const types = readTypes(query.type)
   if (types === null) return publicError("INVALID_EVENT_TYPE", { param: "type" })
   const position = readCursor(query)
-  if (isError(position)) return position
+  if (isPublicError(position)) return position
   const from = readBound(query["created[gte]"], "created[gte]", Math.ceil)
-  if (isError(from)) return from
+  if (isPublicError(from)) return from
   const to = readBound(query["created[lte]"], "created[lte]", Math.floor)
-  if (isError(to)) return to
+  if (isPublicError(to)) return to
   const environment = readEnvironment(principal, query.environment)
-  if (isError(environment)) return environment
+  if (isPublicError(environment)) return environment
   return {
     ...position,
     merchantId: principal.merchantId,

@@ -1,7 +1,7 @@
 /** Tickets: made for a credential, used up once on any instance. */
 import { Context, Effect, Layer } from "effect"
 import { createHash, randomBytes } from "node:crypto"
-import { Leases } from "../../runtime/Leases.ts"
+import { inBatches, rounds } from "../../runtime/Retention.ts"
 import type { RedeemTicket, StreamGrant } from "../../runtime/sockets/EventsRoute.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isTicket, maximumTickets, ticketBytes, ticketOf } from "./machine.ts"
@@ -49,21 +49,5 @@ export class Tickets extends Context.Service<Tickets, {
   }))
 }
 
-const pauseWhileBehind = "100 millis"
-const pauseWhenDone = "1 minute"
-const leaseMillis = 30_000
-
 /** Deletes tickets that were never used, in small batches, on one instance at a time. */
-export const pruning = Effect.gen(function*() {
-  const repo = yield* Repo.make
-  const leases = yield* Leases
-  const round = Effect.gen(function*() {
-    const deleted = yield* repo.prune
-    yield* Effect.sleep(deleted < Repo.pruneBatch ? pauseWhenDone : pauseWhileBehind)
-  }).pipe(
-    Effect.catchCause((cause) =>
-      Effect.andThen(Effect.logWarning("tickets of streams were not pruned", cause), Effect.sleep(pauseWhenDone))
-    )
-  )
-  yield* Effect.forkScoped(leases.hold("streams-prune", leaseMillis, () => Effect.forever(round)))
-})
+export const pruning = Effect.flatMap(Repo.make, ({ prune }) => rounds("streams-prune", "1 minute", inBatches(prune)))

@@ -1,6 +1,7 @@
 /** The only SQL of tickets. Their time is the database's, so that all instances agree. A database fault is a defect. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { batchSize } from "../../runtime/Retention.ts"
 import type { StreamGrant } from "../../runtime/sockets/EventsRoute.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -15,9 +16,6 @@ interface TicketRow {
   readonly revocable_as: string
   readonly is_good: boolean
 }
-
-/** Rows deleted by one statement, so that it holds its locks for milliseconds. */
-export const pruneBatch = 1_000
 
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -60,7 +58,7 @@ export const make = Effect.gen(function*() {
     prune: Effect.map(
       Effect.orDie(sql`DELETE FROM stream_tickets WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM stream_tickets WHERE expires_at < now() - interval '1 minute'
-        ORDER BY expires_at LIMIT ${pruneBatch})) RETURNING 1`),
+        ORDER BY expires_at LIMIT ${batchSize})) RETURNING 1`),
       (rows) => rows.length
     )
   }

@@ -2,8 +2,8 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Conflict, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
-import { replayed, Throttle } from "../../runtime/Http.ts"
+import { Commit, type CommitCause, type Conflict, type Write } from "../../runtime/Commit.ts"
+import { type Order, replayed, Throttle } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
@@ -40,12 +40,6 @@ import { type Attempt, countWrite, type Delivery, makeRepo, type ManagedEndpoint
  * creations than the limit can.
  */
 const conflictRetries = maximumEndpoints
-
-/** Why an endpoint changes, and the answer to keep for a repeat, made of what the commit writes. */
-export interface Order<A> {
-  readonly cause: CommitCause
-  readonly reply: (made: A) => ReplyWrite | undefined
-}
 
 /** An endpoint and, this once, its secret. */
 export interface EndpointWithSecret {

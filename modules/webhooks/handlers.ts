@@ -1,11 +1,11 @@
 /** Wire to actor and back. */
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { answering, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
-import { Deliveries, Endpoints, type EndpointWithSecret, type Order } from "./actor.ts"
+import { Deliveries, Endpoints, type EndpointWithSecret } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
 import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd } from "./machine.ts"
 import { type Attempt, type Delivery, type Failing, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
@@ -77,22 +77,6 @@ const changeOf = (sent: typeof WebhookEndpointChange.Type): EndpointChange => ({
   ...(sent.description === undefined ? {} : { description: sent.description }),
   ...(sent.status === undefined ? {} : { status: sent.status }),
   ...(sent.ordered === undefined ? {} : { ordered: sent.ordered })
-})
-
-/** Answers with `render` of what `act` made, kept for a repeat together with it. */
-const answering = Effect.fnUntraced(function*<A, E>(
-  act: (order: Order<A>) => Effect.Effect<A, E>,
-  render: (made: A, now: number) => object
-) {
-  const idempotency = yield* Idempotency
-  const { requestId } = yield* RequestInfo
-  const now = yield* nowSeconds
-  const text = (made: A) => wrapped(render(made, now))
-  const made = yield* act({
-    cause: { requestId, idempotencyKey: idempotency.key },
-    reply: (made) => idempotency.reply(200, text(made))
-  })
-  return jsonText(text(made))
 })
 
 export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(function*(group) {

@@ -4,7 +4,7 @@
  */
 import type { Principal } from "../../schemas/Auth.ts"
 import { eventTypes } from "../../schemas/Event.ts"
-import { type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
 import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
@@ -64,9 +64,6 @@ export const endpointFilters: ReadonlySet<string> = new Set([
 const refuse = (code: ErrorCode, param: string, message?: string): PublicError =>
   publicError(code, { param, ...(message === undefined ? {} : { message }) })
 
-const isError = (value: unknown): value is PublicError =>
-  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
-
 /**
  * The environment of an endpoint. A key's is its own, also where null was sent; a wallet may name another one that is
  * `served`, or null for both.
@@ -103,9 +100,9 @@ export const decideEndpoint = (
 ): NewEndpoint | PublicError => {
   const asked = request.environment === undefined ? principal.environment : request.environment
   const environment = environmentOf(principal, asked, served)
-  if (isError(environment)) return environment
+  if (isPublicError(environment)) return environment
   const filters = filtersOf(request.enabledEvents)
-  if (isError(filters)) return filters
+  if (isPublicError(filters)) return filters
   if (findVersion(request.apiVersion) === undefined) {
     const known = versions.map(({ version }) => version).join(", ")
     return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${known}`)
@@ -177,9 +174,9 @@ export const changeEndpoint = <E extends EndpointState>(
   const environment = change.environment === undefined
     ? endpoint.environment
     : environmentOf(principal, change.environment, served)
-  if (isError(environment)) return environment
+  if (isPublicError(environment)) return environment
   const filters = change.enabledEvents === undefined ? endpoint.filters : filtersOf(change.enabledEvents)
-  if (isError(filters)) return filters
+  if (isPublicError(filters)) return filters
   return changed(endpoint, now, {
     environment,
     filters,
@@ -303,11 +300,11 @@ const cursorOf = ({ ending_before: before, starting_after: after }: DeliveriesQu
 /** The page a caller asks for, or the first thing wrong with the question. */
 export const readPage = (query: DeliveriesQuery): DeliveriesPage | PublicError => {
   const types = typesOf(query.type === undefined ? undefined : readEventFilters(query.type), "type")
-  if (isError(types)) return types
+  if (isPublicError(types)) return types
   const event = positionOf(query.event_id, "event_id")
-  if (isError(event)) return event
+  if (isPublicError(event)) return event
   const cursor = cursorOf(query)
-  if (isError(cursor)) return cursor
+  if (isPublicError(cursor)) return cursor
   return {
     ...cursor,
     status: query.status,
@@ -359,9 +356,9 @@ export const readReplay = (
   { filters }: Pick<EndpointState, "filters">
 ): ReplayRange | PublicError => {
   const position = positionOf(request.fromEventId, "from_event_id")
-  if (isError(position)) return position
+  if (isPublicError(position)) return position
   const asked = typesOf(request.types, "types")
-  if (isError(asked)) return asked
+  if (isPublicError(asked)) return asked
   const { createdFrom, createdTo, onlyFailed } = request
   if (createdFrom !== undefined && createdTo !== undefined && createdTo < createdFrom) {
     return refuse("VALIDATION_ERROR", "created_lte", "created_lte: Expected a moment after created_gte")

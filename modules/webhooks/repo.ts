@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Replayed, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import { byIndex } from "../../runtime/store/IndexPlans.ts"
 import { replayLockSpace } from "../../runtime/store/Locks.ts"
 import type { EndpointRow } from "../../runtime/webhooks/Endpoints.ts"
 import { cancelWaiting } from "../../runtime/webhooks/Queue.ts"
@@ -149,16 +150,6 @@ const itsEvent = "e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq 
 const open = "'pending', 'delivering', 'retrying'"
 
 /**
- * Each look-up by its key and each range in the order of its index: other plans read whole tables, those of other merchants
- * included, or all of a merchant's rows to sort them; and planned for the tables as they are, not as they were when the
- * connection first asked. Among 1,000,000 deliveries a page takes 4 ms and a replay of 10,000 0.3 s, 5 s and more without
- * it (measured).
- */
-const byIndex = `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-  set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-  set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
-
-/**
  * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what failed
  * by its own index, of events by their key. Deliveries are looked up by their event: `|| ''` hides the endpoint from the
  * planner, which without statistics read all of an endpoint's deliveries for each. A test event belongs to the endpoint it
@@ -201,6 +192,9 @@ const replayStatement = (onlyFailed: boolean): string => `
   ) n ON true`
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
+  /** Among 1,000,000 deliveries a page takes 4 ms and a replay of 10,000 0.3 s, 5 s and more without it (measured). */
+  const indexed = Effect.provideService(byIndex, SqlClient.SqlClient, sql)
+
   const endpoints = (merchantId: number, id: string | null): Effect.Effect<ReadonlyArray<ManagedEndpoint>> =>
     sql<ManagedEndpoint>`
       SELECT w.id, w.merchant_id AS "merchantId", w.version::float8 AS version, w.environment,
@@ -314,7 +308,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         ORDER BY attempt`.pipe(Effect.orDie),
     /** Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. */
     page: Effect.fnUntraced(function*(lane: Lane, page: DeliveriesPage) {
-      yield* sql.unsafe(byIndex)
+      yield* indexed
       const newer = page.direction === "newer"
       // As text: a moment that went through JavaScript would have lost its microseconds.
       const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
@@ -362,7 +356,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
     /** Failing endpoints in the order of merchant and id, one more than the page to know whether there are more. */
     failing: ({ after, limit, merchantId }: FailingPage): Effect.Effect<ReadonlyArray<Failing>> =>
       Effect.andThen(
-        sql.unsafe(byIndex),
+        indexed,
         sql<Failing>`
           SELECT l.merchant_id AS "merchantId", l.endpoint_id AS "endpointId", l.environment, l.url, l.status,
             l.disabled_reason AS "disabledReason", l.open_until > now() AS "isOpen",
@@ -402,7 +396,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         merchantId,
         Effect.gen(function*() {
           yield* sql`SELECT pg_advisory_xact_lock(${replayLockSpace}, hashtext(${id}))`
-          yield* sql.unsafe(byIndex)
+          yield* indexed
           const [made] = yield* sql.unsafe<{ queued: number; ms: bigint | null; seq: bigint | null }>(
             replayStatement(range.onlyFailed),
             [

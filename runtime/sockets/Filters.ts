@@ -1,6 +1,6 @@
 /** What a merchant's stream shows: the parameters of its address, read, and the rule for one event. Pure. */
 import type { CommittedEvent } from "../Commit.ts"
-import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { InvoiceType } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -52,9 +52,6 @@ const objectionTo = (stream: EventStreamName, query: URLSearchParams): PublicErr
   })
 }
 
-const isError = (value: unknown): value is PublicError =>
-  typeof value === "object" && value !== null && "_tag" in value && value._tag === "PublicError"
-
 const readText = (query: URLSearchParams, param: string): string | null | PublicError => {
   const value = query.get(param)
   return value === null || value.length > 0 && value.length <= maximumLength
@@ -93,22 +90,22 @@ export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams)
     })
   }
   const environment = readOneOf(query, "environment", Environment.literals)
-  if (isError(environment)) return publicError("INVALID_ENVIRONMENT", { param: "environment" })
+  if (isPublicError(environment)) return publicError("INVALID_ENVIRONMENT", { param: "environment" })
   const since = query.get("since")
   const position = since === null ? null : readEventId(since)
   if (position === undefined) return publicError("INVALID_EVENT_ID", { param: "since" })
   const invoiceId = readText(query, "invoice_id")
-  if (isError(invoiceId)) return invoiceId
+  if (isPublicError(invoiceId)) return invoiceId
   const invoiceType = readOneOf(query, "invoice_type", InvoiceType.literals)
-  if (isError(invoiceType)) return invoiceType
+  if (isPublicError(invoiceType)) return invoiceType
   const customerId = readText(query, "customer_id")
-  if (isError(customerId)) return customerId
+  if (isPublicError(customerId)) return customerId
   const orderId = readText(query, "order_id")
-  if (isError(orderId)) return orderId
+  if (isPublicError(orderId)) return orderId
   const walletAddress = readText(query, "wallet_address")
-  if (isError(walletAddress)) return walletAddress
+  if (isPublicError(walletAddress)) return walletAddress
   const walletNetwork = readOneOf(query, "wallet_network", Network.literals)
-  if (isError(walletNetwork)) return walletNetwork
+  if (isPublicError(walletNetwork)) return walletNetwork
   return {
     filters: { types, invoiceId, invoiceType, customerId, orderId, walletAddress, walletNetwork },
     environment,

@@ -110,7 +110,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   })
 
   const opened = new Map<string, SigningKey>()
-  /** A sealed secret as it signs, remembered: opening it costs as much as the signing. */
+  /** A sealed secret as it signs: opened once, not for each delivery. */
   const keyOf = (sealed: string): SigningKey | undefined => {
     const known = opened.get(sealed)
     if (known !== undefined) return known

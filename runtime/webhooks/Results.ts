@@ -11,7 +11,10 @@ import { endpointWrite, findEndpoint } from "./Endpoints.ts"
 import type { Ended } from "./Lanes.ts"
 import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, leaseSeconds, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
 
-/** Results that are written without waiting for more: beyond it a batch costs no less for each (measured). */
+/**
+ * Results that are written without waiting for more. Ours: with twice as many deliveries were a sixth faster (measured), and
+ * a kill repeated twice as many.
+ */
 const fullBatch = 64
 
 /** How long results wait for more while deliveries are on their way. Ours: nobody waits for them, and a kill repeats few. */

@@ -2,7 +2,8 @@
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
-import { batchSize, byIndex, counting, inBatches, rounds } from "../Retention.ts"
+import { batchSize, counting, inBatches, rounds } from "../Retention.ts"
+import { byIndex } from "../store/IndexPlans.ts"
 import { maximumUnspentMillis } from "./Attempts.ts"
 
 /** How long attempts are kept (API reference, "Endpoint management"). */

@@ -1,6 +1,6 @@
 /**
- * One request and its answer, by undici's dispatch: its handlers cost a third less than its promises and streams, which
- * carry what an answer of a few bytes never needs (measured).
+ * One request and its answer, by undici's dispatch: its promises and streams carry what an answer of a few bytes never
+ * needs.
  */
 import { Effect } from "effect"
 import type { Dispatcher, Pool } from "undici"
