@@ -299,9 +299,10 @@ const made: ReadonlySet<string> = new Set(["node_modules", "dist"])
 /** The one folder of `modules/` that is no plugin: what the package publishes, a file for each of its names. */
 const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts", "build.ts"])
 
-/** The files of a module, by their jobs. */
+/** The files of a module, by their jobs. Pages are many parts: `pages.ts` has a folder of its name for them. */
 const moduleFiles = new Set([
-  "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts"
+  "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts",
+  "pages.ts", "island.ts"
 ])
 
 describe("files", () => {
@@ -325,6 +326,7 @@ describe("files", () => {
         const [, folder = "", ...rest] = path.split("/")
         if (slotFolders.has(folder)) return false
         if (folder === "clients") return path.endsWith(".ts") && !clientFiles.has(rest.join("/"))
+        if (rest[0] === "pages" && paths.includes(`modules/${folder}/pages.ts`)) return false
         return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
       }).map((path) => `${path}: a module's files are ${[...moduleFiles].join(", ")}`)
     )

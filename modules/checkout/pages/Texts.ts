@@ -1,0 +1,139 @@
+/** Every sentence of the payment page. A catalogue that lacks one does not compile; arguments are shown as they are. */
+
+/** A counted thing: the forms of one language, chosen by `Intl.PluralRules`. */
+export interface Texts {
+  /** `pt-BR`: for `lang` and for `Intl`. */
+  readonly locale: string
+  /** The language's own name, for the choice of languages. */
+  readonly language: string
+  readonly direction: "ltr" | "rtl"
+
+  readonly testMode: string
+  readonly invoice: string
+  readonly help: string
+  readonly chooseLanguage: string
+  readonly change: string
+  readonly checkPayment: string
+  readonly amountDue: string
+
+  readonly stepWaiting: string
+  readonly stepConfirming: string
+  readonly stepPaid: string
+  /** Name of the three steps for who cannot see them. */
+  readonly progress: string
+
+  readonly chooseTitle: string
+  readonly chooseLabel: string
+  readonly search: string
+  /** Spoken while the list is filtered. */
+  readonly found: (count: number) => string
+  readonly nothingFound: string
+  readonly noMethods: (merchant: string) => string
+  readonly proceed: string
+  readonly minimum: (amount: string) => string
+  readonly networkDown: string
+  readonly noPriceNow: string
+  readonly notAvailable: string
+
+  readonly waitingTitle: string
+  readonly scanOrCopy: string
+  readonly paymentLink: string
+  readonly addressOnly: string
+  readonly qrName: (amount: string, address: string, network: string) => string
+  readonly qrAddressName: (address: string, network: string) => string
+  readonly priceHeldFor: string
+  readonly invoiceEnds: string
+  readonly amountToSend: string
+  readonly remainingToSend: string
+  readonly addressOn: (network: string) => string
+  readonly memo: string
+  readonly memoNeeded: string
+  readonly sendOnly: (token: string, network: string) => string
+  readonly otherwiseLost: string
+  readonly openInWallet: string
+  readonly useAnother: string
+  readonly payingWith: (token: string, network: string) => string
+  readonly copy: string
+  readonly copyOf: (what: string) => string
+  readonly copied: string
+  readonly minutesLeft: (count: number) => string
+
+  readonly quoteEndedTitle: string
+  readonly quoteEnded: string
+  readonly newPrice: string
+  readonly noPriceTitle: string
+  readonly noPrice: string
+
+  readonly confirmingTitle: string
+  readonly mayClose: (merchant: string) => string
+  readonly confirmations: (done: number, needed: number) => string
+  readonly received: string
+  readonly transaction: string
+  readonly viewTransaction: (hash: string) => string
+
+  readonly partialTitle: string
+  readonly partial: (received: string, remaining: string) => string
+
+  readonly paidTitle: string
+  readonly paid: (merchant: string) => string
+  readonly paidLate: string
+  readonly overpaidTitle: (extra: string) => string
+  readonly overpaid: (extra: string, merchant: string) => string
+  readonly returnTo: (merchant: string) => string
+  readonly paidAt: string
+  readonly total: string
+
+  readonly expiredTitle: string
+  readonly expired: string
+  readonly startAgain: string
+  readonly expiredContact: (merchant: string) => string
+
+  readonly lateTitle: string
+  readonly late: (received: string, merchant: string) => string
+  readonly expiredPartialTitle: string
+  readonly expiredPartial: (received: string, merchant: string) => string
+  readonly doNotPayAgain: string
+  readonly contact: (merchant: string) => string
+  readonly contactNobody: (merchant: string) => string
+
+  readonly canceledTitle: string
+  readonly canceled: (merchant: string) => string
+
+  readonly reversedTitle: string
+  readonly reversed: string
+  readonly rejectedTitle: string
+  readonly rejected: (merchant: string) => string
+
+  readonly refundTitle: string
+  readonly refundAddress: (network: string) => string
+  readonly refundSave: string
+  readonly refundSaved: string
+
+  readonly offline: string
+  readonly networkDegraded: (network: string) => string
+
+  readonly simulateTitle: string
+  readonly simulateNote: string
+  readonly simulatePay: string
+  readonly simulatePartial: string
+  readonly simulateOver: string
+  readonly simulateLate: string
+
+  readonly sessionEndedTitle: string
+  readonly sessionEnded: string
+  readonly tooManyTitle: string
+  readonly tooMany: string
+  readonly failedTitle: string
+  readonly failed: string
+  readonly tryAgain: string
+}
+
+/** The form of `count` in a language: `other` where a language has no form of its own. */
+export const plural = (
+  locale: string,
+  forms: Readonly<Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>
+): (count: number) => string => {
+  const rules = new Intl.PluralRules(locale)
+  const numbers = new Intl.NumberFormat(locale, { numberingSystem: "latn" })
+  return (count) => (forms[rules.select(count)] ?? forms.other).replace("#", numbers.format(count))
+}
