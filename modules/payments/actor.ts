@@ -1,29 +1,53 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
+import { type AllocatedTarget, type ChainDriver, Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
+import { Secrets } from "../../runtime/Secrets.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type BaseUnits, baseUnits, parseUnits, type UsdMillis, usdMillis } from "../../schemas/Money.ts"
-import { familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
+import type { InvoiceId } from "../../schemas/Ids.ts"
+import { type BaseUnits, baseUnits, parseUnits, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
+import { Family, familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
+import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import {
   type Aggregate,
   type Arrival,
   type Command,
   Invoices,
   type InvoiceState,
+  isPayable,
+  lockedRoute,
   remaining
 } from "../invoices/plugin.ts"
 import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
-import { type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
-import { isMemo, isNetwork, seenAtOf, verdict } from "./machine.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { isBlocked, type PolicyState, TokenPolicies } from "../tokens/plugin.ts"
+import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails } from "./api.ts"
+import {
+  addressBody,
+  detailsBody,
+  estimateOf,
+  isMemo,
+  isNetwork,
+  isOffered,
+  type PayorSocket,
+  seenAtOf,
+  sessionEnd,
+  type SimulatedPayment,
+  statusBody,
+  tokenBody,
+  type TokenQuery,
+  verdict
+} from "./machine.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
@@ -37,6 +61,25 @@ export interface Route {
   readonly remaining: UsdMillis
 }
 
+const routeAt = (
+  invoice: InvoiceState,
+  token: Token,
+  target: AllocatedTarget,
+  driver: ChainDriver,
+  quote: Quote
+): Route => {
+  const asked = quote.estimated_token_amount_remaining
+  const tokenAmount = asked === null ? null : parseUnits(asked, token.decimals) ?? null
+  return {
+    token,
+    target,
+    tokenAmount,
+    paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
+    quote,
+    remaining: remaining(invoice)
+  }
+}
+
 /** Tries to price a confirmed payment before an operator is asked, at pauses that grow to 5 min: about half an hour. */
 export const pricingTries = 10
 
@@ -47,6 +90,12 @@ export class Payments extends Context.Service<Payments, {
    * `NETWORK_DEGRADED`.
    */
   readonly route: (current: Aggregate, network: string, tokenId: number) => Effect.Effect<Route, PublicError>
+  /**
+   * The route the payor was shown last, or is locked to, with its quote as it stands now: nothing is written, unless
+   * another amount remains than that quote asks for; then a new one is issued and shown. Null where the payor was shown
+   * none, or the invoice cannot be paid any more.
+   */
+  readonly shown: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
   /** Prices and counts a payment that is `manual_retry`. */
   readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
@@ -58,6 +107,34 @@ export class Payments extends Context.Service<Payments, {
     const invoices = yield* Invoices
     const policies = yield* TokenPolicies
     const price = yield* makePricing
+
+    /** The route at a quote of what remains now, which is shown to the payor with it. */
+    const quoted = Effect.fnUntraced(function*(
+      invoice: InvoiceState,
+      token: Token,
+      target: AllocatedTarget,
+      driver: ChainDriver
+    ) {
+      const issued = yield* quotes.issue({
+        merchantId: invoice.merchantId,
+        invoiceId: invoice.id,
+        environment: invoice.environment,
+        token,
+        amountRemaining: remaining(invoice),
+        shown: true
+      })
+      if (issued.write !== null) {
+        yield* commit.append({
+          merchantId: invoice.merchantId,
+          environment: invoice.environment,
+          cause: noCause,
+          writes: [issued.write],
+          events: []
+        }).pipe(Effect.catchTag(["Conflict", "Replayed"], (bug) => Effect.die(bug)))
+      }
+      if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
+      return routeAt(invoice, token, target, driver, issued.quote)
+    })
 
     const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
       const { invoice } = current
@@ -80,35 +157,27 @@ export class Payments extends Context.Service<Payments, {
       if (target.refusedTokens.includes(token.id)) {
         return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
       }
-      const left = remaining(invoice)
-      const issued = yield* quotes.issue({
-        merchantId: invoice.merchantId,
-        invoiceId: invoice.id,
-        environment: invoice.environment,
-        token,
-        amountRemaining: left,
-        shown: true
-      })
-      if (issued.write !== null) {
-        yield* commit.append({
-          merchantId: invoice.merchantId,
-          environment: invoice.environment,
-          cause: noCause,
-          writes: [issued.write],
-          events: []
-        }).pipe(Effect.catchTag(["Conflict", "Replayed"], (bug) => Effect.die(bug)))
-      }
-      if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
-      const asked = issued.quote.estimated_token_amount_remaining
-      const tokenAmount = asked === null ? null : parseUnits(asked, token.decimals) ?? null
-      return {
-        token,
-        target,
-        tokenAmount,
-        paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
-        quote: issued.quote,
-        remaining: left
-      }
+      return yield* quoted(invoice, token, target, driver)
+    })
+
+    /** Active, or only waiting for its contract to be asked, as after a start. */
+    const isUsable = (token: Token) =>
+      token.active || catalog.unattested(token.network, token.environment).some(({ id }) => id === token.id)
+
+    const shown = Effect.fnUntraced(function*(current: Aggregate) {
+      const { invoice } = current
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
+      if (quote === null) return null
+      const locked = lockedRoute(current)
+      const tokenId = locked?.tokenId ?? quote.supported_token_id
+      const token = tokenId === null ? undefined : catalog.get(tokenId)
+      const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
+      if (token === undefined || driver === undefined || !isUsable(token)) return null
+      const target = yield* chains.target(invoice.id, familyOf(token.network))
+      if (target === null) return null
+      const holds = token.id === quote.supported_token_id && quote.amount_remaining === usdWire(remaining(invoice))
+      return holds ? routeAt(invoice, token, target, driver, quote) : yield* quoted(invoice, token, target, driver)
     })
 
     const retry = Effect.fnUntraced(function*(paymentId: string) {
@@ -133,7 +202,7 @@ export class Payments extends Context.Service<Payments, {
 
     yield* chains.onTransfer(yield* makeCredit)
 
-    return Payments.of({ route, retry })
+    return Payments.of({ route, shown, retry })
   }))
 }
 
@@ -220,6 +289,181 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null)
     })
   }))
+}
+
+/**
+ * What is said to payors, by whatever door they come: the API of a session and the payment page say the same. The bodies
+ * are those of api.ts. Who asks has been let in by {@link PayorDesk.open}, or by a check of the same pair.
+ */
+export class PayorDesk extends Context.Service<PayorDesk, {
+  /** The invoice a session's pair opens. Errors: `SESSION_INVALID`, `SESSION_EXPIRED`. */
+  readonly open: (session: {
+    readonly sessionToken: string
+    readonly signature: string
+  }) => Effect.Effect<Aggregate, PublicError>
+  /** The invoice of a session that was checked, while the session lives. Errors: as {@link open}. */
+  readonly current: (invoiceId: InvoiceId) => Effect.Effect<Aggregate, PublicError>
+  /** `session-details`. */
+  readonly details: (current: Aggregate) => Effect.Effect<typeof SessionDetails.Type>
+  /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
+  readonly tokens: (
+    current: Aggregate,
+    query: TokenQuery
+  ) => Effect.Effect<ReadonlyArray<typeof AvailableToken.Type>, PublicError>
+  /**
+   * What remains in each of these tokens at the last known price, as a decimal amount by token id. No quote: nothing
+   * holds, and nobody is asked. A token without a price is not there.
+   */
+  readonly estimates: (
+    current: Aggregate,
+    tokens: ReadonlyArray<{ readonly id: number }>
+  ) => ReadonlyMap<number, string>
+  /** `payment-addresses`. Errors: those of {@link Payments.route}. */
+  readonly address: (
+    current: Aggregate,
+    network: string,
+    tokenId: number
+  ) => Effect.Effect<typeof PaymentAddress.Type, PublicError>
+  /** The same for the route shown last: {@link Payments.shown}. */
+  readonly shown: (current: Aggregate) => Effect.Effect<typeof PaymentAddress.Type | null, PublicError>
+  /** A socket to follow an invoice with, also before a route is chosen. */
+  readonly ticket: (invoice: InvoiceState) => Effect.Effect<PayorSocket>
+  /** `payment-status`. */
+  readonly status: (current: Aggregate) => typeof PaymentStatusReport.Type
+}>()("tillwire/modules/payments/PayorDesk") {
+  static readonly layer = Layer.effect(PayorDesk, Effect.gen(function*() {
+    const catalog = yield* TokenCatalog
+    const chains = yield* Chains
+    const invoices = yield* Invoices
+    const merchants = yield* Merchants
+    const merchantSettings = yield* MerchantSettings
+    const payments = yield* Payments
+    const policies = yield* TokenPolicies
+    const quotes = yield* Quotes
+    const secrets = yield* Secrets
+    const sessions = yield* PayorSessions
+    const settings = yield* Settings
+
+    const current = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
+      const aggregate = yield* invoices.find(invoiceId)
+      if (aggregate === null) return yield* publicError("SESSION_INVALID")
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const end = sessionEnd(aggregate.invoice)
+      return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
+    })
+
+    const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
+      const { environment, id, merchantId } = aggregate.invoice
+      const merchant = yield* merchants.get(merchantId)
+      const { branding } = yield* merchantSettings.get(merchantId, environment)
+      const locked = lockedRoute(aggregate)
+      const target = locked === null ? null : yield* chains.target(id, familyOf(locked.network))
+      return detailsBody(aggregate, merchant, branding, target?.address ?? null, yield* Clock.currentTimeMillis)
+    })
+
+    /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
+    const receivingFamilies = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+      const found = yield* Effect.forEach(Family.literals, (family) =>
+        Effect.zipWith(
+          chains.target(id, family),
+          chains.wallet({ merchantId, environment, family }),
+          (target, wallet) => target === null && wallet === null ? [] : [[family, target] as const]
+        ), { concurrency: "unbounded" })
+      return new Map(found.flat())
+    })
+
+    const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
+      const { invoice } = aggregate
+      const { environment, merchantId } = invoice
+      if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
+      const receiving = yield* receivingFamilies(invoice)
+      const policy = yield* policies.get(merchantId, environment)
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const down = new Set(chains.status(environment).filter(({ healthy }) => !healthy).map(({ network }) => network))
+      return catalog.list(environment)
+        .filter((token) => query.network === undefined || token.network === query.network)
+        .filter((token) => isOffered(token, aggregate, receiving, (id) => isBlocked(policy, id)))
+        .map((token) =>
+          tokenBody(invoice, token, {
+            monitored: chains.driver(token.network, environment) !== undefined,
+            hasWallet: receiving.has(familyOf(token.network)),
+            healthy: !down.has(token.network),
+            spot: quotes.latest(token),
+            now
+          })
+        )
+        .filter((token) => query.mode === "all" || token.is_monitored)
+        .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
+    })
+
+    const estimates = ({ invoice }: Aggregate, asked: ReadonlyArray<{ readonly id: number }>) =>
+      new Map(asked.flatMap(({ id }) => {
+        const token = catalog.get(id)
+        const spot = token === undefined ? null : quotes.latest(token)
+        return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
+      }))
+
+    const ticket = Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
+      const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
+        Effect.provideService(Secrets, secrets)
+      )
+      return {
+        token,
+        endpoint: "/ws/payment",
+        format: "event_v1",
+        ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
+        expires_at: expiresAt
+      } as const
+    })
+
+    const withSocket = ({ invoice }: Aggregate, route: Route) =>
+      Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
+
+    return PayorDesk.of({
+      open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
+      current,
+      details,
+      tokens,
+      estimates,
+      address: (aggregate, network, tokenId) =>
+        Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
+      shown: (aggregate) =>
+        Effect.flatMap(payments.shown(aggregate), (route) =>
+          route === null ? Effect.succeed(null) : withSocket(aggregate, route)),
+      ticket,
+      status: statusBody
+    })
+  }))
+}
+
+/** Pays an invoice with play money. Errors: those of {@link Payments.route}, `INVOICE_NOT_PAYABLE`. */
+export type Simulate = (current: Aggregate, what: SimulatedPayment) => Effect.Effect<void, PublicError>
+
+/** Who can pay with play money, if anyone here can: a devnet module registers itself. */
+export class SimulatedPayments extends Context.Service<SimulatedPayments, {
+  /** Adds it for as long as the scope lives. One per deployment. */
+  readonly register: (simulate: Simulate) => Effect.Effect<void, never, Scope.Scope>
+  /** Null where nobody can. */
+  readonly current: () => Simulate | null
+}>()("tillwire/modules/payments/SimulatedPayments") {
+  static readonly layer = Layer.sync(SimulatedPayments, () => {
+    let registered: Simulate | null = null
+    return SimulatedPayments.of({
+      current: () => registered,
+      register: (simulate) =>
+        Effect.acquireRelease(
+          Effect.suspend(() => {
+            if (registered !== null) return Effect.die(new Error("Two modules simulate payments"))
+            registered = simulate
+            return Effect.void
+          }),
+          () =>
+            Effect.sync(() => {
+              registered = null
+            })
+        )
+    })
+  })
 }
 
 /** The tokens an address given out under a policy is not for. */

@@ -1,8 +1,16 @@
 /** What a payor is shown and how a transfer is judged: pure rules over invoice, token and time. */
-import { usdDecimal, type UsdMillis, usdWire } from "../../schemas/Money.ts"
+import type { AllocatedTarget } from "../../runtime/Chains.ts"
+import type { Spot } from "../../runtime/Quotes.ts"
+import { payorObject } from "../../schemas/Event.ts"
+import { TokenId } from "../../schemas/Ids.ts"
+import { formatUnits, minimumInvoiceAmount, tokenAmountUp, usdDecimal, type UsdMillis, usdWire } from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
 import type { ExceptionType } from "../../schemas/Payment.ts"
+import type { Branding } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
+import { type Aggregate, type InvoiceState, lockedRoute, paymentObject, type PaymentState, remaining } from "../invoices/plugin.ts"
+import type { Route } from "./actor.ts"
+import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, ShownPayment } from "./api.ts"
 
 /** A session ends this many seconds after its invoice did: 30 d (API reference, "Payor session endpoints"). */
 export const sessionAfterlifeSeconds = 2_592_000
@@ -144,3 +152,165 @@ export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, l
   amount_remaining_decimal: usdDecimal(left),
   amount_unit: "usd_millis" as const
 })
+
+const shownPayment = (invoice: InvoiceState, payment: PaymentState) => ({
+  ...payorObject(paymentObject(invoice, payment)),
+  confirmations: payment.metadata.confirmations,
+  required_confirmations: payment.metadata.required_confirmations,
+  explorer_url: explorerUrl(payment.network, invoice.environment, payment.txHash)
+}) as unknown as typeof ShownPayment.Type
+
+/** The body of `session-details`. `lockedAddress` is the invoice's on the locked route, if there is such a route. */
+export const detailsBody = (
+  aggregate: Aggregate,
+  merchant: { readonly name: string; readonly email: string | null } | undefined,
+  branding: Branding,
+  lockedAddress: string | null,
+  nowMillis: number
+): typeof SessionDetails.Type => {
+  const { invoice, payments } = aggregate
+  const left = remaining(invoice)
+  const locked = lockedRoute(aggregate)
+  return {
+    invoice_id: invoice.id,
+    invoice_status: invoice.status,
+    amount: usdWire(invoice.amount),
+    amount_decimal: usdDecimal(invoice.amount),
+    ...amounts(invoice, left),
+    currency: "usd",
+    amount_usd: usdNumber(invoice.amount),
+    amount_remaining_usd: usdNumber(left),
+    description: invoice.details.description,
+    invoice_title: invoice.details.title,
+    invoice_footer: invoice.details.footer,
+    expires_at: invoice.expiresAt,
+    remaining_time: Math.max(0, invoice.expiresAt * 1000 - nowMillis),
+    merchant_name: merchant?.name ?? "",
+    merchant_email: merchant?.email ?? null,
+    network_environment: invoice.environment,
+    payment_return_url: invoice.details.returnUrl,
+    locked_network: locked?.network ?? null,
+    locked_token_id: locked === null ? null : TokenId.make(locked.tokenId),
+    locked_payment_address: lockedAddress,
+    branding: {
+      name: branding.name,
+      logo_uri: branding.logo_uri,
+      accent: branding.accent,
+      support_email: branding.support_email
+    },
+    payments: payments.map((payment) => shownPayment(invoice, payment))
+  }
+}
+
+/** What the list of ways to pay needs to know about a token beside the token itself. */
+export interface TokenFacts {
+  readonly monitored: boolean
+  readonly hasWallet: boolean
+  readonly healthy: boolean
+  readonly spot: Spot | null
+  readonly now: number
+}
+
+/** One token of `available-tokens`. */
+export const tokenBody = (
+  invoice: InvoiceState,
+  token: Token,
+  { spot, ...facts }: TokenFacts
+): typeof AvailableToken.Type => {
+  const availability = availabilityOf({ ...facts, environment: token.environment, priceAt: spot?.at ?? null })
+  return {
+    id: token.id,
+    token_symbol: token.symbol,
+    token_name: token.name,
+    token_type: token.type,
+    network: token.network,
+    token_decimals: token.decimals,
+    token_address: token.address,
+    requires_memo: token.requiresMemo,
+    photo_uri: token.photoUri,
+    has_settlement_route: true,
+    supports_stable_settlement: token.stable,
+    is_monitored: facts.monitored,
+    settlement_rate: 1,
+    settlement_cost_usd: usdNumber(remaining(invoice)),
+    is_same_token_settlement: true,
+    tier: null,
+    tier_fee: null,
+    availability_status: availability.status,
+    rate_updated_at: spot?.at ?? null,
+    unavailable_reason: availability.reason,
+    min_amount: usdWire(minimumInvoiceAmount)
+  }
+}
+
+/** What is left of an invoice in whole tokens at a price, rounded up as a quote of it would be. */
+export const estimateOf = (invoice: InvoiceState, spot: Spot, decimals: number): string =>
+  formatUnits(tokenAmountUp(remaining(invoice), spot.rate, decimals), decimals)
+
+/** The socket that a page of an invoice follows. */
+export type PayorSocket = (typeof PaymentAddress.Type)["ws_connection"]
+
+/** The body of `payment-addresses`. */
+export const addressBody = (route: Route, socket: PayorSocket): typeof PaymentAddress.Type => {
+  const { quote } = route
+  return {
+    success: true,
+    temp_address: route.target.address,
+    network: route.token.network,
+    supported_token_id: route.token.id,
+    memo: route.target.memo,
+    requires_memo: route.token.requiresMemo,
+    payment_uri: route.paymentUri,
+    estimated_token_amount: quote.estimated_token_amount_remaining,
+    exchange_rate: quote.exchange_rate,
+    usd_amount: usdNumber(route.remaining),
+    quote,
+    quote_status: quote.quote_status,
+    status_code: quote.status_code,
+    message: quote.message,
+    quote_last_updated_at: quote.quote_last_updated_at,
+    quote_valid_until: quote.quote_valid_until,
+    quote_expires_in_seconds: quote.quote_expires_in_seconds,
+    retryable: quote.retryable,
+    retry_after_seconds: quote.retry_after_seconds,
+    ws_connection: socket
+  }
+}
+
+/** The body of `payment-status`. */
+export const statusBody = ({ invoice, payments }: Aggregate): typeof PaymentStatusReport.Type => {
+  const newest = payments.at(-1)
+  return {
+    status: invoice.status,
+    paid_at: invoice.paidAt,
+    ...amounts(invoice, remaining(invoice)),
+    latest_payment: newest === undefined ? null : shownPayment(invoice, newest),
+    next_poll_seconds: nextPollSeconds
+  }
+}
+
+/** What play money can do to an invoice: pay what remains, a part of it, more than it, or after the end. */
+export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
+
+/** What `available-tokens` can be asked for. */
+export interface TokenQuery {
+  readonly mode?: "monitored" | "all" | "network"
+  readonly network?: string
+  readonly available_only?: "true" | "false"
+}
+
+/** Whether the rules of the invoice, its addresses and its merchant let it be paid by a token. */
+export const isOffered = (
+  token: Token,
+  aggregate: Aggregate,
+  receiving: ReadonlyMap<Family, AllocatedTarget | null>,
+  isBlocked: (tokenId: number) => boolean
+): boolean => {
+  const { acceptedNetworks } = aggregate.invoice.policy
+  const locked = lockedRoute(aggregate)
+  if (!token.active || (acceptedNetworks !== null && !acceptedNetworks.includes(token.network))) return false
+  // An address keeps what it is not for. Who has begun to pay may finish, whatever the merchant has blocked since.
+  return locked === null
+    ? !isBlocked(token.id) && receiving.get(familyOf(token.network))?.refusedTokens.includes(token.id) !== true
+    : token.id === locked.tokenId
+}

@@ -7,13 +7,14 @@ import { Invoices } from "../invoices/plugin.ts"
 import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { Payments, PayorDetails } from "./actor.ts"
+import { Payments, PayorDesk, PayorDetails, SimulatedPayments } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
-export { Payments, PayorDetails, type Route } from "./actor.ts"
+export { Payments, PayorDesk, PayorDetails, type Route, SimulatedPayments } from "./actor.ts"
+export { matchesEtag, type PayorSocket, type SimulatedPayment } from "./machine.ts"
 export type { RefundDestination } from "./repo.ts"
 
 export const plugin = Plugin.make({
@@ -29,5 +30,8 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
       rpcHandlers
-    ).pipe(Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)))
+    ).pipe(
+      Layer.provideMerge(PayorDesk.layer),
+      Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, SimulatedPayments.layer))
+    )
 })
