@@ -17,7 +17,7 @@ export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
   test: {
     include: skipped === undefined ? ["test/**/*.test.ts"] : [],
-    exclude: ["test/bench/**"],
+    exclude: ["test/bench/**", "test/browser/**"],
     passWithNoTests: skipped !== undefined,
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
     testTimeout: testTimeoutMillis,

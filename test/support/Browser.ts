@@ -1,12 +1,20 @@
-/** A real browser, where one is installed: opens a page and tells everything it asked for and complained about. */
-import { Effect, type Scope } from "effect"
-import { spawn } from "node:child_process"
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { delimiter, join } from "node:path"
-import { WebSocket } from "ws"
+/** A real browser: found where one is installed, else installed where that is possible, and started once for a run. */
+import { spawnSync } from "node:child_process"
+import { accessSync, constants } from "node:fs"
+import { createRequire } from "node:module"
+import { delimiter, dirname, join } from "node:path"
+import { type BrowserServer, chromium } from "playwright-core"
 
 const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+
+/** An installation that takes longer counts as impossible. */
+const installMillis = 180_000
+
+/** Headless, and asking nothing of anyone on its own. */
+const flags = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"
+]
 
 const isExecutable = (path: string): boolean => {
   try {
@@ -17,115 +25,38 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-/** The browser's path: `CHROME_PATH`, or the first on the PATH; undefined where there is none. */
-export const browserPath: string | undefined = [
-  ...process.env["CHROME_PATH"] === undefined ? [] : [process.env["CHROME_PATH"]],
-  ...names.flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name)))
-].find(isExecutable)
+const onPath = (name: string): ReadonlyArray<string> =>
+  (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name))
 
-/** What happened while a page was open. */
-export interface Visit {
-  /** Addresses asked for, in order. */
-  readonly requests: ReadonlyArray<string>
-  /** Console errors and warnings, exceptions, and reports of the security policy. */
-  readonly complaints: ReadonlyArray<string>
-  /** What the expression came to, once it was not empty. */
-  readonly shown: string
+/** The browser's path: `CHROME_PATH`, the first on the PATH, or the one that playwright keeps; undefined: there is none. */
+export const findBrowser = (): string | undefined =>
+  [
+    ...process.env["CHROME_PATH"] === undefined ? [] : [process.env["CHROME_PATH"]],
+    ...names.flatMap(onPath),
+    chromium.executablePath()
+  ].find(isExecutable)
+
+const succeeds = (command: string, ...args: ReadonlyArray<string>): boolean =>
+  spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"], timeout: installMillis, killSignal: "SIGKILL" })
+    .status === 0
+
+const fromPackages = (): boolean =>
+  process.getuid?.() === 0 && onPath("apt-get").some(isExecutable) &&
+  succeeds("apt-get", "update") &&
+  succeeds("apt-get", "install", "-y", "--no-install-recommends", "chromium", "fonts-noto-core")
+
+const fromPlaywright = (): boolean => {
+  const folder = dirname(createRequire(import.meta.url).resolve("playwright-core/package.json"))
+  return succeeds(process.execPath, join(folder, "cli.js"), "install", "chromium")
 }
 
-interface Message {
-  readonly id?: number
-  readonly method?: string
-  readonly sessionId?: string
-  readonly params?: any
-  readonly result?: any
+/** The browser's path, after an installation where there was none; undefined where that failed too. */
+export const browser = (): string | undefined => {
+  const found = findBrowser()
+  if (found !== undefined) return found
+  return fromPackages() || fromPlaywright() ? findBrowser() : undefined
 }
 
-/** How long a page may take to show what is waited for. */
-const patienceMillis = 30_000
-
-const start = Effect.acquireRelease(
-  Effect.callback<{ readonly endpoint: string; readonly stop: () => void }>((resume) => {
-    const profile = mkdtempSync(join(tmpdir(), "till-browser-"))
-    const child = spawn(browserPath ?? "", [
-      "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-      "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-      "--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"
-    ], { stdio: ["ignore", "ignore", "pipe"] })
-    const stop = () => {
-      child.once("exit", () => rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
-      child.kill("SIGKILL")
-    }
-    let said = ""
-    child.stderr.on("data", (chunk: Buffer) => {
-      said += chunk.toString()
-      const endpoint = /DevTools listening on (ws:\S+)/.exec(said)?.[1]
-      if (endpoint !== undefined) resume(Effect.succeed({ endpoint, stop }))
-    })
-    child.once("exit", (code) => resume(Effect.die(new Error(`the browser ended with ${code}: ${said}`))))
-  }),
-  ({ stop }) => Effect.sync(stop)
-)
-
-/**
- * Opens `url` and evaluates `expression` there until it is a text that is not empty. Every request and complaint from the
- * first byte to then, and for `settleMillis` more, is told.
- */
-export const visit = (url: string, expression: string, settleMillis = 1_000): Effect.Effect<Visit, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { endpoint } = yield* start
-    const socket = yield* Effect.acquireRelease(
-      Effect.callback<WebSocket>((resume) => {
-        const opening = new WebSocket(endpoint)
-        opening.once("open", () => resume(Effect.succeed(opening)))
-      }),
-      (open) => Effect.sync(() => open.close())
-    )
-    const requests: Array<string> = []
-    const complaints: Array<string> = []
-    const waiting = new Map<number, (result: any) => void>()
-    let sent = 0
-    const send = (method: string, params: object = {}, sessionId?: string) =>
-      Effect.callback<any>((resume) => {
-        sent += 1
-        waiting.set(sent, (result) => resume(Effect.succeed(result)))
-        socket.send(JSON.stringify({ id: sent, method, params, ...sessionId === undefined ? {} : { sessionId } }))
-      })
-    socket.on("message", (data: Buffer) => {
-      const message = JSON.parse(data.toString()) as Message
-      if (message.id !== undefined) waiting.get(message.id)?.(message.result)
-      const { params } = message
-      switch (message.method) {
-        case "Network.requestWillBeSent":
-          requests.push(params.request.url)
-          break
-        case "Log.entryAdded":
-          if (params.entry.level !== "verbose" && params.entry.level !== "info") complaints.push(params.entry.text)
-          break
-        case "Runtime.consoleAPICalled":
-          if (["error", "warning", "assert"].includes(params.type)) {
-            complaints.push(params.args.map((one: any) => String(one.value ?? one.description)).join(" "))
-          }
-          break
-        case "Runtime.exceptionThrown":
-          complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text)
-          break
-        case "Audits.issueAdded":
-          if (params.issue.code === "ContentSecurityPolicyIssue") complaints.push(JSON.stringify(params.issue))
-          break
-      }
-    })
-    const { targetId } = yield* send("Target.createTarget", { url: "about:blank" })
-    const { sessionId } = yield* send("Target.attachToTarget", { targetId, flatten: true })
-    for (const domain of ["Network", "Log", "Runtime", "Page", "Audits"]) yield* send(`${domain}.enable`, {}, sessionId)
-    yield* send("Page.navigate", { url }, sessionId)
-    const end = performance.now() + patienceMillis
-    let shown = ""
-    while (shown === "" && performance.now() < end) {
-      yield* Effect.sleep(100)
-      const { result } = yield* send("Runtime.evaluate", { expression }, sessionId)
-      shown = typeof result?.value === "string" ? result.value : ""
-    }
-    yield* Effect.sleep(settleMillis)
-    return { requests, complaints, shown }
-  })
+/** Starts the browser for a whole run; who connects to its endpoint opens pages of their own. */
+export const launch = (path: string): Promise<BrowserServer> =>
+  chromium.launchServer({ executablePath: path, args: flags, headless: true })

@@ -1,37 +1,13 @@
-/** Group J: websockets (reliability, threats 98 to 106), by clients of ours, by raw frames, and by a real browser. */
+/** Group J: websockets (reliability, threats 98 to 106), by clients of ours and by raw frames (a browser's part: `test/browser/`). */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { outcome, raw, statusesIn, Target, target } from "./Target.ts"
-import { browserPath, visit } from "../../support/Browser.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { until } from "../../support/Service.ts"
 import { closeFrame, connectTo, type ConnectOptions, endOf, frame, rawSocket, refusalOf } from "../../support/Sockets.ts"
 
 const merchantPath = "/ws/merchant/events"
 const commercePath = "/ws/commerce/events"
-
-/** A page of another origin, as a browser serves it. */
-const pages = Effect.acquireRelease(
-  Effect.callback<{ readonly url: string; readonly stop: () => void }>((resume) => {
-    const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>page</title>"))
-    server.listen(0, "127.0.0.1", () =>
-      resume(Effect.succeed({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() })))
-  }),
-  ({ stop }) => Effect.sync(stop)
-)
-
-/** What the page's socket came to: `open <first frame's type>` or `closed <code>`. */
-const socketInPage = (url: string) => `(() => {
-  if (window.told === undefined) {
-    window.told = ""
-    const socket = new WebSocket(${JSON.stringify(url)})
-    socket.onmessage = ({ data }) => { window.told ||= "open " + JSON.parse(data).type }
-    socket.onclose = ({ code }) => { window.told ||= "closed " + code }
-  }
-  return window.told
-})()`
 
 const make = Effect.gen(function*() {
   const { call, commerceKey, create, key, service, sql } = yield* Target
@@ -322,17 +298,4 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       const found = yield* Effect.forEach(Array.from({ length: 101 }), () => ask({ scope: "commerce" }, own))
       assert.deepStrictEqual([found.filter((each) => each === "200").length, found.at(-1)], [100, "429 RATE_LIMIT_EXCEEDED"])
     }), 60_000)
-
-  it.effect.skipIf(browserPath === undefined)("a browser opens /ws/payment from any page, and a ticketed stream from a listed one only", () =>
-    Effect.gen(function*() {
-      const { base, payor, service, ticketOf } = yield* make
-      const foreign = yield* pages
-      const { token } = yield* payor
-      const paid = yield* visit(foreign.url, socketInPage(`${base}/ws/payment?format=event_v1&token=${token}`), 0)
-      assert.strictEqual(paid.shown, "open ready")
-      const stolen = yield* ticketOf({ scope: "merchant" })
-      assert.strictEqual((yield* visit(foreign.url, socketInPage(`${base}${merchantPath}?token=${stolen}`), 0)).shown, "closed 1006")
-      const own = yield* ticketOf({ scope: "merchant" })
-      assert.strictEqual((yield* visit(`${service.url}/docs`, socketInPage(`${base}${merchantPath}?token=${own}`), 0)).shown, "open ready")
-    }), 90_000)
 })
