@@ -12,7 +12,7 @@ import { migrations as authMigrations, tables as authTables } from "../../../mod
 import { InvoicesApi } from "../../../modules/invoices/api.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
 import { Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
-import { Payments, PayorDetails } from "../../../modules/payments/actor.ts"
+import { Payments, PayorDesk, PayorDetails } from "../../../modules/payments/actor.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
 import { migrations as paymentMigrations, tables as paymentTables } from "../../../modules/payments/migrations.ts"
@@ -154,6 +154,7 @@ const routes = Layer.mergeAll(
   HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
   HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers))
 ).pipe(
+  Layer.provideMerge(PayorDesk.layer),
   Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)),
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
   Layer.provideMerge(paymentQuotes),
