@@ -30,7 +30,9 @@ export interface View {
   readonly tokens: ReadonlyArray<typeof AvailableToken.Type>
   /** What `available-tokens` would cost each: decimal token amounts by token id, where there is a price. */
   readonly estimates: ReadonlyMap<number, string>
-  /** The route the payor chose, with the amount that remains; null before. */
+  /** Whether it can be paid now; while it can, an address may be shown. */
+  readonly payable: boolean
+  /** The route the payor chose, with the amount that remains; null before, and when the invoice is not payable. */
   readonly address: typeof PaymentAddress.Type | null
   /** The chosen route's token, also for a screen without `tokens`. */
   readonly token: { readonly id: number; readonly symbol: string; readonly network: Network; readonly decimals: number } | null
@@ -45,12 +47,12 @@ export interface View {
   readonly degraded: boolean
   /** Whether the drawer that pays with play money is there. */
   readonly simulator: boolean
-  /** A refund address that was just kept. */
-  readonly refundSaved: boolean
+  /** What became of the refund address that was just sent. */
+  readonly refund: "saved" | "refused" | null
   readonly tab: "link" | "address"
   /** Epoch seconds. */
   readonly now: number
-  /** `/pay/<invoice id>`, below the path of the public URL. */
+  /** `{base}/pay/<invoice id>`, with the path of the public URL. */
   readonly path: string
   /** `?session_token=…&signature=…` where the cookie did not come back, else empty. */
   readonly query: string

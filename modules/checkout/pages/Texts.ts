@@ -73,10 +73,11 @@ export interface Texts {
 
   readonly partialTitle: string
   readonly partial: (received: string, remaining: string) => string
+  /** The invoice has ended, but its part payment may still be completed. */
+  readonly stillPayable: string
 
   readonly paidTitle: string
   readonly paid: (merchant: string) => string
-  readonly paidLate: string
   readonly overpaidTitle: (extra: string) => string
   readonly overpaid: (extra: string, merchant: string) => string
   readonly returnTo: (merchant: string) => string
@@ -101,6 +102,7 @@ export interface Texts {
 
   readonly reversedTitle: string
   readonly reversed: string
+  readonly payAgain: string
   readonly rejectedTitle: string
   readonly rejected: (merchant: string) => string
 
@@ -108,6 +110,7 @@ export interface Texts {
   readonly refundAddress: (network: string) => string
   readonly refundSave: string
   readonly refundSaved: string
+  readonly refundWrong: (network: string) => string
 
   readonly offline: string
   readonly networkDegraded: (network: string) => string
@@ -121,6 +124,8 @@ export interface Texts {
 
   readonly sessionEndedTitle: string
   readonly sessionEnded: string
+  readonly notFoundTitle: string
+  readonly notFound: string
   readonly tooManyTitle: string
   readonly tooMany: string
   readonly failedTitle: string

@@ -73,10 +73,10 @@ export const en: Texts = {
 
   partialTitle: "Part of the payment arrived",
   partial: (received, remaining) => `We received ${received}. Send the remaining ${remaining} to the same address.`,
+  stillPayable: "The time has run out, but you can still send the rest.",
 
   paidTitle: "Payment complete",
   paid: (merchant) => `${merchant} has your payment.`,
-  paidLate: "It arrived after the deadline and was accepted.",
   overpaidTitle: (extra) => `Paid, with ${extra} extra`,
   overpaid: (extra, merchant) => `You sent ${extra} more than was due. Ask ${merchant} to send it back.`,
   returnTo: (merchant) => `Return to ${merchant}`,
@@ -91,7 +91,7 @@ export const en: Texts = {
   lateTitle: "Your payment arrived late",
   late: (received, merchant) => `We received ${received} after the deadline. ${merchant} can accept or return it.`,
   expiredPartialTitle: "Time ran out, part of the payment arrived",
-  expiredPartial: (received, merchant) => `We received ${received} before the deadline. ${merchant} can accept or return it.`,
+  expiredPartial: (received, merchant) => `We received ${received}, less than was due. ${merchant} can accept or return it.`,
   doNotPayAgain: "Do not pay again.",
   contact: (merchant) => `Contact ${merchant}`,
   contactNobody: (merchant) => `Please contact ${merchant} and name the invoice.`,
@@ -100,8 +100,8 @@ export const en: Texts = {
   canceled: (merchant) => `${merchant} canceled it. Do not send anything.`,
 
   reversedTitle: "Your payment was reversed by the network",
-  reversed: "The network took your transaction back, and it did not arrive. Look into your wallet: the money should be there. " +
-    "You can pay again.",
+  reversed: "The network took your transaction back, and it did not arrive. Look into your wallet: the money should be there.",
+  payAgain: "You can pay again.",
   rejectedTitle: "We received something else",
   rejected: (merchant) => `A transfer arrived that this invoice does not accept. Ask ${merchant} to send it back.`,
 
@@ -109,6 +109,7 @@ export const en: Texts = {
   refundAddress: (network) => `Your address on ${network}`,
   refundSave: "Save address",
   refundSaved: "Saved. A refund will go there.",
+  refundWrong: (network) => `That is not an address on ${network}. Please check it.`,
 
   offline: "No connection. The page updates itself as soon as it is back.",
   networkDegraded: (network) => `${network} has trouble right now. Your payment may show up later than usual.`,
@@ -122,6 +123,8 @@ export const en: Texts = {
 
   sessionEndedTitle: "This link does not open a payment",
   sessionEnded: "It is incomplete, or its time is over. Open the link you were given once more, or ask the shop for a new one.",
+  notFoundTitle: "Nothing is here",
+  notFound: "This address leads to no payment. Open the link you were given once more.",
   tooManyTitle: "Too many tries",
   tooMany: "Wait a moment, then load the page again.",
   failedTitle: "Something went wrong",
