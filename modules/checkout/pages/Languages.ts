@@ -1,0 +1,74 @@
+/** The languages of the payment page, and which one a payor gets. */
+import type { Texts } from "./Texts.ts"
+import { ar } from "./texts/ar.ts"
+import { de } from "./texts/de.ts"
+import { en } from "./texts/en.ts"
+import { es } from "./texts/es.ts"
+import { fr } from "./texts/fr.ts"
+import { ja } from "./texts/ja.ts"
+import { ptBR } from "./texts/pt-BR.ts"
+import { zhHans } from "./texts/zh-Hans.ts"
+
+/** Every catalogue, in the order of the choice of languages. A catalogue's tag is its `locale`. */
+export const languages: ReadonlyArray<Texts> = [en, es, de, fr, ptBR, ja, zhHans, ar]
+
+/** Longest language tag that is read (RFC 5646, 4.4.1). */
+const maximumTagLength = 35
+
+/** A well-formed tag begins so (RFC 5646, 2.1); what a header says beside tags (`*`, `i-klingon`) is none of ours. */
+const tagPattern = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/
+
+/** Where Chinese is written in traditional characters, unless the tag names a script (CLDR, likely subtags). */
+const traditionalRegions: ReadonlySet<string> = new Set(["tw", "hk", "mo"])
+
+const byTag = new Map(languages.map((texts) => [texts.locale.toLowerCase(), texts]))
+const byLanguage = new Map(languages.map((texts) => [texts.locale.split("-")[0]!, texts]))
+
+const subtagsOf = (tag: string): ReadonlyArray<string> => {
+  const lower = tag.length > maximumTagLength ? "" : tag.toLowerCase()
+  return tagPattern.test(lower) ? lower.split("-") : []
+}
+
+/** Whether the tag asks for characters that its language's catalogue is not written in. */
+const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
+  language === "zh" && !rest.includes("hans") &&
+  (rest.includes("hant") || rest.some((subtag) => traditionalRegions.has(subtag)))
+
+/**
+ * The catalogue for the first tag that has one, best first: the same tag, else the same language (`de-AT` gives `de`,
+ * `pt` and `pt-PT` give `pt-BR`, `zh-CN` gives `zh-Hans`). Traditional Chinese gives `zh-Hans` only where no other tag
+ * has a catalogue. Null: none has. Any text may stand in `wanted`; what is no tag of at most 35 characters is passed over.
+ *
+ * @example
+ * negotiate(["zh-TW", "de-AT", "en"])?.locale // => "de"
+ */
+export const negotiate = (wanted: ReadonlyArray<string>): Texts | null => {
+  const tags = wanted.map(subtagsOf).filter((subtags) => subtags.length > 0)
+  const catalogueOf = (subtags: ReadonlyArray<string>) => byTag.get(subtags.join("-")) ?? byLanguage.get(subtags[0]!)
+  const best = tags.find((subtags) => catalogueOf(subtags) !== undefined && !inOtherScript(subtags)) ??
+    tags.find((subtags) => catalogueOf(subtags) !== undefined)
+  return best === undefined ? null : catalogueOf(best) ?? null
+}
+
+/** Most of an `Accept-Language` that is read: browsers send some 50 characters. */
+export const maximumLanguageHeader = { characters: 500, entries: 20 } as const
+
+const entryPattern = /^([a-z0-9-]+)(?:;q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/i
+
+/**
+ * The tags of an `Accept-Language` (RFC 9110, 12.5.4), the most wanted first, those with `q=0` left out. Reads at most
+ * 20 entries within 500 characters, and passes over entries that are malformed.
+ *
+ * @example
+ * acceptLanguage("en;q=0.8, de-AT") // => ["de-AT", "en"]
+ */
+export const acceptLanguage = (header: string): ReadonlyArray<string> => {
+  const { characters, entries } = maximumLanguageHeader
+  // One character more, so that an entry the limit cuts is told from one that ends there.
+  const read = header.slice(0, characters + 1).split(",")
+  const whole = header.length > characters ? read.slice(0, -1) : read
+  return whole.slice(0, entries).flatMap((entry) => {
+    const [, tag, q = "1"] = entryPattern.exec(entry.replaceAll(/[ \t]/g, "")) ?? []
+    return tag === undefined || Number(q) === 0 ? [] : [{ tag, q: Number(q) }]
+  }).toSorted((left, right) => right.q - left.q).map(({ tag }) => tag)
+}

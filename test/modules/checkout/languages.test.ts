@@ -1,0 +1,179 @@
+/**
+ * Goal: the payment page says the same in every language, and a payor gets the language they asked for.
+ * Method: pure; catalogues are compared key by key with the English one, whose type holds them complete.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { acceptLanguage, languages, negotiate } from "../../../modules/checkout/pages/Languages.ts"
+import type { Texts } from "../../../modules/checkout/pages/Texts.ts"
+import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
+import { en } from "../../../modules/checkout/pages/texts/en.ts"
+
+type Key = keyof Texts
+
+const keys = Object.keys(en) as ReadonlyArray<Key>
+const others = languages.filter((texts) => texts !== en)
+
+/** Counts and not names: the plural forms, and `3 of 12`. */
+const counted: ReadonlySet<Key> = new Set<Key>(["found", "minutesLeft", "confirmations"])
+
+const markers = [[11, 37], ["«first»", "«second»", "«third»"]] as const
+
+const argumentsOf = (key: Key, value: { readonly length: number }): ReadonlyArray<number | string> =>
+  (counted.has(key) ? markers[0] : markers[1]).slice(0, value.length)
+
+/** The text as the page shows it, functions called with markers. */
+const shown = (texts: Texts, key: Key): string => {
+  const value = texts[key]
+  return typeof value === "string" ? value : (value as (...args: ReadonlyArray<number | string>) => string)(...argumentsOf(key, value))
+}
+
+/** Words that are the same in both languages. */
+const sameWords: Readonly<Record<string, ReadonlyArray<Key>>> = {
+  de: ["memo"],
+  es: ["memo", "total"],
+  fr: ["transaction", "total"],
+  "pt-BR": ["memo", "total"]
+}
+
+describe("catalogues", () => {
+  for (const texts of languages) {
+    const { locale } = texts
+
+    it(`${locale} has every text, none empty, none padded, none with HTML in it`, () => {
+      assert.deepStrictEqual(Object.keys(texts), [...keys])
+      for (const key of keys) {
+        const text = shown(texts, key)
+        assert.match(text, /^\S(.*\S)?$/s, key)
+        assert.notMatch(text, /[<>&"]/, key)
+      }
+    })
+
+    it(`${locale} shows every argument in every text that takes any`, () => {
+      for (const key of keys) {
+        const [value, original] = [texts[key], en[key]]
+        if (typeof original !== "function") assert.strictEqual(typeof value, "string", key)
+        else for (const argument of argumentsOf(key, original)) assert.include(shown(texts, key), String(argument), key)
+      }
+    })
+
+    it(`${locale} names its language and direction as Unicode does`, () => {
+      const named = new Intl.DisplayNames([locale], { type: "language" }).of(locale)
+      assert.strictEqual(texts.language.toLowerCase(), named?.toLowerCase())
+      assert.strictEqual(texts.direction, locale === "ar" ? "rtl" : "ltr")
+      assert.deepStrictEqual(Intl.getCanonicalLocales(locale), [locale])
+    })
+  }
+
+  it("leave no text in English but words that are the same", () => {
+    for (const texts of others) {
+      const same = keys.filter((key) => shown(texts, key) === shown(en, key) && key !== "direction")
+      assert.deepStrictEqual(same.toSorted(), [...sameWords[texts.locale] ?? []].toSorted(), texts.locale)
+    }
+  })
+
+  it("count in English and Arabic by every form these have", () => {
+    const counts = [0, 1, 2, 3, 11, 100]
+    assert.deepStrictEqual(counts.map(en.found), [
+      "0 ways to pay", "1 way to pay", "2 ways to pay", "3 ways to pay", "11 ways to pay", "100 ways to pay"
+    ])
+    assert.deepStrictEqual(counts.map(ar.found), [
+      "لا توجد طرق دفع", "طريقة دفع واحدة", "طريقتا دفع", "3 طرق دفع", "11 طريقة دفع", "100 طريقة دفع"
+    ])
+    assert.deepStrictEqual(counts.map(ar.minutesLeft), [
+      "السعر ثابت لأقل من دقيقة", "السعر ثابت لدقيقة واحدة أخرى", "السعر ثابت لدقيقتين أخريين",
+      "السعر ثابت لمدة 3 دقائق أخرى", "السعر ثابت لمدة 11 دقيقة أخرى", "السعر ثابت لمدة 100 دقيقة أخرى"
+    ])
+  })
+
+  it("give every plural category of their language a form of its own", () => {
+    const numbers = [...Array(120).keys(), 1_000_000]
+    for (const { found, locale, minutesLeft } of languages) {
+      const rules = new Intl.PluralRules(locale)
+      for (const text of [found, minutesLeft]) {
+        const forms = new Set(numbers.map((number) => `${rules.select(number)} ${text(number).replace(/\d+(?:[\s.,]\d+)*/, "#")}`))
+        assert.deepStrictEqual(
+          [...new Set([...forms].map((form) => form.split(" ")[0]))].toSorted(),
+          [...rules.resolvedOptions().pluralCategories].toSorted(),
+          locale
+        )
+        // Arabic counts 11 and 100 with the same word, in both sentences.
+        const shared = locale === "ar" ? 1 : 0
+        assert.strictEqual(new Set([...forms].map((form) => form.slice(form.indexOf(" ")))).size, forms.size - shared, locale)
+      }
+    }
+  })
+})
+
+describe("negotiation", () => {
+  const table: ReadonlyArray<readonly [ReadonlyArray<string>, string | null]> = [
+    [["en"], "en"],
+    [["EN-us"], "en"],
+    [["de-AT"], "de"],
+    [["de-Latn-CH-1996"], "de"],
+    [["fr-CA", "en"], "fr"],
+    [["es-419"], "es"],
+    [["pt"], "pt-BR"],
+    [["pt-PT"], "pt-BR"],
+    [["pt-br"], "pt-BR"],
+    [["ar-EG"], "ar"],
+    [["ja-JP"], "ja"],
+    [["zh"], "zh-Hans"],
+    [["zh-CN"], "zh-Hans"],
+    [["zh-Hans-CN"], "zh-Hans"],
+    [["zh-SG"], "zh-Hans"],
+    [["zh-Hans-HK", "en"], "zh-Hans"],
+    [["zh-TW"], "zh-Hans"],
+    [["zh-Hant", "fi"], "zh-Hans"],
+    [["zh-TW", "en"], "en"],
+    [["zh-HK", "zh-TW", "ja"], "ja"],
+    [["zh-Hant-TW", "zh-CN"], "zh-Hans"],
+    [["fi", "sv", "de"], "de"],
+    [["fi"], null],
+    [[], null],
+    [["*"], null],
+    [["", "x", "x-de", "i-klingon", "deutsch", "de_AT", "../de", "d\u0435"], null],
+    [[`de-${"a".repeat(40)}`, `de${"-aaaa".repeat(7)}`], null],
+    [["constructor", "__proto__", "toString"], null]
+  ]
+
+  for (const [wanted, expected] of table) {
+    it(`of ${JSON.stringify(wanted).slice(0, 70)} is ${expected}`, () => {
+      assert.strictEqual(negotiate(wanted)?.locale ?? null, expected)
+    })
+  }
+
+  it("reads a header by its weights, in their order where these are the same", () => {
+    const headers: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+      ["de-AT,de;q=0.9,en;q=0.8", ["de-AT", "de", "en"]],
+      ["en;q=0.1, fr ; q=0.5 ,ja", ["ja", "fr", "en"]],
+      ["en;q=0, de;q=0.000, fr;q=0.001", ["fr"]],
+      ["en,,de, ,;q=1", ["en", "de"]],
+      ["en;q=2, de;q=-1, fr;q=x, es;level=1, ja;q=1.000", ["ja"]],
+      ["*, de;q=0.5", ["de"]],
+      ["", []]
+    ]
+    for (const [header, tags] of headers) assert.deepStrictEqual(acceptLanguage(header), tags, header)
+  })
+
+  it("reads no more of a header than 20 entries and 500 characters, and no entry that the limit cuts", () => {
+    assert.lengthOf(acceptLanguage(Array(100).fill("de").join(",")), 20)
+    const filler = "a".repeat(493)
+    assert.deepStrictEqual(acceptLanguage(`${filler},en-GB`), [filler, "en-GB"])
+    assert.deepStrictEqual(acceptLanguage(`${filler},en-GBX`), [filler, "en-GBX"])
+    assert.deepStrictEqual(acceptLanguage(`${filler},en-GBXY`), [filler])
+    assert.deepStrictEqual(acceptLanguage(`${filler},en-GBX,de`), [filler, "en-GBX"])
+    assert.deepStrictEqual(acceptLanguage("a".repeat(1_000_000)), [])
+  })
+
+  it.prop("never fails, whatever a header says", [Schema.Array(Schema.Union([
+    Schema.String,
+    Schema.Literals(["de", "zh-TW", ",", ";q=", "0.5", "1", "-", "*", " "])
+  ]))], ([parts]) => {
+    const tags = acceptLanguage(parts.join(""))
+    assert.isAtMost(tags.length, 20)
+    const chosen = negotiate(tags)
+    assert.isTrue(chosen === null || languages.includes(chosen))
+    assert.strictEqual(negotiate(parts) === null, !parts.some((part) => negotiate([part]) !== null))
+  })
+})
