@@ -91,10 +91,10 @@ export const ar: Texts = {
   partialTitle: "وصل جزء من المبلغ",
   partial: (received, remaining) =>
     `استلمنا ${isolated(received)}. يُرجى إرسال المتبقي ${isolated(remaining)} إلى العنوان نفسه.`,
+  stillPayable: "انتهت المهلة، لكن لا يزال بالإمكان إرسال المبلغ المتبقي.",
 
   paidTitle: "اكتمل الدفع",
   paid: (merchant) => `وصلت الدفعة إلى ${isolated(merchant)}.`,
-  paidLate: "وصلت بعد الموعد النهائي وتم قبولها.",
   overpaidTitle: (extra) => `تم الدفع، مع زيادة ${isolated(extra)}`,
   overpaid: (extra, merchant) =>
     `أُرسل ${isolated(extra)} زيادة على المبلغ المستحق. يُرجى طلب إعادته من ${isolated(merchant)}.`,
@@ -112,7 +112,7 @@ export const ar: Texts = {
     `استلمنا ${isolated(received)} بعد الموعد النهائي. القبول أو الإعادة بيد ${isolated(merchant)}.`,
   expiredPartialTitle: "انتهت المهلة ووصل جزء من المبلغ فقط",
   expiredPartial: (received, merchant) =>
-    `استلمنا ${isolated(received)} قبل الموعد النهائي. القبول أو الإعادة بيد ${isolated(merchant)}.`,
+    `استلمنا ${isolated(received)}، وهو أقل من المبلغ المستحق. القبول أو الإعادة بيد ${isolated(merchant)}.`,
   doNotPayAgain: "يُرجى عدم الدفع مرة أخرى.",
   contact: (merchant) => `التواصل مع ${isolated(merchant)}`,
   contactNobody: (merchant) => `يُرجى التواصل مع ${isolated(merchant)} وذكر الفاتورة.`,
@@ -121,8 +121,8 @@ export const ar: Texts = {
   canceled: (merchant) => `أُلغيت من قِبل ${isolated(merchant)}. يُرجى عدم إرسال أي مبلغ.`,
 
   reversedTitle: "ألغت الشبكة هذه الدفعة",
-  reversed: "تراجعت الشبكة عن المعاملة ولم تصل الدفعة. يُرجى التحقق من المحفظة: من المفترض أن يكون المال فيها. " +
-    "يمكن الدفع مرة أخرى.",
+  reversed: "تراجعت الشبكة عن المعاملة ولم تصل الدفعة. يُرجى التحقق من المحفظة: من المفترض أن يكون المال فيها.",
+  payAgain: "يمكن الدفع مرة أخرى.",
   rejectedTitle: "وصل تحويل مختلف",
   rejected: (merchant) => `وصل تحويل لا تقبله هذه الفاتورة. يُرجى طلب إعادته من ${isolated(merchant)}.`,
 
@@ -130,6 +130,7 @@ export const ar: Texts = {
   refundAddress: (network) => `عنوانكم على ${isolated(network)}`,
   refundSave: "حفظ العنوان",
   refundSaved: "تم الحفظ. سيُعاد المبلغ إلى هذا العنوان.",
+  refundWrong: (network) => `هذا ليس عنوانًا على ${isolated(network)}. يُرجى التحقق منه.`,
 
   offline: "لا يوجد اتصال. ستُحدَّث الصفحة تلقائيًا عند عودته.",
   networkDegraded: (network) => `تواجه شبكة ${isolated(network)} خللًا حاليًا. قد تظهر الدفعة متأخرة عن المعتاد.`,
@@ -143,6 +144,8 @@ export const ar: Texts = {
 
   sessionEndedTitle: "هذا الرابط لا يفتح أي دفعة",
   sessionEnded: "الرابط غير مكتمل أو انتهت صلاحيته. يُرجى فتح الرابط المستلم مرة أخرى أو طلب رابط جديد من المتجر.",
+  notFoundTitle: "لا يوجد شيء هنا",
+  notFound: "عنوان الويب هذا لا يؤدي إلى أي دفعة. يُرجى فتح الرابط المستلم مرة أخرى.",
   tooManyTitle: "محاولات كثيرة جدًا",
   tooMany: "يُرجى الانتظار لحظة ثم إعادة تحميل الصفحة.",
   failedTitle: "حدث خطأ ما",

@@ -75,10 +75,10 @@ export const de: Texts = {
   partialTitle: "Ein Teil der Zahlung ist da",
   partial: (received, remaining) =>
     `${received} sind eingegangen. Senden Sie die restlichen ${remaining} an dieselbe Adresse.`,
+  stillPayable: "Die Zeit ist abgelaufen, aber Sie können den Rest noch senden.",
 
   paidTitle: "Zahlung abgeschlossen",
   paid: (merchant) => `${merchant} hat Ihre Zahlung erhalten.`,
-  paidLate: "Sie kam nach Fristende an und wurde angenommen.",
   overpaidTitle: (extra) => `Bezahlt, ${extra} zu viel`,
   overpaid: (extra, merchant) =>
     `Sie haben ${extra} zu viel gesendet. Bitten Sie ${merchant} um Rückzahlung.`,
@@ -96,7 +96,7 @@ export const de: Texts = {
     `${received} sind nach Fristende eingegangen. ${merchant} kann den Betrag annehmen oder zurückzahlen.`,
   expiredPartialTitle: "Frist abgelaufen, nur ein Teil ist angekommen",
   expiredPartial: (received, merchant) =>
-    `${received} sind rechtzeitig eingegangen. ${merchant} kann den Betrag annehmen oder zurückzahlen.`,
+    `${received} sind eingegangen, weniger als gefordert. ${merchant} kann den Betrag annehmen oder zurückzahlen.`,
   doNotPayAgain: "Bitte zahlen Sie nicht noch einmal.",
   contact: (merchant) => `${merchant} kontaktieren`,
   contactNobody: (merchant) => `Bitte wenden Sie sich an ${merchant}, und nennen Sie die Rechnung.`,
@@ -106,7 +106,8 @@ export const de: Texts = {
 
   reversedTitle: "Das Netzwerk hat Ihre Zahlung zurückgenommen",
   reversed: "Ihre Transaktion wurde vom Netzwerk verworfen und ist nicht angekommen. Sehen Sie in Ihrer Wallet nach: " +
-    "Das Geld sollte dort sein. Sie können erneut zahlen.",
+    "Das Geld sollte dort sein.",
+  payAgain: "Sie können erneut zahlen.",
   rejectedTitle: "Es ist etwas anderes eingegangen",
   rejected: (merchant) =>
     `Eine Überweisung ist eingegangen, die diese Rechnung nicht annimmt. Bitten Sie ${merchant} um Rückzahlung.`,
@@ -115,9 +116,11 @@ export const de: Texts = {
   refundAddress: (network) => `Ihre Adresse auf ${network}`,
   refundSave: "Adresse speichern",
   refundSaved: "Gespeichert. Eine Rückzahlung geht dorthin.",
+  refundWrong: (network) => `Das ist keine Adresse auf ${network}. Bitte prüfen Sie sie.`,
 
   offline: "Keine Verbindung. Sobald sie wieder da ist, aktualisiert sich die Seite von selbst.",
-  networkDegraded: (network) => `${network} ist zurzeit gestört. Ihre Zahlung wird vielleicht später angezeigt als sonst.`,
+  networkDegraded: (network) =>
+    `${network} ist zurzeit gestört. Ihre Zahlung wird vielleicht später angezeigt als sonst.`,
 
   simulateTitle: "Zahlung simulieren",
   simulateNote: "Testmodus: Spielgeld, keine Wallet nötig.",
@@ -129,6 +132,8 @@ export const de: Texts = {
   sessionEndedTitle: "Dieser Link führt zu keiner Zahlung",
   sessionEnded: "Er ist unvollständig oder abgelaufen. Öffnen Sie den Link, den Sie erhalten haben, noch einmal, " +
     "oder bitten Sie den Shop um einen neuen.",
+  notFoundTitle: "Hier ist nichts",
+  notFound: "Diese Webadresse führt zu keiner Zahlung. Öffnen Sie den Link, den Sie erhalten haben, noch einmal.",
   tooManyTitle: "Zu viele Versuche",
   tooMany: "Warten Sie einen Moment, und laden Sie die Seite dann neu.",
   failedTitle: "Etwas ist schiefgegangen",

@@ -66,7 +66,8 @@ export const es: Texts = {
     "Lo que ya haya enviado no se pierde.",
   newPrice: "Obtener nuevo precio",
   noPriceTitle: "Sin precio por ahora",
-  noPrice: "En este momento no hay precio para esta moneda. La dirección es correcta; espere un poco o use otra moneda.",
+  noPrice: "En este momento no hay precio para esta moneda. La dirección es correcta; " +
+    "espere un poco o use otra moneda.",
 
   confirmingTitle: "Pago detectado, en confirmación",
   mayClose: (merchant) => `Puede cerrar esta página. ${merchant} recibirá un aviso cuando se confirme.`,
@@ -77,10 +78,10 @@ export const es: Texts = {
 
   partialTitle: "Llegó una parte del pago",
   partial: (received, remaining) => `Recibimos ${received}. Envíe los ${remaining} restantes a la misma dirección.`,
+  stillPayable: "El plazo terminó, pero todavía puede enviar el resto.",
 
   paidTitle: "Pago completado",
   paid: (merchant) => `${merchant} ha recibido su pago.`,
-  paidLate: "Llegó después del plazo y fue aceptado.",
   overpaidTitle: (extra) => `Pagado, con ${extra} de más`,
   overpaid: (extra, merchant) => `Envió ${extra} de más. Solicite la devolución a ${merchant}.`,
   returnTo: (merchant) => `Volver a ${merchant}`,
@@ -96,7 +97,7 @@ export const es: Texts = {
   late: (received, merchant) => `Recibimos ${received} después del plazo. ${merchant} puede aceptarlo o devolverlo.`,
   expiredPartialTitle: "El plazo terminó y solo llegó una parte del pago",
   expiredPartial: (received, merchant) =>
-    `Recibimos ${received} dentro del plazo. ${merchant} puede aceptarlo o devolverlo.`,
+    `Recibimos ${received}, menos de lo debido. ${merchant} puede aceptarlo o devolverlo.`,
   doNotPayAgain: "No vuelva a pagar.",
   contact: (merchant) => `Contactar con ${merchant}`,
   contactNobody: (merchant) => `Póngase en contacto con ${merchant} e indique la factura.`,
@@ -105,8 +106,8 @@ export const es: Texts = {
   canceled: (merchant) => `${merchant} la canceló. No envíe nada.`,
 
   reversedTitle: "La red revirtió su pago",
-  reversed: "La red anuló su transacción y el pago no llegó. Revise su billetera: el dinero debería estar allí. " +
-    "Puede pagar de nuevo.",
+  reversed: "La red anuló su transacción y el pago no llegó. Revise su billetera: el dinero debería estar allí.",
+  payAgain: "Puede pagar de nuevo.",
   rejectedTitle: "Recibimos algo distinto",
   rejected: (merchant) => `Llegó una transferencia que esta factura no acepta. Solicite la devolución a ${merchant}.`,
 
@@ -114,6 +115,7 @@ export const es: Texts = {
   refundAddress: (network) => `Su dirección en ${network}`,
   refundSave: "Guardar dirección",
   refundSaved: "Guardada. Un reembolso se enviará allí.",
+  refundWrong: (network) => `No es una dirección de ${network}. Compruébela, por favor.`,
 
   offline: "Sin conexión. La página se actualizará sola en cuanto vuelva.",
   networkDegraded: (network) => `${network} tiene problemas en este momento. Su pago puede tardar más en aparecer.`,
@@ -127,6 +129,8 @@ export const es: Texts = {
 
   sessionEndedTitle: "Este enlace no abre ningún pago",
   sessionEnded: "Está incompleto o ha caducado. Abra de nuevo el enlace que recibió o pida uno nuevo a la tienda.",
+  notFoundTitle: "Aquí no hay nada",
+  notFound: "Esta dirección web no lleva a ningún pago. Abra de nuevo el enlace que recibió.",
   tooManyTitle: "Demasiados intentos",
   tooMany: "Espere un momento y vuelva a cargar la página.",
   failedTitle: "Algo salió mal",

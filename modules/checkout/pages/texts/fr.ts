@@ -83,10 +83,10 @@ export const fr: Texts = {
   partialTitle: "Une partie du paiement est arrivée",
   partial: (received, remaining) =>
     `Nous avons reçu ${received}. Envoyez les ${remaining} restants à la même adresse.`,
+  stillPayable: "Le délai est écoulé, mais vous pouvez encore envoyer le reste.",
 
   paidTitle: "Paiement effectué",
   paid: (merchant) => `${merchant} a reçu votre paiement.`,
-  paidLate: "Il est arrivé après l’échéance et a été accepté.",
   overpaidTitle: (extra) => `Payé, avec ${extra} en trop`,
   overpaid: (extra, merchant) => `Vous avez envoyé ${extra} en trop. Demandez le remboursement à ${merchant}.`,
   returnTo: (merchant) => `Retourner à ${merchant}`,
@@ -103,7 +103,7 @@ export const fr: Texts = {
     `Nous avons reçu ${received} après l’échéance. ${merchant} peut accepter ou rembourser ce montant.`,
   expiredPartialTitle: "Délai écoulé, une partie du paiement est arrivée",
   expiredPartial: (received, merchant) =>
-    `Nous avons reçu ${received} avant l’échéance. ${merchant} peut accepter ou rembourser ce montant.`,
+    `Nous avons reçu ${received}, moins que le montant dû. ${merchant} peut accepter ou rembourser ce montant.`,
   doNotPayAgain: "Ne payez pas une seconde fois.",
   contact: (merchant) => `Contacter ${merchant}`,
   contactNobody: (merchant) => `Veuillez contacter ${merchant} en indiquant la facture.`,
@@ -113,7 +113,8 @@ export const fr: Texts = {
 
   reversedTitle: "Votre paiement a été annulé par le réseau",
   reversed: "Le réseau a annulé votre transaction\u00a0; elle n’est pas arrivée. Vérifiez votre portefeuille\u00a0: " +
-    "l’argent devrait s’y trouver. Vous pouvez payer à nouveau.",
+    "l’argent devrait s’y trouver.",
+  payAgain: "Vous pouvez payer à nouveau.",
   rejectedTitle: "Nous avons reçu autre chose",
   rejected: (merchant) =>
     `Nous avons reçu un transfert que cette facture n’accepte pas. Demandez le remboursement à ${merchant}.`,
@@ -122,6 +123,7 @@ export const fr: Texts = {
   refundAddress: (network) => `Votre adresse sur ${network}`,
   refundSave: "Enregistrer l’adresse",
   refundSaved: "Enregistrée. Un remboursement y sera envoyé.",
+  refundWrong: (network) => `Ce n’est pas une adresse sur ${network}. Veuillez la vérifier.`,
 
   offline: "Pas de connexion. La page s’actualisera d’elle-même dès son retour.",
   networkDegraded: (network) =>
@@ -136,6 +138,8 @@ export const fr: Texts = {
 
   sessionEndedTitle: "Ce lien n’ouvre aucun paiement",
   sessionEnded: "Il est incomplet ou a expiré. Ouvrez à nouveau le lien reçu ou demandez-en un nouveau à la boutique.",
+  notFoundTitle: "Il n’y a rien ici",
+  notFound: "Cette adresse web ne mène à aucun paiement. Ouvrez à nouveau le lien reçu.",
   tooManyTitle: "Trop de tentatives",
   tooMany: "Patientez un instant, puis rechargez la page.",
   failedTitle: "Une erreur s’est produite",

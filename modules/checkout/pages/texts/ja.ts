@@ -73,10 +73,10 @@ export const ja: Texts = {
 
   partialTitle: "お支払いの一部が届きました",
   partial: (received, remaining) => `${received} を受け取りました。残りの ${remaining} を同じアドレスに送金してください。`,
+  stillPayable: "期限は過ぎましたが、残りの金額はまだ送金できます。",
 
   paidTitle: "お支払いが完了しました",
   paid: (merchant) => `${merchant} がお支払いを受け取りました。`,
-  paidLate: "期限後に届きましたが、受け付けられました。",
   overpaidTitle: (extra) => `お支払い完了（${extra} 超過）`,
   overpaid: (extra, merchant) => `${extra} 多く送金されました。返金については ${merchant} にお問い合わせください。`,
   returnTo: (merchant) => `${merchant} に戻る`,
@@ -91,8 +91,7 @@ export const ja: Texts = {
   lateTitle: "お支払いが期限後に届きました",
   late: (received, merchant) => `期限後に ${received} を受け取りました。${merchant} が受け付けるか返金するかを決めます。`,
   expiredPartialTitle: "期限までに届いたのはお支払いの一部でした",
-  expiredPartial: (received, merchant) =>
-    `期限前に ${received} を受け取りました。${merchant} が受け付けるか返金するかを決めます。`,
+  expiredPartial: (received, merchant) => `${received} を受け取りましたが、請求額に足りません。${merchant} が受け付けるか返金するかを決めます。`,
   doNotPayAgain: "もう一度支払わないでください。",
   contact: (merchant) => `${merchant} に連絡する`,
   contactNobody: (merchant) => `請求書を示して ${merchant} にお問い合わせください。`,
@@ -102,7 +101,8 @@ export const ja: Texts = {
 
   reversedTitle: "お支払いがネットワークにより取り消されました",
   reversed: "ネットワークが取引を取り消したため、お支払いは届いていません。ウォレットをご確認ください。" +
-    "資金は戻っているはずです。もう一度お支払いいただけます。",
+    "資金は戻っているはずです。",
+  payAgain: "もう一度お支払いいただけます。",
   rejectedTitle: "対象外の送金を受け取りました",
   rejected: (merchant) => `この請求書では受け付けられない送金が届きました。返金については ${merchant} にお問い合わせください。`,
 
@@ -110,6 +110,7 @@ export const ja: Texts = {
   refundAddress: (network) => `${network} のお客様のアドレス`,
   refundSave: "アドレスを保存",
   refundSaved: "保存しました。返金はこのアドレスに送られます。",
+  refundWrong: (network) => `${network} のアドレスではありません。ご確認ください。`,
 
   offline: "接続がありません。回復すると、ページは自動で更新されます。",
   networkDegraded: (network) => `現在 ${network} に障害が発生しています。お支払いの表示が通常より遅れることがあります。`,
@@ -123,6 +124,8 @@ export const ja: Texts = {
 
   sessionEndedTitle: "このリンクではお支払いを開けません",
   sessionEnded: "リンクが不完全か、有効期限が切れています。受け取ったリンクをもう一度開くか、ショップに新しいリンクをご依頼ください。",
+  notFoundTitle: "ページが見つかりません",
+  notFound: "この URL にお支払いはありません。受け取ったリンクをもう一度開いてください。",
   tooManyTitle: "試行回数が多すぎます",
   tooMany: "しばらく待ってから、ページを再読み込みしてください。",
   failedTitle: "問題が発生しました",

@@ -81,10 +81,10 @@ export const ptBR: Texts = {
 
   partialTitle: "Parte do pagamento chegou",
   partial: (received, remaining) => `Recebemos ${received}. Envie os ${remaining} restantes para o mesmo endereço.`,
+  stillPayable: "O prazo acabou, mas você ainda pode enviar o restante.",
 
   paidTitle: "Pagamento concluído",
   paid: (merchant) => `${merchant} recebeu seu pagamento.`,
-  paidLate: "Ele chegou depois do prazo e foi aceito.",
   overpaidTitle: (extra) => `Pago, com ${extra} a mais`,
   overpaid: (extra, merchant) => `Você enviou ${extra} a mais. Peça a devolução a ${merchant}.`,
   returnTo: (merchant) => `Voltar para ${merchant}`,
@@ -100,7 +100,7 @@ export const ptBR: Texts = {
   late: (received, merchant) => `Recebemos ${received} depois do prazo. ${merchant} pode aceitar ou devolver o valor.`,
   expiredPartialTitle: "O prazo acabou e só parte do pagamento chegou",
   expiredPartial: (received, merchant) =>
-    `Recebemos ${received} antes do prazo. ${merchant} pode aceitar ou devolver o valor.`,
+    `Recebemos ${received}, menos que o valor devido. ${merchant} pode aceitar ou devolver o valor.`,
   doNotPayAgain: "Não pague novamente.",
   contact: (merchant) => `Falar com ${merchant}`,
   contactNobody: (merchant) => `Fale com ${merchant} e informe a fatura.`,
@@ -109,8 +109,8 @@ export const ptBR: Texts = {
   canceled: (merchant) => `${merchant} cancelou a fatura. Não envie nada.`,
 
   reversedTitle: "Seu pagamento foi revertido pela rede",
-  reversed: "A rede desfez sua transação, e ela não chegou. Confira sua carteira: o dinheiro deve estar lá. " +
-    "Você pode pagar novamente.",
+  reversed: "A rede desfez sua transação, e ela não chegou. Confira sua carteira: o dinheiro deve estar lá.",
+  payAgain: "Você pode pagar novamente.",
   rejectedTitle: "Recebemos algo diferente",
   rejected: (merchant) => `Chegou uma transferência que esta fatura não aceita. Peça a devolução a ${merchant}.`,
 
@@ -118,6 +118,7 @@ export const ptBR: Texts = {
   refundAddress: (network) => `Seu endereço na rede ${network}`,
   refundSave: "Salvar endereço",
   refundSaved: "Salvo. Um reembolso irá para lá.",
+  refundWrong: (network) => `Este não é um endereço da rede ${network}. Confira, por favor.`,
 
   offline: "Sem conexão. A página se atualiza sozinha assim que ela voltar.",
   networkDegraded: (network) =>
@@ -132,6 +133,8 @@ export const ptBR: Texts = {
 
   sessionEndedTitle: "Este link não abre um pagamento",
   sessionEnded: "Ele está incompleto ou expirou. Abra de novo o link que você recebeu ou peça um novo à loja.",
+  notFoundTitle: "Não há nada aqui",
+  notFound: "Este endereço da web não leva a nenhum pagamento. Abra de novo o link que você recebeu.",
   tooManyTitle: "Muitas tentativas",
   tooMany: "Aguarde um instante e recarregue a página.",
   failedTitle: "Algo deu errado",

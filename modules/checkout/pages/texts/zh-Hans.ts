@@ -72,10 +72,10 @@ export const zhHans: Texts = {
 
   partialTitle: "已收到部分付款",
   partial: (received, remaining) => `我们已收到 ${received}。请将剩余的 ${remaining} 转到同一地址。`,
+  stillPayable: "付款时间已过，但您仍可转入剩余金额。",
 
   paidTitle: "付款完成",
   paid: (merchant) => `${merchant} 已收到您的付款。`,
-  paidLate: "付款在截止时间后到达，已被接受。",
   overpaidTitle: (extra) => `已付款，多付 ${extra}`,
   overpaid: (extra, merchant) => `您多付了 ${extra}。请联系 ${merchant} 退回。`,
   returnTo: (merchant) => `返回 ${merchant}`,
@@ -90,7 +90,7 @@ export const zhHans: Texts = {
   lateTitle: "您的付款已逾期到达",
   late: (received, merchant) => `我们在截止时间后收到 ${received}。${merchant} 可以接受或退回。`,
   expiredPartialTitle: "付款时间已过，仅收到部分付款",
-  expiredPartial: (received, merchant) => `我们在截止时间前收到 ${received}。${merchant} 可以接受或退回。`,
+  expiredPartial: (received, merchant) => `我们收到 ${received}，少于应付金额。${merchant} 可以接受或退回。`,
   doNotPayAgain: "请勿重复付款。",
   contact: (merchant) => `联系 ${merchant}`,
   contactNobody: (merchant) => `请联系 ${merchant}，并说明账单编号。`,
@@ -99,7 +99,8 @@ export const zhHans: Texts = {
   canceled: (merchant) => `${merchant} 已取消此账单。请勿转账。`,
 
   reversedTitle: "您的付款已被网络撤销",
-  reversed: "网络撤销了您的交易，款项未到账。请查看您的钱包，资金应仍在其中。您可以重新付款。",
+  reversed: "网络撤销了您的交易，款项未到账。请查看您的钱包，资金应仍在其中。",
+  payAgain: "您可以重新付款。",
   rejectedTitle: "我们收到了其他款项",
   rejected: (merchant) => `收到一笔此账单不接受的转账。请联系 ${merchant} 退回。`,
 
@@ -107,6 +108,7 @@ export const zhHans: Texts = {
   refundAddress: (network) => `您的 ${network} 地址`,
   refundSave: "保存地址",
   refundSaved: "已保存。退款将发送到该地址。",
+  refundWrong: (network) => `这不是 ${network} 地址，请检查。`,
 
   offline: "没有网络连接。恢复后，页面会自动更新。",
   networkDegraded: (network) => `${network} 目前出现异常，您的付款可能会比平时更晚显示。`,
@@ -120,6 +122,8 @@ export const zhHans: Texts = {
 
   sessionEndedTitle: "此链接无法打开付款",
   sessionEnded: "链接不完整或已过期。请重新打开您收到的链接，或向商家索取新链接。",
+  notFoundTitle: "这里没有内容",
+  notFound: "此网址没有对应的付款。请重新打开您收到的链接。",
   tooManyTitle: "尝试次数过多",
   tooMany: "请稍等片刻，然后重新加载页面。",
   failedTitle: "出了点问题",
