@@ -1038,8 +1038,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Simulate a payment
-         * @description Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without `amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin.
+         * Simulate a payment or the end of an invoice
+         * @description Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without `amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply.
          */
         post: operations["devnet.simulate"];
         delete?: never;
@@ -11832,8 +11832,11 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @enum {string} */
-                    action: "pay";
+                    /**
+                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a transfer to the address it had by then.
+                     * @enum {string}
+                     */
+                    action: "pay" | "partial" | "overpay" | "late" | "expire";
                     /** @enum {string} */
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;
@@ -12051,7 +12054,30 @@ export interface operations {
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
-            503: components["responses"]["Wrapped503"];
+            /**
+             * @description `QUOTE_UNAVAILABLE`: There is no fresh price right now: try again.
+             *
+             *     `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
         };
     };
 }

@@ -7,9 +7,13 @@ import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Payment } from "../../schemas/Payment.ts"
 
-/** `pay` sends a simulated transfer of what remains, or of `amount` usd_millis, on the route named or last shown. */
+/** What to simulate, on the route named, else on the one shown last. */
 export const SimulateRequest = Schema.Struct({
-  action: Schema.Literals(["pay"]),
+  action: Schema.Literals(["pay", "partial", "overpay", "late", "expire"]).annotate({
+    description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
+      "more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a " +
+      "transfer to the address it had by then."
+  }),
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
   amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)))
@@ -38,13 +42,16 @@ export class DevnetGroup extends HttpApiGroup.make("devnet").add(
       "DEVNET_ONLY",
       "INVOICE_NOT_FOUND",
       "INVOICE_NOT_PAYABLE",
+      "QUOTE_UNAVAILABLE",
       "ROUTE_LOCKED",
+      "NETWORK_DEGRADED",
       "SERVICE_UNAVAILABLE"
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
-    summary: "Simulate a payment",
+    summary: "Simulate a payment or the end of an invoice",
     description: "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
-      "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin."
+      "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end " +
+      "that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply."
   }))
 )
   .middleware(MerchantAuth)

@@ -1,11 +1,12 @@
-/** The devnet simulate route: a first paid invoice without a wallet. Never loaded on mainnet. */
+/** The devnet simulator, for its route and the payment page: a first paid invoice without a wallet. Never on mainnet. */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { SimulatedChain } from "../chains/simulated.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { Payments } from "../payments/plugin.ts"
+import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { Simulator } from "./actor.ts"
 import { DevnetApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 
@@ -13,7 +14,7 @@ export const plugin = Plugin.make({
   name: "devnet",
   slot: "modules",
   environments: ["devnet"],
-  needs: { simulated: SimulatedChain, invoices: Invoices, payments: Payments, quotes: PaymentQuotes },
+  needs: { simulated: SimulatedChain, invoices: Invoices, payments: [Payments, SimulatedPayments], quotes: PaymentQuotes },
   http: DevnetApi,
-  layer: () => HttpApiBuilder.layer(DevnetApi).pipe(Layer.provide(handlers))
+  layer: () => HttpApiBuilder.layer(DevnetApi).pipe(Layer.provide(handlers), Layer.provide(Simulator.layer))
 })

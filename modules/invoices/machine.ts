@@ -7,6 +7,7 @@
  *   expired ─── late funds, policy accepts ────> underpaid | paid
  *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
+ *   unpaid | underpaid ── devnet only: end now ──> as its time and its grace had passed
  *
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
  * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
@@ -129,6 +130,8 @@ export type Command =
   | { readonly _tag: "GiveUp"; readonly paymentId: string }
   /** The clock may have changed something. `outage`: a network with an address of this invoice cannot be watched. */
   | { readonly _tag: "Tick"; readonly outage: boolean }
+  /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
+  | { readonly _tag: "End" }
   | { readonly _tag: "Cancel" }
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
@@ -255,6 +258,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return giveUp(state, command.paymentId, now)
     case "Tick":
       return tick(state, command.outage, now)
+    case "End":
+      return end(state, now)
     case "Cancel":
       return cancel(state)
     case "Amend":
@@ -387,6 +392,16 @@ const tick = (state: Aggregate, outage: boolean, now: number): Step => {
     return { next: withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, opens), events: [], opens }
   }
   return nothing(state)
+}
+
+/** Where money is real, only the clock ends an invoice. */
+const end = (state: Aggregate, now: number): Step => {
+  const { invoice } = state
+  const open = invoice.status === "unpaid" || invoice.status === "underpaid"
+  if (!open || invoice.environment !== "devnet") return nothing(state)
+  const policy = invoice.status === "unpaid" ? invoice.policy : { ...invoice.policy, underpaidGraceSeconds: 0 }
+  const after: InvoiceState = { ...invoice, policy, expiresAt: Math.min(invoice.expiresAt, now) }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
 }
 
 /** A commerce invoice ends with its order only (API reference, "Commerce orders", accidents). */

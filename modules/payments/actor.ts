@@ -1,7 +1,13 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { type AllocatedTarget, type ChainDriver, Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
+import {
+  type AllocatedTarget,
+  type ChainDriver,
+  Chains,
+  type JournalEntry,
+  type ReceiveTarget
+} from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { Secrets } from "../../runtime/Secrets.ts"

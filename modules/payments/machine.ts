@@ -3,12 +3,26 @@ import type { AllocatedTarget } from "../../runtime/Chains.ts"
 import type { Spot } from "../../runtime/Quotes.ts"
 import { payorObject } from "../../schemas/Event.ts"
 import { TokenId } from "../../schemas/Ids.ts"
-import { formatUnits, minimumInvoiceAmount, tokenAmountUp, usdDecimal, type UsdMillis, usdWire } from "../../schemas/Money.ts"
+import {
+  formatUnits,
+  minimumInvoiceAmount,
+  tokenAmountUp,
+  usdDecimal,
+  type UsdMillis,
+  usdWire
+} from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
 import type { ExceptionType } from "../../schemas/Payment.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
-import { type Aggregate, type InvoiceState, lockedRoute, paymentObject, type PaymentState, remaining } from "../invoices/plugin.ts"
+import {
+  type Aggregate,
+  type InvoiceState,
+  lockedRoute,
+  paymentObject,
+  type PaymentState,
+  remaining
+} from "../invoices/plugin.ts"
 import type { Route } from "./actor.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, ShownPayment } from "./api.ts"
 

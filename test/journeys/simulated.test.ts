@@ -124,6 +124,53 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       assert.deepStrictEqual([again.status, again.json.error.code], [409, "INVOICE_NOT_PAYABLE"])
     }))
 
+  it.effect("simulates a part, too much, an early end and money after it, by the rules that mainnet runs", () =>
+    Effect.gen(function*() {
+      const { shop } = (yield* Desk).now()
+      const simulated = (id: string, action: string) =>
+        Effect.map(simulate(shop, id, { action }), (found) => answered(200, found).data)
+      const refused = (id: string, action: string) =>
+        Effect.map(simulate(shop, id, { action }), ({ json, status }) => [status, json.error.code])
+      const types = (id: string) => Effect.map(eventsOf(shop, id), (events) => events.map(({ type }) => type))
+
+      const part = yield* newInvoice(shop, { amount_usd: 10 })
+      assert.include((yield* simulated(part.id, "partial")).invoice, { status: "underpaid", amount_paid: 5_000 })
+      const cut = yield* simulated(part.id, "expire")
+      assert.include(cut.invoice, { status: "underpaid", amount_paid: 5_000 })
+      assert.isNull(cut.invoice_payment)
+      assert.deepStrictEqual(yield* refused(part.id, "pay"), [409, "INVOICE_NOT_PAYABLE"])
+
+      const over = yield* newInvoice(shop, { amount_usd: 10 })
+      assert.include((yield* simulated(over.id, "overpay")).invoice, { status: "paid", amount_paid: 11_000 })
+      assert.include(yield* types(over.id), "invoice.overpaid")
+      assert.deepStrictEqual(yield* refused(over.id, "expire"), [409, "INVOICE_NOT_PAYABLE"])
+
+      const ended = yield* newInvoice(shop, { amount_usd: 10 })
+      const { expires_at: before } = yield* readInvoice(shop, ended.id)
+      const { event_ids, invoice: after } = yield* simulated(ended.id, "expire")
+      assert.strictEqual(after.status, "expired")
+      const [, moved, ...rest] = yield* eventsOf(shop, ended.id)
+      assert.include(moved, { id: event_ids[0], type: "invoice.updated" })
+      assert.deepStrictEqual(moved.data.previous_attributes, { expires_at: before })
+      assert.deepStrictEqual(rest.map(({ type }: any) => type), ["invoice.updated", "invoice.expired"])
+      assert.deepStrictEqual(yield* refused(ended.id, "late"), [409, "INVOICE_NOT_PAYABLE"])
+
+      const late = yield* newInvoice(shop, { amount_usd: 10 })
+      yield* chooseToken(shop, late, "USDC")
+      yield* simulated(late.id, "expire")
+      const tardy = yield* newInvoice(shop, { amount_usd: 10 })
+      for (const { invoice, invoice_payment: payment } of yield* Effect.forEach(
+        [late, tardy],
+        ({ id }) => simulated(id, "late"),
+        { concurrency: "unbounded" }
+      )) {
+        assert.include(invoice, { status: "paid", amount_paid: 10_000 })
+        assert.isAbove(invoice.last_payment_at, invoice.expires_at)
+        assert.include(payment, { status: "confirmed", amount: 10_000 })
+      }
+      assert.includeMembers(yield* types(tardy.id), ["invoice.expired", "invoice.paid"])
+    }))
+
   it.effect("follows the merchant's settings at the next invoice, and lets the merchant read and note what became of it", () =>
     Effect.gen(function*() {
       const { service, shop } = (yield* Desk).now()

@@ -521,6 +521,18 @@ describe("invoice machine, the documented transitions", () => {
     assert.strictEqual(decide(pending, [{ _tag: "Cancel" }], now), "not_cancelable")
   })
 
+  it("ends before its time on devnet only, and then as the clock would have ended it", () => {
+    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", outage: false }]
+    const ended = decided(fresh(), commands)
+    assert.deepStrictEqual(types(ended.events), ["invoice.updated", "invoice.updated", "invoice.expired"])
+    assert.include(ended.next.invoice, { status: "expired", expiresAt: now, dueAt: null })
+    const pending = decided(fresh(), [observe(arrival(1, 50_000n))]).next
+    assert.strictEqual(decided(pending, commands).next.invoice.status, "unpaid")
+    for (const other of [{ environment: "mainnet" }, { status: "paid" }, { status: "canceled" }] as const) {
+      assert.deepStrictEqual(decided(fresh(other), [{ _tag: "End" }]).events, [])
+    }
+  })
+
   it("locks the route of the first counted payment while underpaid, and takes no payment past the grace", () => {
     const first = arrival(1, 10_000n, { network: "base", tokenId: 7 })
     const second = arrival(2, 10_000n, { network: "ethereum", tokenId: 9 })
