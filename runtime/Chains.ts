@@ -128,8 +128,8 @@ export interface ChainDriver {
    * has no such thing to read.
    */
   readonly tokenDecimals: ((address: string) => Effect.Effect<number | null, DriverError>) | null
-  /** Standard payment link of the family (EIP-681 on EVM). */
-  readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits) => string
+  /** Payment link of the family, by `schemas/PaymentUri.ts`; null where its standard has none for the token. */
+  readonly paymentUri: (target: ReceiveTarget, token: Token, amount: BaseUnits) => string | null
   /**
    * Blocks after the newest of `recent` that is still canonical (newest first; empty: from the head), for ever.
    * Rolls back first when the newest is not. At least once; resumable.

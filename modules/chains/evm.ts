@@ -5,11 +5,12 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { Environment, type Network } from "../../schemas/Network.ts"
+import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type ChainDriver, Chains } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { follow } from "./evm/Follow.ts"
 import { make as makeRpc, type JsonRpc, Quantity } from "./evm/JsonRpc.ts"
-import { paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
+import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
 const defaultPollMillis: Partial<Record<Network, number>> = {
@@ -97,7 +98,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     wallet: account === null ? null : walletOf(account, options.startIndex ?? 0),
     readWallet,
     tokenDecimals: tokenDecimals(rpc),
-    paymentUri: (target, token, amount) => paymentUri(chainId, target, token, amount),
+    paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
     follow: (recent, watch) => follow(following, recent, watch),
     balanceAt: balanceAt(rpc),
     readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data))

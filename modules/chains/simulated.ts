@@ -11,6 +11,7 @@ import { Clock, Context, Deferred, Effect, Layer, Option, Random, Schedule, Sche
 import { checksummed } from "../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
+import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import {
   type ChainDriver,
   type ChainEvent,
@@ -21,7 +22,7 @@ import {
   type WatchSet
 } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type Account, paymentUri, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
+import { type Account, publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /**
  * The account of the phrase every EVM test tool uses ("test test ... junk"), m/44'/60'/0': its keys are public
@@ -201,7 +202,7 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   wallet: walletOf(account, 0),
   readWallet,
   tokenDecimals: null,
-  paymentUri: (target, token, amount) => paymentUri(publicChainId(network, environment)!, target, token, amount),
+  paymentUri: (target, token, amount) => evmPaymentUri(publicChainId(network, environment)!, target, token, amount),
   follow: chain.follow,
   balanceAt: null,
   readContract: null

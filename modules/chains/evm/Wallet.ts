@@ -6,7 +6,6 @@ import { HDKey } from "@scure/bip32"
 import { Result } from "effect"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
 import { evmChainIds } from "../../../schemas/Network.ts"
-import type { BaseUnits } from "../../../schemas/Money.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import type { ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
@@ -114,17 +113,6 @@ export const targetOf = (account: Account, index: number): ReceiveTarget => {
   const address = account.address(index)
   return { address, matchKey: address.toLowerCase(), memo: null }
 }
-
-/**
- * EIP-681. Integer base units, no exponent.
- *
- * @example
- * paymentUri(8453, { address: "0xabc", ... }, usdc, 49990000n) // => "ethereum:0x8335...@8453/transfer?address=0xabc&uint256=49990000"
- */
-export const paymentUri = (chainId: number, target: ReceiveTarget, token: Token, amount: BaseUnits): string =>
-  token.address === null
-    ? `ethereum:${target.address}@${chainId}?value=${amount}`
-    : `ethereum:${token.address}@${chainId}/transfer?address=${target.address}&uint256=${amount}`
 
 /** The public chain id of a network; `undefined` when it is not of this family. */
 export const publicChainId = (network: Token["network"], environment: Token["environment"]): number | undefined =>

@@ -1,14 +1,12 @@
 /**
  * Goal: addresses shown to payors are the ones the owner's wallet holds, and no private key is ever accepted.
- * Method: published vectors: the two best-known BIP-39 phrases under BIP-44, EIP-55's own examples, EIP-681 shapes.
+ * Method: published vectors: the two best-known BIP-39 phrases under BIP-44, EIP-55's own examples.
  */
 import { HDKey } from "@scure/bip32"
 import { assert, describe, it } from "@effect/vitest"
-import { baseUnits } from "../../../schemas/Money.ts"
-import type { Token } from "../../../schemas/Token.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { checksummed } from "../../../schemas/EvmAddress.ts"
-import { paymentUri, readAccount, targetOf } from "../../../modules/chains/evm/Wallet.ts"
+import { readAccount, targetOf } from "../../../modules/chains/evm/Wallet.ts"
 
 const abandonXpub =
   "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"
@@ -71,13 +69,5 @@ describe("evm wallet", () => {
     for (const address of ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"]) {
       assert.strictEqual(checksummed(address.toLowerCase()), address)
     }
-  })
-
-  it("writes payment links as EIP-681 does, in integer base units", () => {
-    const target = { address: "0xAa", matchKey: "0xaa", memo: null }
-    const coin = { address: null } as Token
-    const token = { address: "0xBb" } as Token
-    assert.strictEqual(paymentUri(8453, target, coin, baseUnits(10n ** 21n)), "ethereum:0xAa@8453?value=1000000000000000000000")
-    assert.strictEqual(paymentUri(1, target, token, baseUnits(49_990_000n)), "ethereum:0xBb@1/transfer?address=0xAa&uint256=49990000")
   })
 })
