@@ -3,8 +3,9 @@
  * merchant policy). Every range here is complete; a source that is not named is ours.
  */
 import { Schema } from "effect"
+import { isReadable } from "./Colour.ts"
 import { ConfirmationPolicy, Environment } from "./Network.ts"
-import { EmailAddress, HttpsOrigin, HttpsUrl, Locale } from "./Web.ts"
+import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
 /** How funds that come after the end are valued: at the price then, at the last quote given, or by a person. */
 export const LatePaymentPolicy = Schema.Literals(["spot_rate", "locked_rate", "manual"])
@@ -26,14 +27,27 @@ export const ExpiresIn = integer(60_000, 2_592_000_000, "Milliseconds until an i
 /** Origins that may frame the payment page, at most. */
 export const maximumFrameAncestors = 10
 
+const Accent = Schema.String.check(
+  Schema.isPattern(/^#[0-9a-f]{6}$/, { message: "Expected a colour like #2a4fd8, in lower case" })
+).annotate({ description: "Colour of buttons and links, `#rrggbb` in lower case; white text on it can be read." })
+
+/** Only what is chosen from now on: a colour that was kept before there was this rule stays. */
+const ReadableAccent = Accent.check(
+  Schema.makeFilter((colour: string) =>
+    isReadable("#ffffff", colour) || "White text on this colour cannot be read: its contrast must be at least 4.5:1"
+  )
+)
+
 const look = {
   name: Schema.NonEmptyString.check(Schema.isMaxLength(255)).annotate({
     description: "Name on the payment page, at most 255 characters; the merchant's own by default."
   }),
-  logo_uri: HttpsUrl,
-  accent: Schema.String.check(
-    Schema.isPattern(/^#[0-9a-f]{6}$/, { message: "Expected a colour like #2a4fd8, in lower case" })
-  ).annotate({ description: "Colour of buttons and links, `#rrggbb` in lower case." }),
+  logo_uri: PictureUri.annotate({
+    description: "Logo on the payment page: a png, jpeg or webp as `data:image/…;base64,…`, at most 16 KiB. Also an https " +
+      "URL, at most 2,000 characters: your own page may show it; ours asks nothing of third parties and shows the first " +
+      "letter of the name instead."
+  }),
+  accent: ReadableAccent,
   support_email: EmailAddress,
   frame_ancestors: Schema.Array(HttpsOrigin).check(Schema.isMaxLength(maximumFrameAncestors)).annotate({
     description: `Origins that may show the payment page in a frame, at most ${maximumFrameAncestors}; none by default.`
@@ -48,6 +62,7 @@ const look = {
 export const Branding = Schema.Struct({
   ...look,
   logo_uri: Schema.NullOr(look.logo_uri),
+  accent: Accent,
   support_email: Schema.NullOr(look.support_email)
 })
 export type Branding = typeof Branding.Type

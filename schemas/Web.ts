@@ -16,6 +16,28 @@ export const HttpsUrl = Schema.String.check(
   Schema.makeFilter((text: string) => isHttpsUrl(text) || "Expected an https URL without credentials")
 ).annotate({ description: "An https URL without credentials, at most 2,000 characters.", format: "uri" })
 
+/** Characters of a picture that is sent as a data URI, at most. Ours: 16 KiB; it travels with every page. */
+const maximumPicture = 16_384
+
+/** By its first bytes too, so that the name of the type is no lie. Never SVG: it can carry scripts and links. */
+const picturePattern = /^data:image\/(?:png;base64,iVBORw0KGgo|jpeg;base64,\/9j\/|webp;base64,UklGR)[A-Za-z0-9+/]*={0,2}$/
+
+const isPicture = (text: string): boolean =>
+  picturePattern.test(text) && text.slice(text.indexOf(",") + 1).length % 4 === 0
+
+/** A picture of a merchant: somewhere else on the web, or in the text itself. */
+export const PictureUri = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    isPicture(text) || (text.length <= maximumUrl && isHttpsUrl(text)) ||
+    "Expected an https URL without credentials, or a png, jpeg or webp as a base64 data URI of at most 16 KiB"
+  ),
+  Schema.isMaxLength(maximumPicture)
+).annotate({
+  description: "An https URL without credentials, at most 2,000 characters, or a picture as " +
+    "`data:image/png|jpeg|webp;base64,…`, at most 16 KiB.",
+  format: "uri"
+})
+
 /** Letters of DNS only: an origin goes into a header, where `;` and `*` would mean something else. */
 const originPattern = /^https:\/\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/
 

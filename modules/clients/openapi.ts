@@ -3136,8 +3136,8 @@ export interface components {
             branding: {
                 /** @description Name on the payment page, at most 255 characters; the merchant's own by default. */
                 name: string;
-                logo_uri: string | null;
-                /** @description Colour of buttons and links, `#rrggbb` in lower case. */
+                logo_uri: (string & unknown) | null;
+                /** @description Colour of buttons and links, `#rrggbb` in lower case; white text on it can be read. */
                 accent: string;
                 support_email: (string & unknown) | null;
                 /** @description Origins that may show the payment page in a frame, at most 10; none by default. */
@@ -3171,7 +3171,7 @@ export interface components {
             default_environment?: ("devnet" | "mainnet") | null;
             branding?: {
                 name?: string | null;
-                logo_uri?: string | null;
+                logo_uri?: (string & unknown) | null;
                 accent?: string | null;
                 support_email?: (string & unknown) | null;
                 frame_ancestors?: string[] | null;

@@ -17,8 +17,8 @@ import { choicesWrite, makeRepo } from "./repo.ts"
 /** Milliseconds for which a merchant's choices are not read again. */
 const cacheMillis = 2_000
 
-/** Merchants' choices remembered at once; the oldest are forgotten first. */
-const cacheCapacity = 10_000
+/** Merchants' choices remembered at once, 16 KiB each with a logo; the oldest are forgotten first. */
+const cacheCapacity = 2_000
 
 /** How often a lost race is decided anew before the caller is told to try again. */
 const conflictRetries = 3

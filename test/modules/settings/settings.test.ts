@@ -83,11 +83,13 @@ const refused = (answer: Answer, status: number, code: string, says = "") => {
   assert.include(answer.json.error, says)
 }
 
+const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 /** URLs and origins that are fine; the filters of their schemas say no to nearly all random text. */
 const look = {
   name: Schema.Literals(["Shop", "Café ☕", "x"]),
-  logo_uri: Schema.Literals(["https://cdn.example/logo.png", "https://shop.example/a?b=c#d"]),
-  accent: Schema.Literals(["#000000", "#a1b2c3"]),
+  logo_uri: Schema.Literals(["https://cdn.example/logo.png", "https://shop.example/a?b=c#d", png]),
+  accent: Schema.Literals(["#000000", "#0b7a43"]),
   support_email: Schema.Literals(["help@shop.example"]),
   frame_ancestors: Schema.Array(Schema.Literals(["https://shop.example", "https://a.example:8443"])).check(Schema.isMaxLength(3)),
   default_locale: Schema.Literals(["de", "pt-BR"]),
@@ -205,10 +207,11 @@ layer(served)("merchant settings", (it) => {
         [{ branding: { name: "" } }, "branding.name"],
         [{ branding: { name: "x".repeat(256) } }, "branding.name"],
         [{ branding: { accent: "blue" } }, "branding.accent"],
+        [{ branding: { accent: "#787878" } }, "branding.accent"],
         [{ branding: { support_email: "nobody" } }, "branding.support_email"],
         [{ branding: { default_locale: "english language" } }, "branding.default_locale"],
         [{ branding: { allow_restart: "yes" } }, "branding.allow_restart"],
-        ...["http://shop.example/l.png", "https://u:p@shop.example/", "https://", "javascript:alert(1)", "//x.example", "https://x.example/\"onload=", "data:image/png;base64,AA"]
+        ...["http://shop.example/l.png", "https://u:p@shop.example/", "https://", "javascript:alert(1)", "//x.example", "https://x.example/\"onload=", "data:image/png;base64,AA", `${png}=`, png.replace("png", "svg+xml"), png.replace("png", "jpeg"), `${png.slice(0, -8)}${"A".repeat(16_384)}`]
           .map((logo_uri) => [{ branding: { logo_uri } }, "branding.logo_uri"] as const),
         ...["http://shop.example", "https://shop.example/", "https://*.example", "https://a.example; script-src *", "https://SHOP.example", "https://shop.example:443", "'self'", "https://a,b"]
           .map((origin) => [{ branding: { frame_ancestors: ["https://ok.example", origin] } }, "branding.frame_ancestors.1"] as const),
@@ -275,9 +278,13 @@ layer(served)("merchant settings", (it) => {
       yield* devnet(patch({ late_window_seconds: 1 }))
       assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 1)
       // Another instance changes the row behind this one's back.
-      yield* sql`UPDATE merchant_settings SET choices = '{"late_window_seconds":2}' WHERE merchant_id = ${id}`
+      // With a colour that could be chosen before colours were looked at.
+      const choices = JSON.stringify({ late_window_seconds: 2, branding: { accent: "#ffffff" } })
+      yield* sql`UPDATE merchant_settings SET choices = ${choices}::json WHERE merchant_id = ${id}`
       assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 1)
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual((yield* settings.get(id, "devnet")).late_window_seconds, 2)
+      assert.strictEqual((yield* devnet()).json.branding.accent, "#ffffff")
+      assert.strictEqual((yield* devnet(patch({ late_window_seconds: 4 }))).json.branding.accent, "#ffffff")
     }))
 })
