@@ -54,6 +54,6 @@ export const readableOn = (colour: string, ...grounds: ReadonlyArray<string>): s
   return candidates.find((one) => grounds.every((ground) => isReadable(one, ground))) ?? candidates[steps]!
 }
 
-/** White or near black, whichever reads better on `ground`; one of them always reaches {@link leastContrast}. */
+/** White or black, whichever reads better on `ground`; one of them always reaches {@link leastContrast}. */
 export const textOn = (ground: string): string =>
-  contrast("#ffffff", ground) >= contrast("#0b0d12", ground) ? "#ffffff" : "#0b0d12"
+  contrast("#ffffff", ground) >= contrast("#000000", ground) ? "#ffffff" : "#000000"

@@ -19,7 +19,7 @@ export type Screen =
   | "reversed"
   | "rejected"
 
-/** What a form of the page asks for. */
+/** What a form of the drawer asks for. */
 export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
 
 /** Everything a page is drawn from: bodies of the payor's API, and what the merchant and the payor chose. */
@@ -58,4 +58,80 @@ export interface View {
   readonly query: string
   /** `wss://…/ws/payment?format=event_v1&token=…`; null: nothing to follow any more. */
   readonly socketUrl: string | null
+}
+
+/** Seconds between two looks at the state where the socket does not work (API reference, "Payor session endpoints"). */
+export const pollSeconds = 3
+
+/** usd_millis above the amount from which a payment counts as too much: a cent, the least an invoice can ask for. */
+export const overpaidFrom = 10
+
+/** What decides which screen a payor sees. */
+export interface Facts {
+  readonly details: typeof SessionDetails.Type
+  readonly address: typeof PaymentAddress.Type | null
+  /** False: `payment-addresses` answers `INVOICE_NOT_PAYABLE`. */
+  readonly payable: boolean
+  /** The payor asks for the list, though a route is chosen. */
+  readonly change: boolean
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+type Shown = (typeof SessionDetails.Type)["payments"][number]
+
+/** Seen, and not yet deep enough or not yet judged: the payor can do nothing but wait. */
+const isUnderWay = ({ status }: Shown): boolean => status === "pending" || status === "manual_retry"
+
+/** The payment whose progress is shown: the newest of those under way. */
+export const underWay = ({ payments }: { readonly payments: ReadonlyArray<Shown> }): Shown | null =>
+  payments.findLast(isUnderWay) ?? null
+
+/** The payments that count towards the invoice. */
+export const counted = ({ payments }: { readonly payments: ReadonlyArray<Shown> }): ReadonlyArray<Shown> =>
+  payments.filter(({ status }) => status === "underpaid" || status === "confirmed")
+
+/** Whether the price of a route has ended: no address is asked for again before the payor wants a new one. */
+export const priceState = (
+  { quote_status, quote_valid_until, estimated_token_amount }: typeof PaymentAddress.Type,
+  now: number
+): "held" | "ended" | "none" =>
+  quote_status === "unavailable" || estimated_token_amount === null
+    ? "none"
+    : quote_status === "expired" || (quote_valid_until !== null && quote_valid_until <= now)
+    ? "ended"
+    : "held"
+
+/** What an invoice that nobody can pay any more has come to, without a counted payment. */
+const ended = ({ payments }: typeof SessionDetails.Type): Screen => {
+  // A rejected transfer that was worth something came too late; what could not be priced was something else.
+  const refused = payments.filter(({ status }) => status === "rejected")
+  if (refused.some(({ amount }) => amount > 0)) return "late"
+  if (refused.length > 0) return "rejected"
+  return payments.some(({ status }) => status === "reverted") ? "reversed" : "expired"
+}
+
+/** Ways to pay, with whatever else has to be said first. */
+const open = ({ address, change, details, now }: Facts): Screen => {
+  const newest = details.payments.findLast(({ status }) => status === "reverted" || status === "rejected")
+  if (change && details.locked_token_id === null) return "choose"
+  if (details.invoice_status === "underpaid") return "partial"
+  if (newest?.status === "reverted") return "reversed"
+  if (newest?.status === "rejected") return "rejected"
+  if (address === null) return "choose"
+  const price = priceState(address, now)
+  return price === "held" ? "waiting" : price === "ended" ? "quote_ended" : "no_price"
+}
+
+/**
+ * The screen for what is known (payment page, table of states). Total: every combination has one. A payment under way
+ * comes before everything but the end of the invoice, since its payor wants to know of it whatever the clock says.
+ */
+export const screenOf = (facts: Facts): Screen => {
+  const { details, payable } = facts
+  if (details.invoice_status === "canceled") return "canceled"
+  if (details.invoice_status === "paid") return details.amount_paid - details.amount >= overpaidFrom ? "overpaid" : "paid"
+  if (underWay(details) !== null) return "confirming"
+  if (payable && details.invoice_status !== "expired") return open(facts)
+  return details.invoice_status === "underpaid" ? "expired_partial" : ended(details)
 }

@@ -1,2 +1,13 @@
 /** The payment page as HTML: what the handlers send. Pure; its parts are in `pages/`. */
+import type { View } from "./machine.ts"
+import { fragment as drawFragment } from "./pages/Screens.ts"
+import type { Texts } from "./pages/Texts.ts"
+
+export { accentCss } from "./pages/Accent.ts"
+export { type Assets, page, plainAccent, type Problem, problemPage } from "./pages/Page.ts"
+export { css } from "./pages/Style.ts"
+export type { Texts } from "./pages/Texts.ts"
 export { en } from "./pages/texts/en.ts"
+
+/** What stands inside `#state`: the answer of `GET {base}/pay/:id/state`. */
+export const fragment = (view: View, texts: Texts): string => drawFragment(view, texts).toString()

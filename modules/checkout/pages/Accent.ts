@@ -1,0 +1,31 @@
+/** The merchant's colour on the payment page: made readable in light and dark, whatever it is. */
+import { isReadable, readableOn, textOn } from "../../../schemas/Colour.ts"
+
+/** What the accent stands on: page, card and field of `Style.ts`, in light and in dark. */
+export const grounds = {
+  light: ["#ffffff", "#f3f4f7", "#f5f6f9"],
+  dark: ["#171a23", "#0c0d12", "#1d212c"]
+} as const
+
+/** `#rrggbb`, as the merchant settings take it. */
+const colourPattern = /^#[0-9a-f]{6}$/
+
+/** Where a merchant has no colour that can be read as one. */
+const defaultAccent = "#2a4fd8"
+
+/** The accent and the text on it, in light and in dark; each pair, and the accent on its grounds, reaches 4.5:1. */
+export const accentOf = (colour: string) => {
+  const wanted = colourPattern.test(colour) ? colour : defaultAccent
+  const light = readableOn(wanted, ...grounds.light)
+  const dark = readableOn(wanted, ...grounds.dark)
+  return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
+}
+
+/** Whether the page shows the colour itself on light ground, or a darker one in its place. */
+export const isAccent = (colour: string): boolean => grounds.light.every((ground) => isReadable(colour, ground))
+
+/** The second stylesheet of a page, which only names colours. */
+export const accentCss = (colour: string): string => {
+  const { dark, light, onDark, onLight } = accentOf(colour)
+  return `:root{--accent-light:${light};--on-light:${onLight};--accent-dark:${dark};--on-dark:${onDark}}`
+}

@@ -1,0 +1,94 @@
+/** Amounts and times as people read them, in the page's language with latin digits. Exact: no number is ever computed. */
+
+interface Formats {
+  readonly whole: Intl.NumberFormat
+  readonly separator: string
+  readonly cents: Intl.NumberFormat
+  readonly mills: Intl.NumberFormat
+  readonly moment: Intl.DateTimeFormat
+}
+
+/** One for each of the page's languages: making formats costs more than a page. */
+const kept = new Map<string, Formats>()
+
+const formatsOf = (locale: string): Formats => {
+  const before = kept.get(locale)
+  if (before !== undefined) return before
+  const digits = { numberingSystem: "latn" } as const
+  const dollars = { ...digits, style: "currency", currency: "USD" } as const
+  const made: Formats = {
+    whole: new Intl.NumberFormat(locale, digits),
+    separator: new Intl.NumberFormat(locale, digits).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".",
+    cents: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+    mills: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 3, maximumFractionDigits: 3 }),
+    moment: new Intl.DateTimeFormat(locale, { ...digits, dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
+  }
+  kept.set(locale, made)
+  return made
+}
+
+/**
+ * US dollars of a decimal with three places: two are shown, the third only where it is not zero.
+ *
+ * @example
+ * dollars("en", "49.990") // => "$49.99"
+ */
+export const dollars = (locale: string, decimal: string): string => {
+  const { cents, mills } = formatsOf(locale)
+  return (decimal.endsWith("0") ? cents : mills).format(decimal as `${number}`)
+}
+
+/** Fractional digits that are always shown, so that 25 and 25.00 do not stand side by side. */
+const leastFraction = 2
+
+/**
+ * A token amount, every digit of it but for zeros at the end past the second place.
+ *
+ * @example
+ * tokens("de", "1234.500000") // => "1.234,50"
+ */
+export const tokens = (locale: string, decimal: string): string => {
+  const { separator, whole } = formatsOf(locale)
+  const [integer = "0", fraction = ""] = decimal.split(".")
+  return `${whole.format(BigInt(integer))}${separator}${fraction.replace(/0+$/, "").padEnd(leastFraction, "0")}`
+}
+
+/** Significant digits of an amount that is only about right. */
+const roughDigits = 6
+
+/** About how much: cut after six significant digits, but not before the second fractional one. */
+export const roughTokens = (locale: string, decimal: string): string => {
+  const [integer = "0", fraction = ""] = decimal.split(".")
+  const zeros = integer === "0" ? fraction.length - fraction.replace(/^0+/, "").length : 0
+  const shown = integer === "0" ? zeros + roughDigits : Math.max(leastFraction, roughDigits - integer.length)
+  return tokens(locale, `${integer}.${fraction.slice(0, shown)}`)
+}
+
+/**
+ * A plain amount for the clipboard: what wallets read, without zeros at the end past the second place.
+ *
+ * @example
+ * plainTokens("49.990000") // => "49.99"
+ */
+export const plainTokens = (decimal: string): string => {
+  const [integer = "0", fraction = ""] = decimal.split(".")
+  return `${integer}.${fraction.replace(/0+$/, "").padEnd(leastFraction, "0")}`
+}
+
+/** A moment of epoch seconds, in UTC: the server does not know where the payor is. */
+export const moment = (locale: string, seconds: number): string => `${formatsOf(locale).moment.format(seconds * 1000)} UTC`
+
+/**
+ * Seconds as a clock that runs down.
+ *
+ * @example
+ * clock(272) // => "4:32"
+ */
+export const clock = (seconds: number): string => {
+  const left = Math.max(0, Math.floor(seconds))
+  const two = (value: number) => String(value).padStart(2, "0")
+  const minutes = Math.floor(left / 60)
+  return minutes < 60
+    ? `${minutes}:${two(left % 60)}`
+    : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(left % 60)}`
+}

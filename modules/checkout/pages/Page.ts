@@ -1,0 +1,102 @@
+/** The whole document: what stands around the fragment, and the pages that show no payment. */
+import type { View } from "../machine.ts"
+import { accentCss } from "./Accent.ts"
+import { dollars } from "./Amounts.ts"
+import { attribute, type Content, html, type Html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
+import { addressOf, fragment, merchantOf, shortId, supportOf, titleOf } from "./Screens.ts"
+import type { Texts } from "./Texts.ts"
+
+/** What a page is sent with. */
+export interface Assets {
+  /** Path of the island, `/assets/pay.<hash>.js`. */
+  readonly script: string
+  readonly style: { readonly css: string }
+  /** Every language a page can be had in, in the order they are offered. */
+  readonly languages: ReadonlyArray<Texts>
+}
+
+const document = (texts: Texts, title: string, styles: Content, body: Content): string =>
+  `<!doctype html>${html`<html lang="${texts.locale}" dir="${texts.direction}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="icon" href="${emptyPicture}">${styles}</head><body>${body}</body></html>`}`
+
+/** An icon of nothing: without one a browser asks for `/favicon.ico`. */
+const emptyPicture = pictureUrl("data:image/png;base64,")!
+
+const initialOf = (name: string): string => [...name.trim()][0]?.toUpperCase() ?? ""
+
+const header = (view: View, texts: Texts): Html => {
+  const { details } = view
+  const merchant = merchantOf(view)
+  const logo = pictureUrl(details.branding.logo_uri)
+  const order = details.invoice_title ?? details.description
+  return html`<header class="head">${
+    logo === null
+      ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
+      : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
+  }<p class="who"><b dir="auto">${merchant}</b><span class="order" dir="auto">${
+    order ?? html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
+  }</span></p><p class="due"><span class="visually-hidden">${texts.amountDue} </span><bdi>${
+    dollars(texts.locale, details.amount_decimal)
+  }</bdi></p></header>`
+}
+
+const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>): Html =>
+  html`<form method="post" action="${addressOf(view, texts)}"><input type="hidden" name="action" value="language"><select name="lang" aria-label="${texts.chooseLanguage}">${
+    languages.map(({ language, locale }) =>
+      html`<option value="${locale}" lang="${locale}"${attribute("selected", locale === texts.locale)}>${language}</option>`)
+  }</select><button>${texts.change}</button></form>`
+
+/** The payment page. */
+export const page = (view: View, texts: Texts, { languages, script, style }: Assets): string => {
+  const { details } = view
+  const support = supportOf(view, texts)
+  const state = addressOf(view, texts, {
+    below: "/state",
+    keep: true,
+    change: view.screen === "choose" && view.token !== null
+  })
+  return document(
+    texts,
+    titleOf(view, texts),
+    html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
+    html`<div class="card">${
+      details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`
+    }${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${
+      fragment(view, texts)
+    }</div><p id="live" role="status" aria-live="polite" class="visually-hidden"></p></main>${
+      details.invoice_footer !== null && html`<p class="footer soft" dir="auto">${details.invoice_footer}</p>`
+    }</div><footer class="foot">${languageForm(view, texts, languages)}${
+      support !== null && html`<a href="${support}">${texts.help}</a>`
+    }</footer><script src="${pathUrl(script)}" defer></script>`
+  )
+}
+
+/** Why there is no payment to show. */
+export type Problem = "session_ended" | "not_found" | "too_many" | "failed"
+
+const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: string; readonly text: string }>> = {
+  session_ended: ({ sessionEnded: text, sessionEndedTitle: title }) => ({ title, text }),
+  not_found: ({ notFound: text, notFoundTitle: title }) => ({ title, text }),
+  too_many: ({ tooMany: text, tooManyTitle: title }) => ({ title, text }),
+  failed: ({ failed: text, failedTitle: title }) => ({ title, text })
+}
+
+/** The colour of a page that belongs to no merchant. */
+export const plainAccent = "#2a4fd8"
+
+/** The page in place of a payment; `retry` is its own path, for "try again" where that can help. */
+export const problemPage = (
+  kind: Problem,
+  texts: Texts,
+  { style }: Pick<Assets, "style">,
+  retry: string | null = null
+): string => {
+  const { text, title } = problems[kind](texts)
+  return document(
+    texts,
+    title,
+    html`${styleElement(style.css)}${styleElement(accentCss(plainAccent))}`,
+    html`<div class="card"><main><section data-screen="${kind}"><div class="title"><h1>${title}</h1><p class="soft">${text}</p></div>${
+      retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${texts.tryAgain}</a>`
+    }</section></main></div>`
+  )
+}

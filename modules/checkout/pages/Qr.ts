@@ -1,0 +1,58 @@
+/** QR codes as SVG: one path of horizontal runs, drawn once for each text. */
+import { encode } from "uqr"
+import { html, type Html } from "./Html.ts"
+
+/** Codes kept, of some 3 KB each: a payor's page is drawn again with the same one. */
+const maximumKept = 256
+
+/** White modules on each side (ISO/IEC 18004). */
+const quietZone = 4
+
+interface Drawn {
+  /** Modules on a side, without the quiet zone. */
+  readonly size: number
+  readonly path: string
+}
+
+const kept = new Map<string, Drawn>()
+
+/** A line through the middle of each run of dark modules in a row, one module thick. */
+const pathOf = (rows: ReadonlyArray<ReadonlyArray<boolean>>): string => {
+  let path = ""
+  let x = 0
+  let y = 0
+  rows.forEach((row, rowIndex) => {
+    for (let column = 0; column < row.length; column++) {
+      if (row[column] !== true) continue
+      let end = column
+      while (row[end] === true) end++
+      const move = path === "" ? `M${column} ${rowIndex}.5` : `m${column - x}${rowIndex === y ? " 0" : ` ${rowIndex - y}`}`
+      path += `${move}h${end - column}`
+      x = end
+      y = rowIndex
+      column = end
+    }
+  })
+  return path
+}
+
+const drawn = (text: string, ecc: "L" | "M"): Drawn => {
+  const key = `${ecc}${text}`
+  const before = kept.get(key)
+  if (before !== undefined) return before
+  const { data, size } = encode(text, { ecc, border: 0 })
+  const code = { size, path: pathOf(data) }
+  if (kept.size >= maximumKept) kept.delete(kept.keys().next().value!)
+  kept.set(key, code)
+  return code
+}
+
+/**
+ * A QR code of `text`, on white with its quiet zone in light and dark. `L` keeps long links coarse enough for cameras;
+ * `M` is for short texts like addresses.
+ */
+export const qr = (text: string, ecc: "L" | "M", name: string): Html => {
+  const { path, size } = drawn(text, ecc)
+  const side = size + 2 * quietZone
+  return html`<svg class="qr" role="img" aria-label="${name}" viewBox="-${quietZone} -${quietZone} ${side} ${side}" shape-rendering="crispEdges"><path fill="#fff" d="M-${quietZone}-${quietZone}h${side}v${side}h-${side}z"/><path stroke="#000" d="${path}"/></svg>`
+}

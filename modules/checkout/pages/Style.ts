@@ -1,0 +1,118 @@
+/** The look of the payment page: one fixed text, which its hash allows. The merchant's accent comes beside it. */
+
+const source = `
+:root{color-scheme:light dark;
+--page:#f3f4f7;--card:#fff;--field:#f5f6f9;--line:#dfe2e8;--edge:#6b7284;--text:#10131a;--soft:#525a6b;
+--warn:#784803;--warn-ground:#fff2de;--good:#0d6b3b;--good-ground:#e5f6ec;--bad:#a3231b;--bad-ground:#fdeceb;
+--accent:var(--accent-light);--on:var(--on-light)}
+@media (prefers-color-scheme:dark){:root{
+--page:#0c0d12;--card:#171a23;--field:#1d212c;--line:#2b303d;--edge:#8b93a7;--text:#eef0f6;--soft:#a6adbe;
+--warn:#ffc46b;--warn-ground:#30220f;--good:#52d88b;--good-ground:#10291b;--bad:#ff9a92;--bad-ground:#371716;
+--accent:var(--accent-dark);--on:var(--on-dark)}}
+*{box-sizing:border-box;margin:0}
+[hidden]{display:none!important}
+html{font:100%/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;-webkit-text-size-adjust:100%}
+body{background:var(--page);color:var(--text);padding:1rem;overflow-wrap:break-word}
+.card,.foot{max-width:30rem;margin-inline:auto}
+.card{background:var(--card);border:1px solid var(--line);border-radius:1.25rem;overflow:hidden;
+box-shadow:0 4px 24px rgb(16 19 26/.07)}
+.test{background:var(--warn-ground);color:var(--warn);text-align:center;font-weight:700;font-size:.875rem;padding:.4rem 1rem}
+.head{display:flex;align-items:center;gap:.75rem;padding:1.25rem 1.5rem;border-block-end:1px solid var(--line)}
+.logo{flex:none;inline-size:2.5rem;block-size:2.5rem;border-radius:.7rem;object-fit:contain}
+span.logo{display:grid;place-items:center;background:var(--accent);color:var(--on);font-weight:700}
+.who{flex:1;min-inline-size:0}
+.who b{display:block}
+.order{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+.soft,.order{color:var(--soft);font-size:.9375rem}
+.due{font-size:1.4rem;font-weight:700;white-space:nowrap}
+main{display:block;padding:1.25rem 1.5rem 1.5rem}
+section,.ways,.fields,.actions,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
+section{gap:1rem}
+h1{font-size:1.3125rem;line-height:1.3}
+h1:focus{outline:none}
+h2{font-size:1.0625rem;line-height:1.35}
+.title{display:grid;gap:.25rem}
+a{color:var(--accent)}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+.steps{display:grid;grid-template-columns:repeat(3,1fr);gap:.5rem;list-style:none;padding:0;font-size:.875rem;color:var(--soft)}
+.steps li{border-block-start:4px solid var(--line);padding-block-start:.35rem}
+.steps .done{border-color:var(--good)}
+.steps [aria-current]{border-color:var(--accent);color:var(--text);font-weight:700}
+.tabs{display:grid;grid-template-columns:1fr 1fr;gap:.25rem;background:var(--field);border:1px solid var(--line);
+border-radius:.9rem;padding:.25rem}
+.tabs a{display:grid;place-items:center;min-block-size:2.75rem;border-radius:.7rem;color:var(--soft);text-decoration:none;
+text-align:center;font-size:.9375rem}
+.tabs [aria-current]{background:var(--card);color:var(--text);font-weight:700;box-shadow:0 0 0 1px var(--line)}
+.qr{display:block;inline-size:min(100%,17rem);aspect-ratio:1;margin-inline:auto;border:1px solid var(--line);
+border-radius:1rem;background:#fff;forced-color-adjust:none}
+.timer{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.9375rem}
+time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
+.timer time{white-space:nowrap}
+.timer.price time{color:var(--text);font-weight:700}
+.timer .low{color:var(--warn)!important}
+progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;overflow:hidden;
+background:var(--line)}
+progress::-webkit-progress-bar{background:var(--line)}
+progress::-webkit-progress-value{background:var(--accent)}
+progress::-moz-progress-bar{background:var(--accent)}
+.timer+progress{margin-block-start:-.5rem}
+.field{display:flex;align-items:center;gap:.75rem;background:var(--field);border:1px solid var(--line);border-radius:.9rem;
+padding:.6rem .6rem .6rem .9rem;padding-block:.6rem;padding-inline:.9rem .6rem;min-block-size:4rem}
+.field>div{flex:1;min-inline-size:0}
+.field .soft{display:block;font-size:.875rem}
+.value{font:600 .95rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere;
+direction:ltr;unicode-bidi:isolate;display:block;text-align:start}
+[dir=rtl] .value{text-align:end}
+button,.button,select,input{font:inherit;color:inherit;border-radius:.8rem;min-block-size:2.75rem;padding-inline:1rem}
+button,.button{display:grid;place-items:center;border:1px solid var(--line);background:var(--card);font-weight:700;cursor:pointer;
+text-align:center;text-decoration:none;color:var(--text);padding-block:.5rem}
+.main{background:var(--accent);color:var(--on);border-color:transparent;min-block-size:3.125rem;inline-size:100%}
+.plain{background:none;border-color:transparent;color:var(--accent);inline-size:100%}
+button:hover,.button:hover{box-shadow:0 0 0 1px currentColor}
+.note{display:flex;gap:.7rem;border-radius:.9rem;padding:.75rem .9rem;font-size:.9375rem}
+.note svg,.sign svg{flex:none;inline-size:1.25rem;block-size:1.25rem;fill:none;stroke:currentColor;stroke-width:2;
+stroke-linecap:round;stroke-linejoin:round;margin-block-start:.1rem}
+.warn{background:var(--warn-ground);color:var(--warn)}
+.good{background:var(--good-ground);color:var(--good)}
+.bad{background:var(--bad-ground);color:var(--bad)}
+.end{justify-items:center;text-align:center}
+.end>*{inline-size:100%}
+.sign{inline-size:4.5rem!important;block-size:4.5rem;border-radius:50%;display:grid;place-items:center}
+.sign svg{inline-size:2rem;block-size:2rem;margin:0}
+dl{display:grid;gap:.5rem;font-size:.9375rem}
+dl div{display:flex;justify-content:space-between;gap:1rem}
+dt{color:var(--soft);text-align:start}
+dd{text-align:end;min-inline-size:0;overflow-wrap:anywhere}
+dd a{display:inline-block;padding-block:.25rem}
+fieldset{border:0;padding:0;min-inline-size:0;display:grid;gap:.5rem;grid-template-columns:minmax(0,1fr)}
+input,select{background:var(--field);border:1px solid var(--edge);inline-size:100%}
+::placeholder{color:var(--soft);opacity:1}
+.row{display:flex;align-items:center;gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
+border-radius:.9rem;cursor:pointer}
+.row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
+.row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
+.row:has(:disabled){cursor:default;background:var(--field);color:var(--soft)}
+.row input{flex:none;inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);outline:none}
+.row b+span{color:var(--soft);font-size:.9375rem;font-weight:600}
+.row .soft{margin-inline-start:auto;text-align:end;min-inline-size:0}
+.row .soft span{display:block}
+details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
+summary{min-block-size:2.75rem;align-content:center;font-weight:700;cursor:pointer}
+details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:.5rem .9rem}
+.footer{border-block-start:1px solid var(--line);padding:1rem 1.5rem;text-align:center}
+.foot{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
+.foot form{display:flex;gap:.5rem}
+.foot select{inline-size:auto;background:var(--page)}
+.foot a{display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
+.visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+@media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
+@media (min-width:40rem){body{padding-block:2rem}}
+@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.head{flex-wrap:wrap}
+.row{flex-wrap:wrap}.row .soft{margin-inline-start:2rem}}
+@media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
+@media (forced-colors:active){.steps [aria-current]{border-color:Highlight}.row:has(:checked){outline:2px solid Highlight}
+.main,.card,.note{border:1px solid}}
+`
+
+/** Without the breaks between rules, which are for reading it here. */
+export const css = source.replaceAll("\n", "")
