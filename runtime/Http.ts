@@ -107,6 +107,12 @@ export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
  */
 export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOrigin", { defaultValue: () => false })
 
+/**
+ * Marks a group of pages whose forms send `application/x-www-form-urlencoded`: what is wrong with a request's body,
+ * version or address is for its handlers to say, as a page; they read the body by `readForm` of `http/Body.ts`.
+ */
+export const TakesForms = Context.Reference<boolean>("tillwire/runtime/Http/TakesForms", { defaultValue: () => false })
+
 /** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */
 export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http/SchemesTogether", {
   defaultValue: () => false

@@ -1,5 +1,6 @@
 /** What the payment page shows: pure rules over the bodies that the payor's API answers. */
 import type { Network } from "../../schemas/Network.ts"
+import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
 
 /** What the page is about at a moment; each has a heading and one main action (`pages/Screens.ts`). */
@@ -21,6 +22,32 @@ export type Screen =
 
 /** What a form of the drawer asks for. */
 export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
+
+/**
+ * Seconds after its end in which an invoice can be begun anew: 7 days, as long as the restart's id is kept at least
+ * (API reference, "Idempotency"). Ours: what was on offer before may not be any more.
+ */
+export const restartWindowSeconds = 604_800
+
+/** Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. */
+export const mayRestart = ({ invoice, payments }: Aggregate, allowed: boolean, now: number): boolean =>
+  allowed && invoice.status === "expired" && invoice.type === "standard" && payments.length === 0 &&
+  now < invoice.expiresAt + restartWindowSeconds
+
+/** A new invoice that asks for the same as one that ended, for as long, under the merchant's settings of today. */
+export const restarted = (ended: InvoiceState): NewInvoice => ({
+  merchantId: ended.merchantId,
+  environment: ended.environment,
+  commerce: false,
+  amount: ended.amount,
+  expiresInMillis: (ended.expiresAt - ended.createdAt) * 1000,
+  customerId: ended.customerId,
+  metadata: ended.metadata,
+  details: ended.details,
+  toleranceBasisPoints: null,
+  acceptedNetworks: ended.policy.acceptedNetworks,
+  tolerance: ended.policy.tolerance
+})
 
 /** Everything a page is drawn from: bodies of the payor's API, and what the merchant and the payor chose. */
 export interface View {

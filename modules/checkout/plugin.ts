@@ -1,9 +1,24 @@
 /** The payment page at `payment_url`. Without it the API is the same, and merchants bring their own page. */
 import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { PayorSessions } from "../auth/plugin.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { Checkout } from "./actor.ts"
+import { CheckoutApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
 
 export const plugin = Plugin.make({
   name: "checkout",
   slot: "modules",
-  layer: () => Layer.empty
+  needs: {
+    auth: PayorSessions,
+    invoices: Invoices,
+    payments: [PayorDesk, PayorDetails, SimulatedPayments],
+    settings: MerchantSettings
+  },
+  http: CheckoutApi,
+  layer: () => HttpApiBuilder.layer(CheckoutApi).pipe(Layer.provide(handlers), Layer.provide(Checkout.layer))
 })

@@ -48,6 +48,8 @@ export interface NewInvoice {
   /** Null: as the merchant's settings say. */
   readonly toleranceBasisPoints: number | null
   readonly acceptedNetworks: ReadonlyArray<Network> | null
+  /** usd_millis it may be short, whatever the settings and basis points say: that of the invoice it stands for. */
+  readonly tolerance?: number
 }
 
 /** What to do to an invoice, and which rows of other modules must land with it. */
@@ -269,7 +271,7 @@ const newInvoice = (
 ): InvoiceState => {
   const createdAt = Math.floor(nowMillis / 1000)
   const expiresAt = Math.floor((nowMillis + (input.expiresInMillis ?? settings.invoice_default_expires_in)) / 1000)
-  const policy = policyOf(settings, input)
+  const policy = { ...policyOf(settings, input), ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance }) }
   return {
     id,
     merchantId: input.merchantId,

@@ -11,7 +11,7 @@ import { invoiceStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
-export { Invoices } from "./actor.ts"
+export { Invoices, type NewInvoice } from "./actor.ts"
 export {
   type Aggregate,
   type Arrival,

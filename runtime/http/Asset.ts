@@ -48,7 +48,8 @@ export const makeAsset = (body: string | Uint8Array, contentType: string): Effec
 
 const refused = /^\s*q=0(?:\.0*)?\s*$/
 
-const takes = (accepted: string, coding: string): boolean =>
+/** Whether an `Accept-Encoding` takes a coding. */
+export const takes = (accepted: string, coding: string): boolean =>
   accepted.split(",").some((entry) => {
     const [name = "", ...parameters] = entry.split(";")
     return name.trim().toLowerCase() === coding && !parameters.some((parameter) => refused.test(parameter))

@@ -119,3 +119,39 @@ export const announcedFault = ({ headers }: HttpServerRequest.HttpServerRequest)
     ? undefined
     : publicError("UNSUPPORTED_MEDIA_TYPE", { message: "Send the body without Content-Encoding" })
 }
+
+/** Bytes of a form, at most: 16 KiB. Those of the pages have some hundred. */
+export const maximumFormBytes = 16_384
+
+const formLimit = ByteSize.bytes(maximumFormBytes)
+
+const formType = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?$/i
+
+/** What browsers make of a form: everything else is escaped. */
+const formText = /^[\x21-\x7e]*$/
+
+const malformedForm = publicError("VALIDATION_ERROR", { message: "The form is not well formed UTF-8, or holds the NUL character" })
+
+/**
+ * The fields of a form (`application/x-www-form-urlencoded`), for a group that `TakesForms` of `Http.ts` marks. Errors:
+ * `UNSUPPORTED_MEDIA_TYPE`, `PAYLOAD_TOO_LARGE` over 16 KiB, `INVALID_JSON` where the body ended early,
+ * `VALIDATION_ERROR` for text that is no UTF-8 or holds NUL.
+ */
+export const readForm = Effect.fnUntraced(function*(
+  request: HttpServerRequest.HttpServerRequest
+): Effect.fn.Return<URLSearchParams, PublicError> {
+  const { "content-encoding": encoding, "content-length": length, "content-type": type = "" } = request.headers
+  if (Number(length) > maximumFormBytes) return yield* publicError("PAYLOAD_TOO_LARGE")
+  if (type.length > 64 || !formType.test(type) || (encoding !== undefined && encoding !== "identity")) {
+    return yield* publicError("UNSUPPORTED_MEDIA_TYPE", { message: "Send a form: application/x-www-form-urlencoded" })
+  }
+  const bytes = yield* request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, formLimit),
+    Effect.mapError(readFault)
+  )
+  const text = Buffer.from(bytes).toString("latin1")
+  const form = new URLSearchParams(text)
+  // Escapes that spell no UTF-8 are decoded to the replacement character, which nobody types.
+  const isMalformed = !formText.test(text) || [...form].flat().some((part) => /[\0\ufffd]/.test(part))
+  return isMalformed ? yield* malformedForm : form
+})

@@ -42,6 +42,7 @@ const refusalOf = (
   if (path?.anyOrigin === true && merchantCredentials.some((name) => request.headers[name] !== undefined)) {
     return publicError("CREDENTIAL_NOT_ALLOWED")
   }
+  if (path?.takesForms === true && path.methods.includes(request.method)) return undefined
   if (oversized) return publicError("PAYLOAD_TOO_LARGE")
   if (path === undefined || !path.methods.includes(request.method)) return undefined
   if (badVersion) return publicError("INVALID_VERSION")

@@ -3,7 +3,7 @@ import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { ErrorFamily } from "../../schemas/Errors.ts"
-import { AnyOrigin } from "../Http.ts"
+import { AnyOrigin, TakesForms } from "../Http.ts"
 import { familyOf } from "./Families.ts"
 
 /** One path of the APIs. */
@@ -12,6 +12,7 @@ export interface KnownPath {
   /** As `Allow` lists them. */
   readonly methods: ReadonlyArray<string>
   readonly anyOrigin: boolean
+  readonly takesForms: boolean
 }
 
 export interface Routes {
@@ -35,13 +36,14 @@ export const endpointsOf = (api: HttpApi.Top): ReadonlyArray<readonly [HttpApiGr
 
 /** Collects the paths of `apis`. Where two groups share one, the first one's family counts. */
 export const fromApis = (apis: ReadonlyArray<HttpApi.Constraint>): Routes => {
-  const paths = new Map<string, { family: ErrorFamily; methods: Set<string>; anyOrigin: boolean }>()
+  const paths = new Map<string, Omit<KnownPath, "methods"> & { readonly methods: Set<string> }>()
   for (const [group, endpoint] of apis.flatMap((api) => endpointsOf(api as HttpApi.Top))) {
     const path = normalised(endpoint.path)
     const known = paths.get(path) ?? {
       family: familyOf(endpoint),
       methods: new Set(),
-      anyOrigin: Context.get(group.annotations, AnyOrigin)
+      anyOrigin: Context.get(group.annotations, AnyOrigin),
+      takesForms: Context.get(group.annotations, TakesForms)
     }
     known.methods.add(endpoint.method)
     if (endpoint.method === "GET") known.methods.add("HEAD")
@@ -49,8 +51,8 @@ export const fromApis = (apis: ReadonlyArray<HttpApi.Constraint>): Routes => {
     paths.set(path, known)
   }
   const router = FindMyWay.make<KnownPath>({ ignoreDuplicateSlashes: true })
-  for (const [path, { family, methods, anyOrigin }] of paths) {
-    router.on("GET", path as FindMyWay.PathInput, { family, methods: [...methods].sort(), anyOrigin })
+  for (const [path, { methods, ...facts }] of paths) {
+    router.on("GET", path as FindMyWay.PathInput, { ...facts, methods: [...methods].sort() })
   }
   return { find: (url) => router.find("GET", url)?.handler }
 }

@@ -54,11 +54,7 @@ const fromPlaywright = (): boolean => {
 export const browser = (): string | undefined => {
   const found = findBrowser()
   if (found !== undefined) return found
-  for (const installed of [fromPackages, fromPlaywright]) {
-    const path = installed() ? findBrowser() : undefined
-    if (path !== undefined) return path
-  }
-  return undefined
+  return fromPackages() || fromPlaywright() ? findBrowser() : undefined
 }
 
 /** Starts the browser for a whole run; who connects to its endpoint opens pages of their own. */

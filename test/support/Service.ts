@@ -141,7 +141,7 @@ export interface Deployment {
 const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
 const modules = [
-  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "metrics",
+  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments", "checkout", "metrics",
   "webhooks", "streams"
 ]
 

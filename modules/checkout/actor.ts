@@ -1,0 +1,222 @@
+/** What a payor sees and does: gathers a page's facts from the services of the payor's API, and takes its orders to them. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Chains } from "../../runtime/Chains.ts"
+import type { CommitCause } from "../../runtime/Commit.ts"
+import { Secrets } from "../../runtime/Secrets.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import type { Branding } from "../../schemas/MerchantSettings.ts"
+import { PayorSessions } from "../auth/plugin.ts"
+import { type Aggregate, Invoices, isPayable } from "../invoices/plugin.ts"
+import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { mayRestart, restarted, screenOf, type View } from "./machine.ts"
+import { type Act, type Pair, returnUrlOf } from "./pages/Visit.ts"
+
+/** What a payor's request adds to the invoice. */
+export interface Asked {
+  /** The list is asked for though a route is chosen. */
+  readonly change: boolean
+  /** Whether a person opens the page now: then a single way to pay is chosen without being asked. */
+  readonly opens: boolean
+  readonly tab: View["tab"]
+  readonly refund: View["refund"]
+  /** The token chosen at this merchant before, if that is known. */
+  readonly lastToken: number | null
+  /** {@link View.path} */
+  readonly path: string
+  /** {@link View.query} */
+  readonly query: string
+}
+
+/** Where a payor goes after a form. */
+export type Outcome =
+  | { readonly _tag: "Page"; readonly refund?: NonNullable<View["refund"]>; readonly chosen?: number; readonly change?: true }
+  | { readonly _tag: "OtherInvoice"; readonly id: string; readonly pair: Pair }
+
+/** Refusals that a fresh look at the page explains better than an error would. */
+const explainedByPage: ReadonlySet<string> = new Set(["INVOICE_NOT_PAYABLE", "ROUTE_LOCKED"])
+
+export class Checkout extends Context.Service<Checkout, {
+  /** How the merchant of an invoice wants its page to be. */
+  readonly branding: (current: Aggregate) => Effect.Effect<Branding>
+  /**
+   * Everything the page of an invoice is drawn from. Errors: `SERVICE_UNAVAILABLE`. Writes nothing, but for a new quote
+   * where another amount remains, and the route of a single way to pay where {@link Asked.opens}: the same address each
+   * time, as if the payor had chosen it.
+   */
+  readonly view: (current: Aggregate, asked: Asked) => Effect.Effect<View, PublicError>
+  /**
+   * Does what a form asks for. Errors: those of the payor's API; `DEVNET_ONLY` where nobody can pay with play money,
+   * `INVOICE_NOT_PAYABLE` for a restart that the merchant or the invoice does not allow.
+   */
+  readonly act: (
+    current: Aggregate,
+    act: Exclude<Act, { readonly _tag: "Language" }>,
+    cause: CommitCause
+  ) => Effect.Effect<Outcome, PublicError>
+}>()("tillwire/modules/checkout/Checkout") {
+  static readonly layer = Layer.effect(Checkout, Effect.gen(function*() {
+    const catalog = yield* TokenCatalog
+    const chains = yield* Chains
+    const desk = yield* PayorDesk
+    const merchantSettings = yield* MerchantSettings
+    const payorDetails = yield* PayorDetails
+    const simulated = yield* SimulatedPayments
+    const restart = yield* makeRestart
+
+    const branding = ({ invoice }: Aggregate) =>
+      Effect.map(merchantSettings.get(invoice.merchantId, invoice.environment), (settings) => settings.branding)
+
+    const tokenOf = (id: number | null | undefined): View["token"] => {
+      const token = id === null || id === undefined ? undefined : catalog.get(id)
+      return token === undefined
+        ? null
+        : { id: token.id, symbol: token.symbol, network: token.network, decimals: token.decimals }
+    }
+
+    const view = Effect.fnUntraced(function*(current: Aggregate, asked: Asked) {
+      const { invoice, payments } = current
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const payable = isPayable(invoice, now)
+      const details = yield* desk.details(current)
+      const look = yield* branding(current)
+      const offered = payable ? yield* desk.tokens(current, {}) : []
+      const ways = offered.filter(({ unavailable_reason }) => unavailable_reason === null)
+      const shown = payable ? yield* desk.shown(current) : null
+      const only = shown === null && asked.opens && !asked.change && ways.length === 1 ? ways[0]! : null
+      const address = only === null
+        ? shown
+        : yield* Effect.catch(desk.address(current, only.network, only.id), () => Effect.succeed(null))
+      const screen = screenOf({ details, address, payable, change: asked.change, now })
+      const listed = screen === "choose" ? offered : []
+      const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? payments.at(-1)?.tokenId)
+      const preselected = [token?.id, asked.lastToken, ways.length === 1 ? ways[0]!.id : null].find((id) =>
+        ways.some((way) => way.id === id))
+      const concerned = new Set([address?.network, ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)])
+      const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* desk.ticket(invoice))
+      const made: View = {
+        screen,
+        details,
+        tokens: listed,
+        estimates: listed.length === 0 ? new Map() : desk.estimates(current, listed),
+        payable,
+        address,
+        token,
+        preselected: preselected ?? null,
+        canChange: details.locked_token_id === null && ways.length > 1,
+        allowRestart: mayRestart(current, look.allow_restart, now),
+        returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
+        degraded: chains.status(invoice.environment).some(({ healthy, network }) => !healthy && concerned.has(network)),
+        simulator: invoice.environment === "devnet" && simulated.current() !== null,
+        refund: asked.refund,
+        tab: asked.tab,
+        now,
+        path: asked.path,
+        query: asked.query,
+        socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`
+      }
+      return made
+    })
+
+    const choose = Effect.fnUntraced(function*(current: Aggregate, tokenId: number): Effect.fn.Return<Outcome, PublicError> {
+      const network = catalog.get(tokenId)?.network
+      if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
+      yield* desk.address(current, network, tokenId)
+      return { _tag: "Page", chosen: tokenId }
+    })
+
+    const refresh = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Outcome, PublicError> {
+      const shown = yield* desk.shown(current)
+      if (shown !== null) yield* desk.address(current, shown.network, shown.supported_token_id)
+      return { _tag: "Page" }
+    })
+
+    const simulate = Effect.fnUntraced(function*(
+      current: Aggregate,
+      what: Extract<Act, { readonly _tag: "Simulate" }>["what"]
+    ): Effect.fn.Return<Outcome, PublicError> {
+      const pay = simulated.current()
+      if (pay === null || current.invoice.environment !== "devnet") return yield* publicError("DEVNET_ONLY")
+      yield* pay(current, what)
+      return { _tag: "Page" }
+    })
+
+    const refund = ({ invoice }: Aggregate, network: string, address: string) =>
+      payorDetails.tellRefundAddress(invoice, { network, address, memo: null }).pipe(
+        Effect.as<Outcome>({ _tag: "Page", refund: "saved" }),
+        Effect.catch((error) =>
+          error.code === "WALLET_ADDRESS_INVALID"
+            ? Effect.succeed<Outcome>({ _tag: "Page", refund: "refused" })
+            : Effect.fail(error))
+      )
+
+    const perform = (
+      current: Aggregate,
+      act: Exclude<Act, { readonly _tag: "Language" }>,
+      cause: CommitCause
+    ): Effect.Effect<Outcome, PublicError> => {
+      switch (act._tag) {
+        case "Choose":
+          return choose(current, act.tokenId)
+        case "Refresh":
+          return refresh(current)
+        case "Restart":
+          return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
+        case "Simulate":
+          return simulate(current, act.what)
+        case "Refund":
+          return refund(current, act.network, act.address)
+      }
+    }
+
+    return Checkout.of({
+      branding,
+      view,
+      act: (current, act, cause) =>
+        Effect.catch(perform(current, act, cause), (error): Effect.Effect<Outcome, PublicError> => {
+          if (act._tag === "Restart") return Effect.fail(error)
+          if (explainedByPage.has(error.code)) return Effect.succeed({ _tag: "Page" })
+          return error.code === "NETWORK_DEGRADED" ? Effect.succeed({ _tag: "Page", change: true }) : Effect.fail(error)
+        })
+    })
+  }))
+}
+
+/**
+ * Begins anew what ended with nothing received: one new invoice, however often and wherever it is asked for, because its
+ * id is kept with it in one commit, in the place of a reply to an idempotency key, for as long as a restart is offered.
+ */
+const makeRestart = Effect.gen(function*() {
+  const invoices = yield* Invoices
+  const secrets = yield* Secrets
+  const sessions = yield* PayorSessions
+
+  return Effect.fnUntraced(function*(
+    current: Aggregate,
+    allowed: boolean,
+    cause: CommitCause
+  ): Effect.fn.Return<Outcome, PublicError> {
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    if (!mayRestart(current, allowed, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
+    const { environment, id: endedId } = current.invoice
+    const id = yield* invoices.create(restarted(current.invoice), cause, ({ id }) => ({
+      environment,
+      scope: `POST /pay/${endedId} restart`,
+      fingerprint: endedId,
+      status: 303,
+      sealedBody: secrets.seal("reply", id)
+    })).pipe(
+      Effect.map((made): string => made.id),
+      Effect.catchTag("Replayed", ({ sealedBody }) => {
+        const kept = secrets.open("reply", sealedBody)
+        return kept === undefined
+          ? Effect.die(new Error("A stored reply cannot be opened: is an older master secret missing?"))
+          : Effect.succeed(kept)
+      })
+    )
+    const next = yield* invoices.find(id)
+    if (next === null) return yield* publicError("SESSION_INVALID")
+    return { _tag: "OtherInvoice", id, pair: sessions.mint(id, next.invoice.createdAt * 1000) }
+  })
+})

@@ -1,0 +1,77 @@
+/** A payor's browser without a script, as far as the payment page needs one: cookies, redirects, forms, no referrer. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { exchange, type Received, type Sent } from "../support/Service.ts"
+
+/** More redirects than the page's own. */
+const maximumRedirects = 5
+
+export interface Payor {
+  /** Asks once, with the cookies that belong there, and keeps those that come back. */
+  readonly ask: (path: string, sent?: Sent) => Effect.Effect<Received>
+  /** Opens an address or a path and follows it to its end. */
+  readonly open: (address: string, headers?: Readonly<Record<string, string>>) => Effect.Effect<Received>
+  /** Sends a form as the page's own are sent, and follows to its end. */
+  readonly send: (path: string, fields: Readonly<Record<string, string>>) => Effect.Effect<Received>
+  /** Where the last answer came from. */
+  readonly at: () => string
+  readonly cookies: () => ReadonlyMap<string, { readonly value: string; readonly attributes: string }>
+}
+
+export const formType = "application/x-www-form-urlencoded"
+
+/** A form as a browser without referrers sends it. */
+export const asForm = (fields: Readonly<Record<string, string>> | string): Sent => ({
+  method: "POST",
+  headers: { "content-type": formType, origin: "null", "sec-fetch-site": "same-origin" },
+  body: typeof fields === "string" ? fields : new URLSearchParams(fields).toString()
+})
+
+/** A new browser on the service at `base`; one that refuses cookies where `refuses` says so. */
+export const makePayor = (base: string, refuses = false): Payor => {
+  const jar = new Map<string, { readonly value: string; readonly path: string; readonly attributes: string }>()
+  let current = "/"
+
+  const keep = ({ headers }: Received) => {
+    for (const line of refuses ? [] : headers["set-cookie"] ?? []) {
+      const [pair = "", ...attributes] = line.split("; ")
+      const name = pair.slice(0, pair.indexOf("="))
+      const path = attributes.find((one) => one.startsWith("Path="))?.slice("Path=".length) ?? "/"
+      jar.set(name, { value: pair.slice(name.length + 1), path, attributes: attributes.join("; ") })
+    }
+  }
+
+  const ask = (path: string, sent: Sent = {}) => {
+    const [bare = ""] = path.split("?")
+    const cookie = [...jar].filter(([, { path }]) => bare === path || bare.startsWith(`${path}/`))
+      .map(([name, { value }]) => `${name}=${value}`).join("; ")
+    return Effect.tap(
+      exchange(base, path, { ...sent, headers: { ...(cookie === "" ? {} : { cookie }), ...sent.headers } }),
+      (answer) =>
+        Effect.sync(() => {
+          keep(answer)
+          current = path
+        })
+    )
+  }
+
+  const follow = (answer: Received, headers: Readonly<Record<string, string>>, left = maximumRedirects): Effect.Effect<Received> => {
+    if (answer.status !== 303) return Effect.succeed(answer)
+    assert.isAbove(left, 0, "the page redirects for ever")
+    return Effect.flatMap(ask(answer.headers.location!, { headers }), (next) => follow(next, headers, left - 1))
+  }
+
+  const pathOf = (address: string) => address.startsWith(base) ? address.slice(base.length) : address
+
+  return {
+    ask,
+    open: (address, headers = {}) =>
+      Effect.flatMap(ask(pathOf(address), { headers }), (answer) => follow(answer, headers)),
+    send: (path, fields) => Effect.flatMap(ask(path, asForm(fields)), (answer) => follow(answer, {})),
+    at: () => current,
+    cookies: () => jar
+  }
+}
+
+/** The name of the screen that a page or fragment shows. */
+export const screenIn = ({ text }: Received): string | undefined => /data-screen="([a-z_]+)"/.exec(text)?.[1]
