@@ -227,6 +227,8 @@ export class Chains extends Context.Service<Chains, {
   ) => Effect.Effect<AllocatedTarget, PublicError>
   /** The invoice's target if one was allocated. */
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>
+  /** Every target that was allocated to the invoice, by family: one small query. */
+  readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
   /**
    * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, again after a failure
    * with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.

@@ -13,12 +13,15 @@ export interface Guide {
 }
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
-export const guideNames = ["quickstart", "states", "webhooks", "websockets", "authentication", "versions", "going-live"] as const
+export const guideNames = [
+  "quickstart", "payment-page", "states", "webhooks", "websockets", "authentication", "versions", "going-live"
+] as const
 export type GuideName = (typeof guideNames)[number]
 
 /** What each guide is about, for the indexes. */
 export const abouts: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
+  "payment-page": "What your customer sees, in their language and under your brand, and how to build your own.",
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events, verify that they are ours, and get back what you missed.",
   websockets: "Follow events as they happen, and miss none.",

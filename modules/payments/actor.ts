@@ -369,13 +369,13 @@ export class PayorDesk extends Context.Service<PayorDesk, {
 
     /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
     const receivingFamilies = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
-      const found = yield* Effect.forEach(Family.literals, (family) =>
-        Effect.zipWith(
-          chains.target(id, family),
-          chains.wallet({ merchantId, environment, family }),
-          (target, wallet) => target === null && wallet === null ? [] : [[family, target] as const]
-        ), { concurrency: "unbounded" })
-      return new Map(found.flat())
+      const given = yield* chains.targets(id)
+      const receiving = new Map<Family, AllocatedTarget | null>(given)
+      for (const family of Family.literals) {
+        if (given.has(family)) continue
+        if ((yield* chains.wallet({ merchantId, environment, family })) !== null) receiving.set(family, null)
+      }
+      return receiving
     })
 
     const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {

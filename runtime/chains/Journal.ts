@@ -107,6 +107,9 @@ const make = Effect.gen(function*() {
   const target: Chains["Service"]["target"] = (invoiceId, family) =>
     Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : shown(found))
 
+  const targetsOf: Chains["Service"]["targets"] = (invoiceId) =>
+    Effect.map(rows.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, shown(row)])))
+
   const handled: Chains["Service"]["handled"] = (entry, required) =>
     transferWrite({ ...entry, handled: entry.status, required, attempts: 0, version: entry.version + 1 })
 
@@ -209,6 +212,7 @@ const make = Effect.gen(function*() {
     walletUse,
     allocate,
     target,
+    targets: targetsOf,
     onTransfer,
     handled,
     report,

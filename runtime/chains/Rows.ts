@@ -290,6 +290,7 @@ export const make = Effect.gen(function*() {
       ),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
+    targetsOfInvoice: (invoiceId: string) => targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
     /** Targets of one wallet in order of allocation, from an index. */
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}

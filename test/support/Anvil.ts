@@ -5,7 +5,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { createRequire } from "node:module"
 import { type Abi, encodeFunctionData, type Hex } from "viem"
-import { evmChainIds, type Network } from "../../schemas/Network.ts"
+import { type Environment, evmChainIds, type Network } from "../../schemas/Network.ts"
 import token from "./MockToken.json" with { type: "json" }
 
 /** Looks for the node's first answer: 200 times 25 ms. */
@@ -72,11 +72,14 @@ const call = (url: string, method: string, params: ReadonlyArray<unknown>) =>
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
-/** Starts a node for `network` on devnet; killed when the scope closes. */
-export const anvil = (network: Network = "base"): Effect.Effect<Anvil, never, Scope.Scope> =>
+/** Starts a node for `network`, which says that it is the one of `environment`; killed when the scope closes. */
+export const anvil = (
+  network: Network = "base",
+  environment: Environment = "devnet"
+): Effect.Effect<Anvil, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
-    const chainId = evmChainIds.devnet[network]!
+    const chainId = evmChainIds[environment][network]!
     const path = yield* binary
     yield* Effect.acquireRelease(
       Effect.sync(() =>

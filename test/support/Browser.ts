@@ -54,7 +54,11 @@ const fromPlaywright = (): boolean => {
 export const browser = (): string | undefined => {
   const found = findBrowser()
   if (found !== undefined) return found
-  return fromPackages() || fromPlaywright() ? findBrowser() : undefined
+  for (const installed of [fromPackages, fromPlaywright]) {
+    const path = installed() ? findBrowser() : undefined
+    if (path !== undefined) return path
+  }
+  return undefined
 }
 
 /** Starts the browser for a whole run; who connects to its endpoint opens pages of their own. */

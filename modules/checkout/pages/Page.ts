@@ -28,7 +28,9 @@ const header = (view: View, texts: Texts): Html => {
   const merchant = merchantOf(view)
   const logo = pictureUrl(details.branding.logo_uri)
   const order = details.invoice_title ?? details.description
-  return html`<header class="head">${
+  return html`<header>${
+    details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`
+  }<div class="head">${
     logo === null
       ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
       : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
@@ -36,7 +38,7 @@ const header = (view: View, texts: Texts): Html => {
     order ?? html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
   }</span></p><p class="due"><span class="visually-hidden">${texts.amountDue} </span><bdi>${
     dollars(texts.locale, details.amount_decimal)
-  }</bdi></p></header>`
+  }</bdi></p></div></header>`
 }
 
 const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>): Html =>
@@ -58,12 +60,10 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
     texts,
     titleOf(view, texts),
     html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
-    html`<div class="card">${
-      details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`
-    }${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${
+    html`<div class="card">${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${
       fragment(view, texts)
     }</div><p id="live" role="status" aria-live="polite" class="visually-hidden"></p></main>${
-      details.invoice_footer !== null && html`<p class="footer soft" dir="auto">${details.invoice_footer}</p>`
+      details.invoice_footer !== null && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
     }</div><footer class="foot">${languageForm(view, texts, languages)}${
       support !== null && html`<a href="${support}">${texts.help}</a>`
     }</footer><script src="${pathUrl(script)}" defer></script>`

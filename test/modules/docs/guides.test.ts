@@ -13,6 +13,12 @@ import { usdMillis } from "../../../schemas/Money.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
 import { turnDown, versions } from "../../../schemas/Version.ts"
 import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
+import { fragment } from "../../../modules/checkout/pages.ts"
+import { languages } from "../../../modules/checkout/pages/Languages.ts"
+import { titleOf } from "../../../modules/checkout/pages/Screens.ts"
+import { en } from "../../../modules/checkout/pages/texts/en.ts"
+import { settingsOf } from "../../../modules/settings/machine.ts"
+import { views } from "../../fixtures/paymentViews.ts"
 import { maximumReplayed } from "../../../modules/webhooks/machine.ts"
 import { maximumAttempts, nextAttempt } from "../../../runtime/webhooks/Attempts.ts"
 import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
@@ -161,6 +167,40 @@ describe("the guide on states and events", () => {
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice\n")), [...InvoiceStatus.literals])
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice payment")), [...PaymentStatus.literals])
     assert.deepStrictEqual(rowsOf("Type", "Carries"), Object.entries(eventObjects).map((entry) => [...entry]))
+  })
+})
+
+describe("the guide on the payment page", () => {
+  const text = guideNamed("payment-page")
+
+  it("shows every screen with its heading and its main action", () => {
+    const rows = rowsOf("Screen", "Heading", "", text)
+    assert.sameMembers(rows.map(([screen]) => screen!), Object.keys(views))
+    for (const [screen = "", heading, , action = ""] of rows) {
+      const view = views[screen as keyof typeof views]
+      assert.strictEqual(titleOf(view, en), `${heading} · ${view.details.branding.name}`)
+      const drawn = fragment(view, en).replaceAll(/<noscript>.*?<\/noscript>/g, "")
+      const [first = "none"] = [...drawn.matchAll(/<(?:a|button) [^>]*class="(?:button )?main[^>]*>([^<]*)</g)].map(([, name]) => name)
+      assert.strictEqual(first, action.replace(/,.*/, ""), screen)
+    }
+  })
+
+  it("lists every setting of the page with its default", () => {
+    const { branding } = settingsOf({}, { name: "your merchant name", defaultEnvironment: "devnet" })
+    assert.deepStrictEqual(
+      rowsOf("Setting", "Default", "", text).map(([name, value]) => [name, value]),
+      Object.entries(branding).map(([name, value]) => [name, value === null || String(value) === "" ? "none" : String(value)])
+    )
+  })
+
+  it("names every language of the page", () => {
+    const names = new Intl.DisplayNames(["en"], { type: "language", languageDisplay: "standard" })
+    const said = text.slice(text.indexOf("## Languages")).replaceAll(/\s+/g, " ").split(". ")[0]!.toLowerCase()
+    for (const { locale } of languages) {
+      const { language } = new Intl.Locale(locale)
+      assert.include(said, names.of(language)!.toLowerCase(), locale)
+    }
+    assert.lengthOf(said.replace(/, which.*/, "").split(/, | and /), languages.length)
   })
 })
 

@@ -34,7 +34,7 @@ import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { baseUnits, readRate } from "../../../schemas/Money.ts"
-import type { Environment } from "../../../schemas/Network.ts"
+import { type Environment, Family } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
@@ -93,6 +93,13 @@ const chains = Layer.mock(Chains, {
   status: () => [],
   wallet: ({ family }) => Effect.sync(() => hasWallet && family === "evm" ? {} as never : null),
   readWallet: () => null,
+  targets: (invoiceId) =>
+    Effect.sync(() =>
+      new Map(Family.literals.flatMap((family) => {
+        const target = targets.get(`${invoiceId} ${family}`)
+        return target === undefined ? [] : [[family, target] as const]
+      }))
+    ),
   target: (invoiceId, family) => Effect.sync(() => targets.get(`${invoiceId} ${family}`) ?? null),
   allocate: ({ family, invoiceId, refusedTokens }) =>
     Effect.sync(() => {

@@ -1,0 +1,105 @@
+/** How every screen of the payment page comes about: by what merchants, payors and chains do. */
+import { Effect } from "effect"
+import type { Screen } from "../../modules/checkout/machine.ts"
+import { answered, type Bill, mainUsdc, strangeToken, Till } from "./Till.ts"
+
+const dollars = (amount: number): bigint => BigInt(amount) * 1_000_000n
+
+/** An invoice of 25 dollars for which `amount` dollars were sent, once that is counted. */
+const sent = (amount: number, status: string) =>
+  Effect.gen(function*() {
+    const { bill, choose, details, pay } = yield* Till
+    const made = yield* bill({ payment_return_url: "https://shop.example/done" })
+    const { temp_address } = yield* choose(made)
+    yield* pay(temp_address, dollars(amount))
+    yield* details(made, ({ invoice_status }) => invoice_status === status)
+    return made
+  })
+
+/** Ends an invoice's time, and the grace of a part payment. */
+const expire = ({ id, key }: Bill) =>
+  Effect.gen(function*() {
+    const { service } = yield* Till
+    const ended = { headers: { "x-api-key": key, "idempotency-key": id }, body: { action: "expire" } }
+    answered(200, yield* service().call(`/api/v1/devnet/invoices/${id}/simulate`, ended))
+  })
+
+/** A new invoice in each screen, and nothing else done to it. */
+export const reach: Readonly<Record<Screen, Effect.Effect<Bill, never, Till>>> = {
+  choose: Effect.flatMap(Till, ({ bill }) => bill()),
+  waiting: Effect.gen(function*() {
+    const { bill, choose } = yield* Till
+    const made = yield* bill()
+    yield* choose(made)
+    return made
+  }),
+  quote_ended: Effect.gen(function*() {
+    const { bill, choose, sql } = yield* Till
+    const made = yield* bill()
+    yield* choose(made, "ETH")
+    yield* Effect.orDie(sql`UPDATE quotes SET valid_until = created_at - 5, created_at = created_at - 305 WHERE invoice_id = ${made.id}`)
+    return made
+  }),
+  no_price: Effect.gen(function*() {
+    const { bill, choose } = yield* Till
+    const made = yield* bill()
+    yield* choose(made, "WETH")
+    return made
+  }),
+  confirming: Effect.gen(function*() {
+    const { bill, choose, details, mainNode, merchant } = yield* Till
+    const made = yield* bill({}, yield* merchant({}, { environment: "mainnet" }))
+    const { temp_address } = yield* choose(made)
+    yield* mainNode.token("transfer", [temp_address, dollars(25)], { at: mainUsdc })
+    yield* details(made, ({ payments }) => payments.length === 1)
+    return made
+  }),
+  partial: sent(10, "underpaid"),
+  paid: sent(25, "paid"),
+  overpaid: sent(30, "paid"),
+  expired: Effect.gen(function*() {
+    const { bill, merchant } = yield* Till
+    const made = yield* bill({}, yield* merchant({ branding: { allow_restart: true } }))
+    yield* expire(made)
+    return made
+  }),
+  late: Effect.gen(function*() {
+    const { bill, choose, details, merchant, pay, sql } = yield* Till
+    const key = yield* merchant({ late_payment_policy: "manual", branding: { support_email: "help@shop.example" } })
+    const made = yield* bill({}, key)
+    const { temp_address } = yield* choose(made)
+    yield* expire(made)
+    // Blocks tell whole seconds: what came in the very second of the end would not be late.
+    yield* Effect.orDie(sql`UPDATE invoices SET expires_at = expires_at - 60 WHERE id = ${made.id}`)
+    yield* pay(temp_address, dollars(25))
+    yield* details(made, ({ payments }) => payments.length === 1)
+    return made
+  }),
+  expired_partial: Effect.gen(function*() {
+    const made = yield* sent(10, "underpaid")
+    yield* expire(made)
+    return made
+  }),
+  canceled: Effect.gen(function*() {
+    const { bill, service } = yield* Till
+    const made = yield* bill()
+    const headers = { "x-api-key": made.key, "idempotency-key": made.id }
+    answered(200, yield* service().call(`/api/v1/invoices/${made.id}/cancel`, { method: "POST", headers }))
+    return made
+  }),
+  reversed: Effect.gen(function*() {
+    const { details, node } = yield* Till
+    const made = yield* sent(25, "paid")
+    yield* node.reorg(1)
+    yield* details(made, ({ invoice_status }) => invoice_status === "unpaid")
+    return made
+  }),
+  rejected: Effect.gen(function*() {
+    const { bill, choose, details, node } = yield* Till
+    const made = yield* bill()
+    const { temp_address } = yield* choose(made)
+    yield* node.token("transfer", [temp_address, dollars(25)], { at: strangeToken })
+    yield* details(made, ({ payments }) => payments.length === 1)
+    return made
+  })
+}

@@ -1,0 +1,185 @@
+/**
+ * The real service with its payment page, a merchant, and the world outside: an EVM node of a test network, one of a
+ * main network (where payments need ten confirmations), and the chains that the process simulates.
+ */
+import { assert } from "@effect/vitest"
+import { HDKey } from "@scure/bip32"
+import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { RpcClient } from "effect/rpc"
+import { SqlClient } from "effect/sql"
+import { randomBytes, randomUUID } from "node:crypto"
+import { devnetXpub } from "../../modules/chains/simulated.ts"
+import { AuthRpc } from "../../modules/auth/rpc.ts"
+import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
+import { connect, emptyDatabase } from "../support/Database.ts"
+import {
+  configOf, masterKey, type Received, rpcToken, type Service, startService, temporaryDirectory, until
+} from "../support/Service.ts"
+
+/** Circle's USDC on Base, where the node of the main network has a token of the tests' own. */
+export const mainUsdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+
+/** Where a token lies that no catalogue knows. */
+export const strangeToken = "0x00000000000000000000000000000000000bAd01"
+
+/** What a payor brings: the address of the page, and the headers of the payor's API for the same session. */
+export interface Bill {
+  readonly id: string
+  /** `payment_url`. */
+  readonly url: string
+  readonly session: Readonly<Record<string, string>>
+  /** Key of its merchant. */
+  readonly key: string
+}
+
+/** The body of an answer that must have `status`. */
+export const answered = (status: number, found: Received): any => {
+  assert.strictEqual(found.status, status, found.text)
+  return found.json
+}
+
+export class Till extends Context.Service<Till, {
+  /** The service as it runs now. */
+  readonly service: () => Service
+  /** Stops it and starts it again on the same ports, database and directory. */
+  readonly restart: Effect.Effect<void>
+  readonly sql: SqlClient.SqlClient
+  readonly node: Anvil
+  readonly mainNode: Anvil
+  /** A new invoice of the demo merchant; of `key`'s where one is given. */
+  readonly bill: (fields?: object, key?: string) => Effect.Effect<Bill>
+  /** A key of a merchant of its own, with these settings. */
+  readonly merchant: (settings: object, more?: {
+    readonly environment?: "devnet" | "mainnet"
+    readonly name?: string
+  }) => Effect.Effect<string>
+  /** The payor chooses, by the payor's API. */
+  readonly choose: (bill: Bill, symbol?: string, network?: string) => Effect.Effect<any>
+  /** The body of `session-details`, once it is as wanted. */
+  readonly details: (bill: Bill, wanted: (details: any) => boolean) => Effect.Effect<any>
+  /** Sends dollars of USDC (6 decimals) on the test network. */
+  readonly pay: (address: string, amount: bigint) => Effect.Effect<string>
+}>()("test/browser/Till") {
+  static readonly layer = Layer.effect(Till, Effect.gen(function*() {
+    const node = yield* anvil("base")
+    const mainNode = yield* anvil("base", "mainnet")
+    for (const [at, one] of [[usdc, node], [strangeToken, node], [mainUsdc, mainNode]] as const) {
+      yield* one.setCode(at)
+      yield* one.token("mint", [one.accounts[0]!, 1_000_000_000_000n], { at })
+    }
+    const database = yield* emptyDatabase
+    const directory = yield* temporaryDirectory
+    const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+    const base = configOf({
+      database: database.url,
+      // Wrapped ether has no price.
+      prices: { "usd-coin": "1", tether: "1", ethereum: "3500" },
+      chains: [
+        // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
+        {
+          use: "evm",
+          options: { network: "base", environment: "devnet", rpc: ["${env:NODE}"], xpub: "${env:XPUB}", startIndex: 10, pollMillis: 25 }
+        },
+        {
+          use: "evm",
+          options: {
+            network: "base", environment: "mainnet", rpc: ["${env:MAIN_NODE}"], xpub: "${env:MAIN_XPUB}", startIndex: 0, pollMillis: 25
+          }
+        },
+        { use: "simulated", options: { networks: ["optimism", "arbitrum"] } }
+      ]
+    })
+    const config = {
+      ...base,
+      environments: ["devnet", "mainnet"],
+      pricing: { quorum: 1 },
+      // A config that serves mainnet names its secrets and never holds one.
+      rpc: { token: "${env:RPC_TOKEN}" },
+      secrets: { master: ["${env:MASTER}"] },
+      modules: [...base.modules, { use: "checkout" }]
+    }
+    const owner = yield* Effect.scope
+    const start = Effect.fnUntraced(function*(ports?: Service["ports"]) {
+      const scope = yield* Scope.fork(owner)
+      const service = yield* startService({
+        directory,
+        config,
+        environment: {
+          RPC_TOKEN: rpcToken,
+          MASTER: masterKey,
+          NODE: node.url,
+          XPUB: devnetXpub,
+          MAIN_NODE: mainNode.url,
+          MAIN_XPUB: account
+        },
+        ...ports === undefined ? {} : { ports }
+      }).pipe(Scope.provide(scope))
+      return { scope, service }
+    })
+    let running = yield* start()
+    const demoKey = (yield* running.service.keys).merchant_key
+    const sql = Context.get(yield* Layer.build(Layer.orDie(connect(database))), SqlClient.SqlClient)
+
+    const bill = Effect.fnUntraced(function*(fields: object = {}, key = demoKey) {
+      const made = yield* running.service.call("/api/v1/invoices", {
+        headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+        body: { amount_usd: 25, invoice_title: "Blue T-shirt", ...fields }
+      })
+      const { invoice_id, payment_session_headers, payment_url } = answered(200, made)
+      return { id: invoice_id, url: payment_url, session: payment_session_headers, key }
+    })
+
+    const merchant = Effect.fnUntraced(function*(settings: object, { environment = "devnet", name = "Blue Bottle Store" }: {
+      readonly environment?: "devnet" | "mainnet"
+      readonly name?: string
+    } = {}) {
+      const key = yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* RpcClient.make(AuthRpc)
+        const { id } = yield* client["auth.merchants.create"]({ name })
+        const made = yield* client["auth.keys.create"]({ merchant_id: id, name: "test", scope: "merchant", environment })
+        return made.key
+      })).pipe(
+        Effect.provide(RpcDoor.layer({ url: running.service.rpcUrl, token: Redacted.make(rpcToken) })),
+        Effect.orDie
+      )
+      running.service.guard(key)
+      const set = { method: "PATCH", headers: { "x-api-key": key }, body: settings }
+      answered(200, yield* running.service.call("/api/v1/merchant/settings", set))
+      return key
+    })
+
+    const choose = Effect.fnUntraced(function*({ session }: Bill, symbol = "USDC", network = "base") {
+      const path = `/api/v1/payments/available-tokens?mode=network&network=${network}`
+      const tokens = answered(200, yield* running.service.call(path, { headers: session }))
+      const token = tokens.find(({ token_symbol }: any) => token_symbol === symbol)
+      assert.isDefined(token, `${symbol} is offered on ${network}`)
+      const body = { network, token_id: token.id }
+      return answered(200, yield* running.service.call("/api/v1/payments/payment-addresses", { headers: session, body }))
+    })
+
+    const details = ({ session }: Bill, wanted: (details: any) => boolean) =>
+      until(
+        "the invoice is as wanted",
+        Effect.map(running.service.call("/api/v1/payments/session-details", { headers: session }), (found) => answered(200, found)),
+        wanted
+      )
+
+    return Till.of({
+      service: () => running.service,
+      restart: Effect.gen(function*() {
+        yield* running.service.stop()
+        yield* Scope.close(running.scope, Exit.void)
+        running = yield* start(running.service.ports)
+      }),
+      sql,
+      node,
+      mainNode,
+      bill,
+      merchant,
+      choose,
+      details,
+      pay: (address, amount) => node.token("transfer", [address, amount])
+    })
+  }))
+}
