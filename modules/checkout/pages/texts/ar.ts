@@ -1,8 +1,5 @@
-/** Arabic. Names, amounts and addresses are written from left to right, so each stands isolated in its sentence. */
+/** Arabic. */
 import { plural, type Texts } from "../Texts.ts"
-
-/** First strong isolate, and its end (Unicode, annex 9): the words around an argument keep their order. */
-const isolated = (text: string) => `\u2068${text}\u2069`
 
 const found = plural("ar", {
   zero: "لا توجد طرق دفع",
@@ -34,7 +31,7 @@ export const ar: Texts = {
   checkPayment: "التحقق من الدفع",
   amountDue: "المبلغ المستحق",
 
-  stepWaiting: "بانتظار الدفع",
+  stepWaiting: "الانتظار",
   stepConfirming: "قيد التأكيد",
   stepPaid: "تم الدفع",
   progress: "مراحل الدفع",
@@ -44,9 +41,9 @@ export const ar: Texts = {
   search: "البحث عن عملة أو شبكة",
   found,
   nothingFound: "لا توجد نتائج",
-  noMethods: (merchant) => `لا تتوفر طريقة للدفع حاليًا. يُرجى التواصل مع ${isolated(merchant)}.`,
+  noMethods: (merchant) => `لا تتوفر طريقة للدفع حاليًا. يُرجى التواصل مع ${merchant}.`,
   proceed: "متابعة",
-  minimum: (amount) => `ابتداءً من ${isolated(amount)}`,
+  minimum: (amount) => `ابتداءً من ${amount}`,
   networkDown: "خلل في الشبكة",
   noPriceNow: "لا يوجد سعر حاليًا",
   notAvailable: "غير متاح",
@@ -55,23 +52,22 @@ export const ar: Texts = {
   scanOrCopy: "يُرجى مسح الرمز بالمحفظة أو نسخ البيانات أدناه",
   paymentLink: "رابط الدفع",
   addressOnly: "العنوان فقط",
-  qrName: (amount, address, network) =>
-    `رمز QR لدفع ${isolated(amount)} إلى ${isolated(address)} على ${isolated(network)}`,
-  qrAddressName: (address, network) => `رمز QR للعنوان ${isolated(address)} على ${isolated(network)}`,
+  qrName: (amount, address, network) => `رمز QR لدفع ${amount} إلى ${address} على ${network}`,
+  qrAddressName: (address, network) => `رمز QR للعنوان ${address} على ${network}`,
   priceHeldFor: "السعر ثابت لمدة",
   invoiceEnds: "تنتهي الفاتورة",
   amountToSend: "المبلغ المطلوب إرساله",
   remainingToSend: "المبلغ المتبقي",
-  addressOn: (network) => `العنوان على ${isolated(network)}`,
+  addressOn: (network) => `العنوان على ${network}`,
   memo: "المذكرة (Memo)",
   memoNeeded: "من دون هذه المذكرة لا يمكن التعرّف على الدفعة.",
-  sendOnly: (token, network) => `يُرجى إرسال ${isolated(token)} فقط وعلى ${isolated(network)} فقط.`,
+  sendOnly: (token, network) => `يُرجى إرسال ${token} فقط وعلى ${network} فقط.`,
   otherwiseLost: "لا يمكن استرداد ما يُرسل برموز أو شبكات أخرى.",
   openInWallet: "فتح في المحفظة",
   useAnother: "استخدام عملة أخرى",
-  payingWith: (token, network) => `الدفع بعملة ${isolated(token)} على ${isolated(network)}`,
+  payingWith: (token, network) => `الدفع بعملة ${token} على ${network}`,
   copy: "نسخ",
-  copyOf: (what) => `نسخ: ${isolated(what)}`,
+  copyOf: (what) => `نسخ: ${what}`,
   copied: "تم النسخ",
   minutesLeft,
 
@@ -82,58 +78,55 @@ export const ar: Texts = {
   noPrice: "لا يتوفر سعر لهذه العملة في الوقت الحالي. العنوان صحيح؛ يُرجى الانتظار قليلًا أو استخدام عملة أخرى.",
 
   confirmingTitle: "وصلت الدفعة وهي قيد التأكيد",
-  mayClose: (merchant) => `يمكن إغلاق هذه الصفحة. سيصل إشعار إلى ${isolated(merchant)} عند التأكيد.`,
+  mayClose: (merchant) => `يمكن إغلاق هذه الصفحة. سيصل إشعار إلى ${merchant} عند التأكيد.`,
   confirmations: (done, needed) => `التأكيدات: ${done} من ${needed}`,
   received: "المبلغ المستلم",
   transaction: "المعاملة",
-  viewTransaction: (hash) => `عرض المعاملة ${isolated(hash)} في مستكشف الكتل`,
+  viewTransaction: (hash) => `عرض المعاملة ${hash} في مستكشف الكتل`,
 
   partialTitle: "وصل جزء من المبلغ",
-  partial: (received, remaining) =>
-    `استلمنا ${isolated(received)}. يُرجى إرسال المتبقي ${isolated(remaining)} إلى العنوان نفسه.`,
+  partial: (received, remaining) => `استلمنا ${received}. يُرجى إرسال المتبقي ${remaining} إلى العنوان نفسه.`,
   stillPayable: "انتهت المهلة، لكن لا يزال بالإمكان إرسال المبلغ المتبقي.",
 
   paidTitle: "اكتمل الدفع",
-  paid: (merchant) => `وصلت الدفعة إلى ${isolated(merchant)}.`,
-  overpaidTitle: (extra) => `تم الدفع، مع زيادة ${isolated(extra)}`,
-  overpaid: (extra, merchant) =>
-    `أُرسل ${isolated(extra)} زيادة على المبلغ المستحق. يُرجى طلب إعادته من ${isolated(merchant)}.`,
-  returnTo: (merchant) => `العودة إلى ${isolated(merchant)}`,
+  paid: (merchant) => `وصلت الدفعة إلى ${merchant}.`,
+  overpaidTitle: (extra) => `تم الدفع، مع زيادة ${extra}`,
+  overpaid: (extra, merchant) => `أُرسل ${extra} زيادة على المبلغ المستحق. يُرجى طلب إعادته من ${merchant}.`,
+  returnTo: (merchant) => `العودة إلى ${merchant}`,
   paidAt: "تاريخ الدفع",
   total: "الإجمالي",
 
   expiredTitle: "انتهت مهلة هذا الدفع",
   expired: "لم يصل أي مبلغ. يُرجى عدم الإرسال إلى العنوان القديم.",
   startAgain: "البدء من جديد",
-  expiredContact: (merchant) => `يُرجى طلب فاتورة جديدة من ${isolated(merchant)}.`,
+  expiredContact: (merchant) => `يُرجى طلب فاتورة جديدة من ${merchant}.`,
 
   lateTitle: "وصلت الدفعة متأخرة",
-  late: (received, merchant) =>
-    `استلمنا ${isolated(received)} بعد الموعد النهائي. القبول أو الإعادة بيد ${isolated(merchant)}.`,
+  late: (received, merchant) => `استلمنا ${received} بعد الموعد النهائي. القبول أو الإعادة بيد ${merchant}.`,
   expiredPartialTitle: "انتهت المهلة ووصل جزء من المبلغ فقط",
   expiredPartial: (received, merchant) =>
-    `استلمنا ${isolated(received)}، وهو أقل من المبلغ المستحق. القبول أو الإعادة بيد ${isolated(merchant)}.`,
+    `استلمنا ${received}، وهو أقل من المبلغ المستحق. القبول أو الإعادة بيد ${merchant}.`,
   doNotPayAgain: "يُرجى عدم الدفع مرة أخرى.",
-  contact: (merchant) => `التواصل مع ${isolated(merchant)}`,
-  contactNobody: (merchant) => `يُرجى التواصل مع ${isolated(merchant)} وذكر الفاتورة.`,
+  contact: (merchant) => `التواصل مع ${merchant}`,
+  contactNobody: (merchant) => `يُرجى التواصل مع ${merchant} وذكر الفاتورة.`,
 
   canceledTitle: "أُلغيت هذه الفاتورة",
-  canceled: (merchant) => `أُلغيت من قِبل ${isolated(merchant)}. يُرجى عدم إرسال أي مبلغ.`,
+  canceled: (merchant) => `أُلغيت من قِبل ${merchant}. يُرجى عدم إرسال أي مبلغ.`,
 
   reversedTitle: "ألغت الشبكة هذه الدفعة",
   reversed: "تراجعت الشبكة عن المعاملة ولم تصل الدفعة. يُرجى التحقق من المحفظة: من المفترض أن يكون المال فيها.",
   payAgain: "يمكن الدفع مرة أخرى.",
   rejectedTitle: "وصل تحويل مختلف",
-  rejected: (merchant) => `وصل تحويل لا تقبله هذه الفاتورة. يُرجى طلب إعادته من ${isolated(merchant)}.`,
+  rejected: (merchant) => `وصل تحويل لا تقبله هذه الفاتورة. يُرجى طلب إعادته من ${merchant}.`,
 
   refundTitle: "إلى أين يُعاد المبلغ عند الحاجة؟",
-  refundAddress: (network) => `عنوانكم على ${isolated(network)}`,
+  refundAddress: (network) => `عنوانكم على ${network}`,
   refundSave: "حفظ العنوان",
   refundSaved: "تم الحفظ. سيُعاد المبلغ إلى هذا العنوان.",
-  refundWrong: (network) => `هذا ليس عنوانًا على ${isolated(network)}. يُرجى التحقق منه.`,
+  refundWrong: (network) => `هذا ليس عنوانًا على ${network}. يُرجى التحقق منه.`,
 
   offline: "لا يوجد اتصال. ستُحدَّث الصفحة تلقائيًا عند عودته.",
-  networkDegraded: (network) => `تواجه شبكة ${isolated(network)} خللًا حاليًا. قد تظهر الدفعة متأخرة عن المعتاد.`,
+  networkDegraded: (network) => `تواجه شبكة ${network} خللًا حاليًا. قد تظهر الدفعة متأخرة عن المعتاد.`,
 
   simulateTitle: "محاكاة الدفع",
   simulateNote: "وضع الاختبار: أموال تجريبية، ولا حاجة إلى محفظة.",

@@ -24,7 +24,7 @@ export const de: Texts = {
 
   chooseTitle: "Zahlungsart wählen",
   chooseLabel: "Währung und Netzwerk",
-  search: "Währung oder Netzwerk suchen",
+  search: "Währung/Netzwerk suchen",
   found,
   nothingFound: "Nichts gefunden",
   noMethods: (merchant) => `Zurzeit ist keine Zahlungsart verfügbar. Bitte wenden Sie sich an ${merchant}.`,

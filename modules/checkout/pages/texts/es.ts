@@ -26,7 +26,7 @@ export const es: Texts = {
   stepPaid: "Pagado",
   progress: "Progreso del pago",
 
-  chooseTitle: "Forma de pago",
+  chooseTitle: "Elija cómo pagar",
   chooseLabel: "Moneda y red",
   search: "Buscar moneda o red",
   found,

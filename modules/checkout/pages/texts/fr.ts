@@ -21,7 +21,7 @@ export const fr: Texts = {
   invoice: "Facture",
   help: "Aide",
   chooseLanguage: "Langue",
-  change: "Modifier",
+  change: "Changer",
   checkPayment: "Vérifier le paiement",
   amountDue: "Montant dû",
 
@@ -30,9 +30,9 @@ export const fr: Texts = {
   stepPaid: "Payé",
   progress: "Avancement du paiement",
 
-  chooseTitle: "Choisissez un moyen de paiement",
+  chooseTitle: "Comment souhaitez-vous payer\u00a0?",
   chooseLabel: "Devise et réseau",
-  search: "Rechercher une devise ou un réseau",
+  search: "Chercher devise ou réseau",
   found,
   nothingFound: "Aucun résultat",
   noMethods: (merchant) => `Aucun moyen de paiement n’est disponible pour le moment. Veuillez contacter ${merchant}.`,

@@ -34,7 +34,7 @@ export const ja: Texts = {
   noPriceNow: "現在価格なし",
   notAvailable: "利用不可",
 
-  waitingTitle: "お支払いをお待ちしています",
+  waitingTitle: "お支払い待ちです",
   scanOrCopy: "ウォレットで読み取るか、以下の情報をコピーしてください",
   paymentLink: "支払いリンク",
   addressOnly: "アドレスのみ",
@@ -64,14 +64,14 @@ export const ja: Texts = {
   noPriceTitle: "現在価格を表示できません",
   noPrice: "この通貨の価格を現在取得できません。アドレスに変わりはありません。しばらく待つか、別の通貨をご利用ください。",
 
-  confirmingTitle: "お支払いを検出しました。確認中です",
+  confirmingTitle: "入金を検出、確認中です",
   mayClose: (merchant) => `このページを閉じてもかまいません。確認が終わると ${merchant} に通知されます。`,
   confirmations: (done, needed) => `承認 ${done} / ${needed}`,
   received: "受取額",
   transaction: "取引",
   viewTransaction: (hash) => `取引 ${hash} をブロックエクスプローラーで見る`,
 
-  partialTitle: "お支払いの一部が届きました",
+  partialTitle: "一部の入金がありました",
   partial: (received, remaining) => `${received} を受け取りました。残りの ${remaining} を同じアドレスに送金してください。`,
   stillPayable: "期限は過ぎましたが、残りの金額はまだ送金できます。",
 
@@ -83,14 +83,14 @@ export const ja: Texts = {
   paidAt: "支払日時",
   total: "合計",
 
-  expiredTitle: "お支払いの期限が切れました",
+  expiredTitle: "支払期限が過ぎました",
   expired: "入金はありませんでした。以前のアドレスには送金しないでください。",
   startAgain: "最初からやり直す",
   expiredContact: (merchant) => `${merchant} に新しい請求書をご依頼ください。`,
 
-  lateTitle: "お支払いが期限後に届きました",
+  lateTitle: "期限後に入金がありました",
   late: (received, merchant) => `期限後に ${received} を受け取りました。${merchant} が受け付けるか返金するかを決めます。`,
-  expiredPartialTitle: "期限までに届いたのはお支払いの一部でした",
+  expiredPartialTitle: "期限切れ、入金は一部のみです",
   expiredPartial: (received, merchant) => `${received} を受け取りましたが、請求額に足りません。${merchant} が受け付けるか返金するかを決めます。`,
   doNotPayAgain: "もう一度支払わないでください。",
   contact: (merchant) => `${merchant} に連絡する`,
@@ -103,7 +103,7 @@ export const ja: Texts = {
   reversed: "ネットワークが取引を取り消したため、お支払いは届いていません。ウォレットをご確認ください。" +
     "資金は戻っているはずです。",
   payAgain: "もう一度お支払いいただけます。",
-  rejectedTitle: "対象外の送金を受け取りました",
+  rejectedTitle: "対象外の入金がありました",
   rejected: (merchant) => `この請求書では受け付けられない送金が届きました。返金については ${merchant} にお問い合わせください。`,
 
   refundTitle: "返金先のアドレス",
