@@ -138,14 +138,20 @@ const ended = ({ payments }: typeof SessionDetails.Type): Screen => {
   return payments.some(({ status }) => status === "reverted") ? "reversed" : "expired"
 }
 
+/** How the newest transfer that did not count ended; null: there is none. */
+export const lastRefused = (
+  { payments }: { readonly payments: ReadonlyArray<Shown> }
+): "reverted" | "rejected" | null => {
+  const status = payments.findLast(({ status }) => status === "reverted" || status === "rejected")?.status
+  return status === "reverted" || status === "rejected" ? status : null
+}
+
 /** Ways to pay, with whatever else has to be said first. */
 const open = ({ address, change, details, now }: Facts): Screen => {
-  const newest = details.payments.findLast(({ status }) => status === "reverted" || status === "rejected")
-  if (change && details.locked_token_id === null) return "choose"
+  if (address === null || (change && details.locked_token_id === null)) return "choose"
   if (details.invoice_status === "underpaid") return "partial"
-  if (newest?.status === "reverted") return "reversed"
-  if (newest?.status === "rejected") return "rejected"
-  if (address === null) return "choose"
+  const refused = lastRefused(details)
+  if (refused !== null) return refused === "reverted" ? "reversed" : "rejected"
   const price = priceState(address, now)
   return price === "held" ? "waiting" : price === "ended" ? "quote_ended" : "no_price"
 }

@@ -1,5 +1,6 @@
 /** The payment page as HTML: what the handlers send. Pure; its parts are in `pages/`. */
 import type { View } from "./machine.ts"
+import { type Problem, problemFragment as drawProblem } from "./pages/Page.ts"
 import { fragment as drawFragment } from "./pages/Screens.ts"
 import type { Texts } from "./pages/Texts.ts"
 
@@ -11,3 +12,7 @@ export { en } from "./pages/texts/en.ts"
 
 /** What stands inside `#state`: the answer of `GET {base}/pay/:id/state`. */
 export const fragment = (view: View, texts: Texts): string => drawFragment(view, texts).toString()
+
+/** What stands there in place of a payment. */
+export const problemFragment = (kind: Problem, texts: Texts, retry: string | null = null): string =>
+  drawProblem(kind, texts, retry).toString()

@@ -54,9 +54,9 @@ export const tokens = (locale: string, decimal: string): string => {
 }
 
 /** Significant digits of an amount that is only about right. */
-const roughDigits = 6
+const roughDigits = 5
 
-/** About how much: cut after six significant digits, but not before the second fractional one. */
+/** About how much: cut after five significant digits, but not before the second fractional one. */
 export const roughTokens = (locale: string, decimal: string): string => {
   const [integer = "0", fraction = ""] = decimal.split(".")
   const zeros = integer === "0" ? fraction.length - fraction.replace(/^0+/, "").length : 0

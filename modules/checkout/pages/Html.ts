@@ -167,4 +167,4 @@ export const walletUrl = (text: string | null): Url | null =>
 
 /** A picture within the page itself: a page that asks another site for one tells it who pays. Null: not one. */
 export const pictureUrl = (text: string | null): Url | null =>
-  text !== null && /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)[;,][\x21-\x7e]*$/i.test(text) ? new Address(text) : null
+  text !== null && /^data:image\/(?:png|jpeg|webp);base64,[A-Za-z0-9+/]*={0,2}$/.test(text) ? new Address(text) : null

@@ -27,7 +27,7 @@ const header = (view: View, texts: Texts): Html => {
   const { details } = view
   const merchant = merchantOf(view)
   const logo = pictureUrl(details.branding.logo_uri)
-  const order = details.invoice_title ?? details.description
+  const order = details.invoice_title || details.description
   return html`<header>${
     details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`
   }<div class="head">${
@@ -35,7 +35,7 @@ const header = (view: View, texts: Texts): Html => {
       ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
       : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
   }<p class="who"><b dir="auto">${merchant}</b><span class="order" dir="auto">${
-    order ?? html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
+    order || html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
   }</span></p><p class="due"><span class="visually-hidden">${texts.amountDue} </span><bdi>${
     dollars(texts.locale, details.amount_decimal)
   }</bdi></p></div></header>`
@@ -80,23 +80,30 @@ const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: str
   failed: ({ failed: text, failedTitle: title }) => ({ title, text })
 }
 
+/**
+ * What stands in place of a payment, also inside `#state`; `retry` is a path to "try again", where that can help. A
+ * session that has ended is screen `ended`, at which the island asks no more.
+ */
+export const problemFragment = (kind: Problem, texts: Texts, retry: string | null = null): Html => {
+  const { text, title } = problems[kind](texts)
+  return html`<section data-screen="${kind === "session_ended" ? "ended" : kind}" data-title="${title}" data-say="${`${title}. ${text}`}"><div class="title"><h1 tabindex="-1">${title}</h1><p class="soft">${text}</p></div>${
+    retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${texts.tryAgain}</a>`
+  }</section>`
+}
+
 /** The colour of a page that belongs to no merchant. */
 export const plainAccent = "#2a4fd8"
 
-/** The page in place of a payment; `retry` is its own path, for "try again" where that can help. */
+/** The page in place of a payment. It has no script: nothing on it changes. */
 export const problemPage = (
   kind: Problem,
   texts: Texts,
   { style }: Pick<Assets, "style">,
   retry: string | null = null
-): string => {
-  const { text, title } = problems[kind](texts)
-  return document(
+): string =>
+  document(
     texts,
-    title,
+    problems[kind](texts).title,
     html`${styleElement(style.css)}${styleElement(accentCss(plainAccent))}`,
-    html`<div class="card"><main><section data-screen="${kind}"><div class="title"><h1>${title}</h1><p class="soft">${text}</p></div>${
-      retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${texts.tryAgain}</a>`
-    }</section></main></div>`
+    html`<div class="card"><main>${problemFragment(kind, texts, retry)}</main></div>`
   )
-}

@@ -1,7 +1,7 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
 import { formatUnits } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { counted, overpaidFrom, pollSeconds, priceState, type Screen, underWay, type View } from "../machine.ts"
+import { counted, lastRefused, overpaidFrom, pollSeconds, priceState, type Screen, underWay, type View } from "../machine.ts"
 import { clock, dollars, moment, plainTokens, roughTokens, tokens } from "./Amounts.ts"
 import { attribute, type Content, html, type Html, mailUrl, pathUrl, socketUrl, type Url, walletUrl, webUrl } from "./Html.ts"
 import { qr } from "./Qr.ts"
@@ -105,8 +105,21 @@ const form = (view: View, texts: Texts, action: string, content: Content, name =
 const button = (text: string): Html => html`<button class="main">${text}</button>`
 
 /** A value with its name and a button that copies it; `copy` is what the clipboard gets. */
-const field = (texts: Texts, name: string, value: string, copy: string): Html =>
-  html`<div class="field"><div><span class="soft">${name}</span><bdi class="value" dir="ltr">${value}</bdi></div><button type="button" data-copy="${copy}" aria-label="${texts.copyOf(name)}" hidden>${texts.copy}</button></div>`
+const field = (texts: Texts, name: string, value: Content, copy: string, kind = "field"): Html =>
+  html`<div class="${kind}"><span class="soft">${name}</span><bdi class="value" dir="ltr">${value}</bdi><button type="button" data-copy="${copy}" aria-label="${texts.copyOf(name)}" hidden>${texts.copy}</button></div>`
+
+/** Characters of an address between two gaps. The gaps are of the stylesheet, so that what is copied has none. */
+const chunk = 4
+
+/** An address in pieces that an eye can compare; never shortened. */
+const addressFieldOf = (texts: Texts, name: string, address: string): Html =>
+  field(
+    texts,
+    name,
+    (address.match(new RegExp(`.{1,${chunk}}`, "gu")) ?? []).map((piece) => html`<span>${piece}</span>`),
+    address,
+    "field long"
+  )
 
 const priceClock = (texts: Texts, address: Address, now: number): Html | null => {
   const { quote_last_updated_at: from, quote_valid_until: ends } = address
@@ -119,7 +132,7 @@ const invoiceClock = (texts: Texts, { details, now }: View): Html => {
   const ends = details.expires_at
   return html`<p class="timer"><span>${texts.invoiceEnds}</span>${
     ends - now > longSeconds
-      ? html`<time>${moment(texts.locale, ends)}</time>`
+      ? html`<span>${moment(texts.locale, ends)}</span>`
       : html`<time data-ends="${ends}" data-from="${ends - endClockSeconds}">${clock(ends - now)}</time>`
   }</p>`
 }
@@ -154,7 +167,7 @@ const panel = (view: View, texts: Texts, address: Address): Html => {
   const { network, symbol } = routeNames(view, address)
   const price = priceState(address, view.now)
   const { estimated_token_amount: amount, payment_uri: uri, temp_address: target } = address
-  const addressField = field(texts, texts.addressOn(within(texts, network)), target, target)
+  const addressField = addressFieldOf(texts, texts.addressOn(within(texts, network)), target)
   const addressCode = () =>
     qr(target, "M", texts.qrAddressName(within(texts, shortened(target)), within(texts, network)))
   const warning = note("warn", texts.sendOnly(within(texts, symbol), within(texts, network)), " ", texts.otherwiseLost)
@@ -195,7 +208,7 @@ const row = (view: View, texts: Texts, way: Way, checked: boolean): Html => {
   const reason = unavailable(view, texts, way)
   const network = networkNames[way.network]
   const said = reason ?? (estimate === undefined ? texts.noPriceNow : null)
-  return html`<label class="row" data-find="${`${way.token_symbol} ${network} ${way.token_name}`.toLowerCase()}"><input type="radio" name="token" value="${way.id}" required${attribute("checked", checked)}${attribute("disabled", reason !== null)}><b>${way.token_symbol}</b><span>${network}</span><span class="soft">${
+  return html`<label class="row" data-find="${`${way.token_symbol} ${network} ${way.token_name}`.toLowerCase()}"><input type="radio" name="token" value="${way.id}" required${attribute("checked", checked)}${attribute("disabled", reason !== null)}><span class="name"><b>${way.token_symbol}</b> <span>${network}</span></span><span class="soft">${
     estimate !== undefined && html`<bdi dir="ltr">≈ ${roughTokens(texts.locale, estimate)} ${way.token_symbol}</bdi>`
   }${said !== null && html`<span>${said}</span>`}</span></label>`
 }
@@ -224,11 +237,10 @@ const list = (view: View, texts: Texts): Html => {
   }`
 }
 
-/** The panel of the chosen route, or the list where none is chosen. */
-const ways = (view: View, texts: Texts): Html =>
-  view.address === null
-    ? list(view, texts)
-    : html`${panel(view, texts, view.address)}${anotherLink(view, texts)}`
+/** The chosen route; only an invoice that can be paid has an address on its screen. */
+const ways = (view: View, texts: Texts): Html | false =>
+  view.payable && view.address !== null &&
+  html`${panel(view, texts, view.address)}${anotherLink(view, texts)}`
 
 const transaction = (texts: Texts, { explorer_url, payer_tx_hash }: Shown): Html => {
   const link = webUrl(explorer_url)
@@ -256,12 +268,12 @@ const facts = (view: View, texts: Texts, payments: ReadonlyArray<Shown>): Html =
 export const supportOf = (view: View, texts: Texts): Url | null =>
   mailUrl(view.details.branding.support_email, `${texts.invoice} ${view.details.invoice_id}`)
 
-const contact = (view: View, texts: Texts): Html => {
+const contact = (view: View, texts: Texts, kind: "main" | "plain" = "main"): Html => {
   const link = supportOf(view, texts)
   const merchant = within(texts, merchantOf(view))
   return link === null
     ? html`<p>${texts.contactNobody(merchant)}</p>`
-    : html`<a class="button main" href="${link}">${texts.contact(merchant)}</a>`
+    : html`<a class="button ${kind}" href="${link}">${texts.contact(merchant)}</a>`
 }
 
 const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Html | false => {
@@ -303,6 +315,10 @@ const received = (texts: Texts, view: View): string => usd(texts, view.details.a
 const withSteps = (texts: Texts, at: 0 | 1 | 2 | 3, ...content: ReadonlyArray<Content>): Html =>
   html`${steps(texts, at)}${content}`
 
+/** What came and what is left, in dollars: before a route is chosen there is no token. */
+const partly = (view: View, texts: Texts): string =>
+  texts.partial(received(texts, view), usd(texts, view.details.amount_remaining_decimal))
+
 /** The route in words: the first of three places that name the network. */
 const routeLine = (view: View, texts: Texts): Html | false => {
   if (view.address === null) return false
@@ -335,7 +351,7 @@ const complete = (view: View, texts: Texts, title: string, text: string, tone: T
       html`<dl>${line(texts.invoice, html`<bdi dir="ltr">${shortId(view.details.invoice_id)}</bdi>`)}${
         line(texts.total, usd(texts, view.details.amount_decimal))
       }${line(texts.received, received(texts, view))}${
-        paidAt !== null && line(texts.paidAt, html`<time>${moment(texts.locale, paidAt)}</time>`)
+        paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))
       }${transactions(texts, payments)}</dl>`,
       returnLink(view, texts, "main"),
       more
@@ -359,10 +375,17 @@ const over = (
 })
 
 const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = {
-  choose: (view, texts) => ({
-    title: texts.chooseTitle,
-    body: html`${heading(texts.chooseTitle)}${list(view, texts)}${invoiceClock(texts, view)}`
-  }),
+  choose: (view, texts) => {
+    const outcome = view.details.amount_paid > 0 ? null : lastRefused(view.details)
+    return {
+      title: texts.chooseTitle,
+      body: html`${heading(texts.chooseTitle)}${
+        view.details.amount_paid > 0 && note("good", partly(view, texts))
+      }${outcome === "reverted" && note("warn", texts.reversedTitle, ". ", texts.payAgain)}${
+        outcome === "rejected" && note("warn", texts.rejected(within(texts, merchantOf(view))))
+      }${list(view, texts)}${invoiceClock(texts, view)}`
+    }
+  },
 
   waiting: (view, texts) => waiting(view, texts, texts.waitingTitle, texts.scanOrCopy),
 
@@ -392,12 +415,14 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
 
   partial: (view, texts) => {
     const { address, details, now } = view
-    const amount = address !== null && priceState(address, now) === "held" ? address.estimated_token_amount : null
-    const remaining = address === null || amount === null
-      ? usd(texts, details.amount_remaining_decimal)
-      : within(texts, `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`)
-    const text = texts.partial(received(texts, view), remaining)
-    const ended = address !== null && priceState(address, now) === "ended"
+    const price = address === null ? null : priceState(address, now)
+    const amount = price === "held" ? address?.estimated_token_amount ?? null : null
+    const text = address === null || amount === null
+      ? partly(view, texts)
+      : texts.partial(
+        received(texts, view),
+        within(texts, `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`)
+      )
     return {
       title: texts.partialTitle,
       say: text,
@@ -407,7 +432,8 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         heading(texts.partialTitle, routeLine(view, texts)),
         note("good", text),
         now >= details.expires_at && note("warn", texts.stillPayable),
-        ended && note("warn", texts.quoteEnded),
+        price === "ended" && note("warn", texts.quoteEnded),
+        price === "none" && note("warn", texts.noPrice),
         ways(view, texts),
         now < details.expires_at && invoiceClock(texts, view),
         checkButton(view, texts)
@@ -524,7 +550,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         note("warn", text),
         facts(view, texts, refused),
         ways(view, texts),
-        contact(view, texts),
+        contact(view, texts, "plain"),
         refund(view, texts),
         invoiceClock(texts, view),
         checkButton(view, texts)

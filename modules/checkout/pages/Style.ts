@@ -48,20 +48,24 @@ border-radius:1rem;background:#fff;forced-color-adjust:none}
 .timer{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.9375rem}
 time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
 .timer time{white-space:nowrap}
-.timer.price time{color:var(--text);font-weight:700}
-.timer .low{color:var(--warn)!important}
+.price time{color:var(--text);font-weight:700}
+.timer [data-urgent]{color:var(--warn)}
 progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;overflow:hidden;
 background:var(--line)}
 progress::-webkit-progress-bar{background:var(--line)}
 progress::-webkit-progress-value{background:var(--accent)}
 progress::-moz-progress-bar{background:var(--accent)}
+[data-urgent]::-webkit-progress-value{background:var(--warn)}
+[data-urgent]::-moz-progress-bar{background:var(--warn)}
 .timer+progress{margin-block-start:-.5rem}
-.field{display:flex;align-items:center;gap:.75rem;background:var(--field);border:1px solid var(--line);border-radius:.9rem;
-padding:.6rem .6rem .6rem .9rem;padding-block:.6rem;padding-inline:.9rem .6rem;min-block-size:4rem}
-.field>div{flex:1;min-inline-size:0}
-.field .soft{display:block;font-size:.875rem}
-.value{font:600 .95rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere;
-direction:ltr;unicode-bidi:isolate;display:block;text-align:start}
+.field{display:grid;grid-template:"name copy" "value copy"/minmax(0,1fr) auto;column-gap:.75rem;align-items:center;
+background:var(--field);border:1px solid var(--line);border-radius:.9rem;padding-block:.6rem;padding-inline:.9rem .6rem}
+.field .soft{grid-area:name;font-size:.875rem}
+.field button{grid-area:copy}
+.long{grid-template:"name copy" "value value"/minmax(0,1fr) auto;row-gap:.25rem}
+.value{grid-area:value;font:600 .9375rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere;
+direction:ltr;unicode-bidi:isolate;text-align:start}
+.value span{display:inline-block;margin-inline-end:.4em}
 [dir=rtl] .value{text-align:end}
 button,.button,select,input{font:inherit;color:inherit;border-radius:.8rem;min-block-size:2.75rem;padding-inline:1rem}
 button,.button{display:grid;place-items:center;border:1px solid var(--line);background:var(--card);font-weight:700;cursor:pointer;
@@ -77,10 +81,10 @@ stroke-linecap:round;stroke-linejoin:round;margin-block-start:.1rem}
 .bad{background:var(--bad-ground);color:var(--bad)}
 .end{justify-items:center;text-align:center}
 .end>*{inline-size:100%}
-.sign{inline-size:4.5rem!important;block-size:4.5rem;border-radius:50%;display:grid;place-items:center}
+.sign{inline-size:4.5rem!important;block-size:4.5rem;border-radius:50%;display:grid;place-items:center;margin-block:.5rem}
 .sign svg{inline-size:2rem;block-size:2rem;margin:0}
 dl{display:grid;gap:.5rem;font-size:.9375rem}
-dl div{display:flex;justify-content:space-between;gap:1rem}
+dl div{display:flex;align-items:baseline;justify-content:space-between;gap:1rem}
 dt{color:var(--soft);text-align:start}
 dd{text-align:end;min-inline-size:0;overflow-wrap:anywhere}
 dd a{display:inline-block;padding-block:.25rem}
@@ -93,22 +97,23 @@ border-radius:.9rem;cursor:pointer}
 .row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
 .row:has(:disabled){cursor:default;background:var(--field);color:var(--soft)}
 .row input{flex:none;inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);outline:none}
-.row b+span{color:var(--soft);font-size:.9375rem;font-weight:600}
-.row .soft{margin-inline-start:auto;text-align:end;min-inline-size:0}
+.name{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;min-inline-size:0}
+.name span{color:var(--soft);font-size:.9375rem;font-weight:600}
+.row bdi{white-space:nowrap}
+.row .soft{margin-inline-start:auto;text-align:end;min-inline-size:min-content}
 .row .soft span{display:block}
 details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
 summary{min-block-size:2.75rem;align-content:center;font-weight:700;cursor:pointer}
 details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:.5rem .9rem}
 .footer{border-block-start:1px solid var(--line);padding:1rem 1.5rem;text-align:center}
-.foot{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
-.foot form{display:flex;gap:.5rem}
-.foot select{inline-size:auto;background:var(--page)}
+.foot{display:flex;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
+.foot form{display:flex;gap:.5rem;min-inline-size:0}
+.foot select{inline-size:9rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
 .foot a{display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
 .visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
 @media (min-width:40rem){body{padding-block:2rem}}
-@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.head{flex-wrap:wrap}
-.row{flex-wrap:wrap}.row .soft{margin-inline-start:2rem}}
+@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
 @media (forced-colors:active){.steps [aria-current]{border-color:Highlight}.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note{border:1px solid}}
