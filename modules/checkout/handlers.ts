@@ -15,7 +15,7 @@ import { matchesEtag, PayorDesk } from "../payments/plugin.ts"
 import { Checkout, type Outcome } from "./actor.ts"
 import { CheckoutApi } from "./api.ts"
 import type { View } from "./machine.ts"
-import { accentCss, css, fragment, page, plainAccent, type Problem, problemPage } from "./pages.ts"
+import { accentCss, css, fragment, page, plainAccent, type Problem, problemFragment, problemPage } from "./pages.ts"
 import { languages } from "./pages/Languages.ts"
 import type { Texts } from "./pages/Texts.ts"
 import {
@@ -215,21 +215,26 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
   }
 
   /** Says what went wrong as a page: its status, its headers, and no more than the payor can act upon. */
-  const refuse = (id: string) => (cause: Cause.Cause<unknown>) =>
+  const refuse = (id: string, part: "document" | "fragment") => (cause: Cause.Cause<unknown>) =>
     Effect.gen(function*() {
       const request = yield* HttpServerRequest.HttpServerRequest
       const plain = yield* failureResponse(cause, "wrapped")
       const problem = problemOf(publicErrorOf(cause)?.code)
       const sent = pairOfQuery(queryOf(request))
       const again = `${pathOf(id)}${sent === null ? "" : carriedQuery(sent, { lang: null, tab: null })}`
-      const text = problemPage(problem, languageOfStranger(request), assets, problem === "failed" ? again : null)
+      const retry = problem === "failed" ? again : null
+      const texts = languageOfStranger(request)
+      const text = part === "document" ? problemPage(problem, texts, assets, retry) : problemFragment(problem, texts, retry)
       return HttpServerResponse.setHeaders(
         HttpServerResponse.setBody(plain, HttpBody.text(text, html)),
         headersFor(plainAccent, [])
       )
     })
 
-  const asPage = <E, R>(id: string, answer: Effect.Effect<Response, E, R>) => Effect.catchCause(answer, refuse(id))
+  const asPage = <E, R>(id: string, answer: Effect.Effect<Response, E, R>) =>
+    Effect.catchCause(answer, refuse(id, "document"))
+  const asFragment = <E, R>(id: string, answer: Effect.Effect<Response, E, R>) =>
+    Effect.catchCause(answer, refuse(id, "fragment"))
 
   /** After a form: to the page, or to the invoice that was made. */
   const afterwards = (visit: Visit, outcome: Outcome): Response => {
@@ -272,7 +277,7 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
         return Effect.succeed(seeOther(`${pathOf(id)}${lang === null ? "" : `?${new URLSearchParams({ lang })}`}`))
       })))
     .handle("state", ({ params: { id } }) =>
-      asPage(id, Effect.gen(function*() {
+      asFragment(id, Effect.gen(function*() {
         const visit = yield* open(id)
         const { accent, default_locale, frame_ancestors } = yield* checkout.branding(visit.current)
         const texts = languageOf(visit, default_locale)

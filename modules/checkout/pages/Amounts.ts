@@ -28,14 +28,15 @@ const formatsOf = (locale: string): Formats => {
 }
 
 /**
- * US dollars of a decimal with three places: two are shown, the third only where it is not zero.
+ * US dollars of a decimal with three places: two are shown, the third only where it is not zero. Without marks of
+ * direction: a page isolates amounts itself, and a mark would turn the currency's sign around.
  *
  * @example
  * dollars("en", "49.990") // => "$49.99"
  */
 export const dollars = (locale: string, decimal: string): string => {
   const { cents, mills } = formatsOf(locale)
-  return (decimal.endsWith("0") ? cents : mills).format(decimal as `${number}`)
+  return (decimal.endsWith("0") ? cents : mills).format(decimal as `${number}`).replaceAll(/[\u200E\u200F\u061C]/g, "")
 }
 
 /** Fractional digits that are always shown, so that 25 and 25.00 do not stand side by side. */

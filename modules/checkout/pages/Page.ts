@@ -34,8 +34,8 @@ const header = (view: View, texts: Texts): Html => {
     logo === null
       ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
       : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
-  }<p class="who"><b dir="auto">${merchant}</b><span class="order" dir="auto">${
-    order || html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
+  }<p class="who"><b><bdi>${merchant}</bdi></b><span class="order">${
+    order ? html`<bdi>${order}</bdi>` : html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
   }</span></p><p class="due"><span class="visually-hidden">${texts.amountDue} </span><bdi>${
     dollars(texts.locale, details.amount_decimal)
   }</bdi></p></div></header>`

@@ -113,7 +113,8 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
 @media (min-width:40rem){body{padding-block:2rem}}
-@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}}
+@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
+.row{flex-wrap:wrap}.name{flex-wrap:nowrap;white-space:nowrap}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
 @media (forced-colors:active){.steps [aria-current]{border-color:Highlight}.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note{border:1px solid}}
