@@ -25,9 +25,8 @@ export interface Line {
   readonly fetchFailures: number
   /** Connections that ended in a row without having lasted. */
   readonly socketFailures: number
-  readonly isLive: boolean
-  /** Whether the fragment names a socket: there is something to follow. */
-  readonly follows: boolean
+  /** Whether there is something to follow, and no socket that is live. */
+  readonly isDown: boolean
   /** Seconds between polls, as the fragment says them. */
   readonly poll: string | undefined
 }
@@ -36,7 +35,7 @@ export interface Line {
 export const nextFetchMillis = (line: Line, random: number): number | undefined =>
   line.fetchFailures > 0
     ? backoffMillis(line.fetchFailures, random)
-    : line.follows && !line.isLive && line.socketFailures >= failuresBeforePolling
+    : line.isDown && line.socketFailures >= failuresBeforePolling
     ? 1000 * (Number(line.poll) || pollSeconds)
     : undefined
 
@@ -47,8 +46,10 @@ export const failuresAfterClose = (failures: number, liveMillis: number): number
 /** What a frame of the socket means for the page. */
 export interface News {
   readonly isReady?: boolean
-  /** The state may have changed. */
+  /** The state has changed. */
   readonly isChange?: boolean
+  /** The state may have changed: the price is told on every connection, changed or not. */
+  readonly isHint?: boolean
   /** The socket's token is no good any more: only a new fragment brings another. */
   readonly isRefused?: boolean
   /** Where to resume; empty: from nowhere. */
@@ -61,10 +62,10 @@ export interface News {
 export const newsOf = (text: string): News => {
   try {
     const { id, object, server_time: now, type } = JSON.parse(text)
-    if (object === "event") return { isChange: true, since: String(id) }
+    if (object === "event") return { [type === "payment_quote.updated" ? "isHint" : "isChange"]: true, since: String(id) }
     if (object === "ws_error") return { isRefused: true }
     if (object !== "ws_control") return {}
-    if (type === "ready") return { isReady: true, isChange: true, now }
+    if (type === "ready") return { isReady: true, isHint: true, now }
     if (type === "resync_required") return { isChange: true, since: "" }
     return type === "confirmations" ? { isChange: true } : { now }
   } catch {
@@ -111,6 +112,12 @@ const pingMillis = 5000
 /** Milliseconds in which frames that come together make one fetch. */
 const gatherMillis = 20
 
+/** A state of so few seconds needs no look at once: a page that has just come asks for nothing twice. */
+const freshSeconds = 3
+
+/** Milliseconds until a fresh state is looked at all the same. */
+const settleMillis = 1000
+
 /** Milliseconds a copy button says so (Experience, "States"). */
 const copiedMillis = 2000
 
@@ -126,7 +133,7 @@ interface Policy {
 
 /** Takes charge of the page. */
 const start = (main: HTMLElement, state: HTMLElement): void => {
-  const part = (id: string) => document.getElementById(id)!
+  const part = (id: string) => document.getElementById(id)
   const all = <E extends HTMLElement = HTMLElement>(selector: string) => [...state.querySelectorAll<E>(selector)]
   const seconds = () => performance.now() / 1000
   // Named "pay" by the page's policy. Where the browser has no Trusted Types, the text goes in as it is.
@@ -140,6 +147,8 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   let shown = ""
   let etag = ""
   let needsAll = false
+  /** When the state was asked for that the server answered with; at first, when the page was. */
+  let askedAt = 0
   let isFetching = false
   let isWanted = false
   let fetchFailures = 0
@@ -170,7 +179,7 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   }
 
   const say = (text = "") => {
-    const live = part("live")
+    const live = part("live")!
     live.textContent = ""
     after("say", speechMillis, () => live.textContent = text)
   }
@@ -183,15 +192,15 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     const now = seconds() + skew
     let isOver = false
     for (const clock of all("[data-ends]")) {
-      const { ends, from } = clock.dataset
-      const left = Number(ends) - now
+      const ends = Number(clock.dataset.ends)
+      const left = ends - now
       isOver ||= left <= 0
       if (clock instanceof HTMLProgressElement) clock.value = Math.max(0, left)
       else clock.textContent = clockText(left)
-      clock.toggleAttribute("data-urgent", isUrgent(left, Number(ends) - Number(from)))
-      const minutes = spokenMinutes(Number(ends) - checkedAt, left)
+      clock.classList.toggle("low", isUrgent(left, ends - Number(clock.dataset.from)))
+      const minutes = spokenMinutes(ends - checkedAt, left)
       const text = clock.dataset[`say-${minutes}`]
-      if (text !== undefined && !spoken.has(ends + text)) {
+      if (text && !spoken.has(ends + text)) {
         spoken.add(ends + text)
         say(text)
       }
@@ -205,15 +214,17 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     after("tick", 1000 - now * 1000 % 1000, tick)
   }
 
+  /** Shows the rows that are found; gives the words for their count. */
   const filter = (input: HTMLInputElement) => {
-    let count = 0
-    for (const row of all("[data-find]")) {
-      const found = isFound(row.dataset.find!, input.value)
-      if (found) count++
-      // What is chosen stays in sight: "Continue" means it.
-      row.hidden = !found && row.querySelector(":checked") === null
+    const rows = all("[data-find]")
+    const found = rows.filter(({ dataset }) => isFound(dataset.find!, input.value))
+    // What is chosen is in sight: "Continue" means it. So the choice goes along with what is found.
+    if (!found.some((row) => row.querySelector(":checked"))) {
+      const first = found.map((row) => row.querySelector<HTMLInputElement>("input:enabled")).find((each) => each)
+      if (first) first.checked = true
     }
-    return (JSON.parse(input.dataset.found ?? "[]") as ReadonlyArray<string>)[count]
+    for (const row of rows) row.hidden = !found.includes(row) && !row.querySelector(":checked")
+    return (JSON.parse(input.dataset.found ?? "[]") as ReadonlyArray<string>)[found.length]
   }
 
   /** What makes a control the same one in the next fragment. */
@@ -236,7 +247,7 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
       const next = controls()
       for (const { control, isFocused, key } of kept) {
         const same = next.find((other) => other.tagName + keyOf(other) === key)
-        if (same === undefined) continue
+        if (!same) continue
         if (control.open) same.open = true
         if (control.type === "radio" || control.type === "checkbox") {
           if (control.checked !== control.defaultChecked) same.checked = control.checked
@@ -248,8 +259,8 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
         if (control.selectionStart != null) same.setSelectionRange(control.selectionStart, control.selectionEnd)
       }
       for (const { id, scrollTop } of scrolled) {
-        const box = document.getElementById(id)
-        if (box !== null) box.scrollTop = scrollTop
+        const box = part(id)
+        if (box) box.scrollTop = scrollTop
       }
     }
   }
@@ -262,16 +273,17 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     return copy.innerHTML.trim()
   }
 
-  /** What works with a script only is shown by the script. */
-  const wire = () => {
+  /** Shows what works with a script only, before anything in it can have the focus. */
+  const wire = (putBack?: () => void) => {
     for (const control of all("[data-copy],[data-filter]")) control.hidden = false
+    putBack?.()
     for (const input of all<HTMLInputElement>("[data-filter]")) filter(input)
     tick()
   }
 
   const show = (text: string) => {
     const box = document.createElement("div")
-    box.innerHTML = policy === undefined ? text : policy.createHTML(text)
+    box.innerHTML = policy ? policy.createHTML(text) : text
     const before = told.screen
     told = (box.firstElementChild as HTMLElement).dataset
     setClock(told.now)
@@ -280,29 +292,30 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     shown = next
     const putBack = keep()
     state.replaceChildren(...box.childNodes)
-    putBack()
+    wire(putBack)
     document.title = told.title ?? document.title
     if (told.screen !== before) say(told.say)
-    wire()
   }
 
   /** Asks the server for the state; false: it gave none. */
   const ask = async (): Promise<boolean> => {
+    const began = seconds()
     const answer = await fetch(main.dataset.state!, {
-      headers: needsAll || etag === "" ? {} : { "if-none-match": etag },
+      headers: needsAll || !etag ? {} : { "if-none-match": etag },
       cache: "no-store",
       redirect: "manual",
       signal: AbortSignal.timeout(openingMillis)
     })
     if (answer.status === 304) {
       setClock(Date.parse(answer.headers.get("date")!) / 1000)
-      return true
+    } else {
+      const text = await answer.text()
+      if (!isShown(answer.status, text)) return false
+      etag = answer.headers.get("etag") ?? ""
+      needsAll = false
+      show(text)
     }
-    const text = await answer.text()
-    if (!isShown(answer.status, text)) return false
-    etag = answer.headers.get("etag") ?? ""
-    needsAll = false
-    show(text)
+    askedAt = began
     return true
   }
 
@@ -312,9 +325,10 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     isWanted = isFetching
     if (isFetching) return
     isFetching = true
+    stop("settle")
     const isWell = await ask().catch(() => false)
     isFetching = false
-    part("offline").hidden = isWell
+    part("offline")!.hidden = isWell
     // The server is back: no need to sit out the wait for the socket.
     if (isWell && fetchFailures > 0) stop("connect")
     fetchFailures = isWell ? 0 : fetchFailures + 1
@@ -322,14 +336,20 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     follow()
   }
 
+  /** Asks for a state that may be what is shown. */
+  const recheck = () => {
+    if (seconds() - askedAt < freshSeconds) after("settle", settleMillis, refetch)
+    else if (!isFetching) refetch()
+  }
+
   /** Makes the timers and the socket what the newest fragment asks for. */
   const follow = () => {
     const { poll, ws } = told
     stop("fetch")
-    const millis = nextFetchMillis({ fetchFailures, socketFailures, isLive: liveAt > 0, follows: ws !== undefined, poll }, Math.random())
+    const millis = nextFetchMillis({ fetchFailures, socketFailures, isDown: !!ws && !liveAt, poll }, Math.random())
     if (millis !== undefined) after("fetch", millis, refetch)
-    if (ws === undefined) drop()
-    else if (socket === undefined && !timers.connect && !isFetching) connect(ws)
+    if (!ws) drop()
+    else if (!socket && !timers.connect && !isFetching) connect(ws)
   }
 
   /** Leaves the socket; its end is then no news. */
@@ -354,7 +374,7 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
 
   const connect = (url: string) => {
     try {
-      const opened = new WebSocket(url + (since && `&since=${encodeURIComponent(since)}`))
+      const opened = new WebSocket(url + (since && `&since=${since}`))
       socket = opened
       after("silence", openingMillis, lost)
       opened.addEventListener("close", () => {
@@ -371,6 +391,7 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
           liveAt = performance.now()
           stop("fetch")
         }
+        if (news.isHint) recheck()
         if (news.isChange && !timers.gather) after("gather", gatherMillis, refetch)
       })
     } catch {
@@ -380,11 +401,11 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
 
   /** The payor is back: looks at once, and whether the socket still hears. */
   const look = () => {
-    if (!isFetching) refetch()
+    recheck()
     if (socket?.readyState === 1) {
       socket.send(`{"object":"ws_ping"}`)
       after("silence", pingMillis, lost)
-    } else if (socket === undefined) stop("connect")
+    } else if (!socket) stop("connect")
   }
 
   const tellCopied = (button: HTMLElement) => {
@@ -399,52 +420,44 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
     after("copied", copiedMillis, () => copied?.())
   }
 
-  /** The old way, for where there is no clipboard or it is forbidden. */
-  const copyBySelection = (button: HTMLElement, text: string) => {
-    const field = document.createElement("textarea")
-    field.value = text
-    field.readOnly = true
-    field.className = "visually-hidden"
-    main.append(field)
-    field.select()
-    const isDone = document.execCommand("copy")
-    field.remove()
-    button.focus({ preventScroll: true })
-    if (isDone) tellCopied(button)
-  }
-
   const copy = (button: HTMLElement, text: string) => {
-    const old = () => copyBySelection(button, text)
-    if (navigator.clipboard === undefined) old()
-    else navigator.clipboard.writeText(text).then(() => tellCopied(button), old)
-  }
-
-  /** Remembers over the change of page that it was the payor who asked for it. */
-  const act = () => {
-    try {
-      sessionStorage.setItem("till", main.dataset.state!)
-    } catch {
-      // Without storage the focus starts at the top, as on any new page.
+    /** The old way, for where there is no clipboard or it is forbidden. */
+    const bySelection = () => {
+      const field = document.createElement("textarea")
+      field.value = text
+      field.readOnly = true
+      field.className = "visually-hidden"
+      main.append(field)
+      field.select()
+      const isDone = document.execCommand("copy")
+      field.remove()
+      button.focus({ preventScroll: true })
+      if (isDone) tellCopied(button)
     }
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => tellCopied(button), bySelection)
+    else bySelection()
   }
 
-  const hasActed = () => {
+  /** Whether the payor asked for this page; remembers whether they ask for the next. */
+  const asked = (next: boolean): boolean => {
     try {
-      const before = sessionStorage.getItem("till")
-      sessionStorage.removeItem("till")
-      return before !== null
+      const before = sessionStorage.till !== undefined
+      if (next) sessionStorage.till = ""
+      else delete sessionStorage.till
+      return before
     } catch {
+      // Without storage the focus starts at the top, as on any page.
       return false
     }
   }
 
-  document.addEventListener("submit", act)
+  document.addEventListener("submit", () => asked(true))
   document.addEventListener("click", ({ target }) => {
     const at = (selector: string) => (target as Element).closest<HTMLElement & HTMLAnchorElement>(selector)
     const button = at("[data-copy]")
-    if (button !== null) copy(button, button.dataset.copy!)
+    if (button) copy(button, button.dataset.copy!)
     const link = at("a[href]")
-    if (link?.origin === location.origin && link.pathname === location.pathname && link.hash === "") act()
+    if (link?.origin === location.origin && link.pathname === location.pathname && link.hash === "") asked(true)
   })
   state.addEventListener("input", ({ target }) => {
     const input = target as HTMLInputElement
@@ -455,15 +468,15 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   state.addEventListener("keydown", (key) => {
     const input = key.target as HTMLInputElement
     if (key.key !== "Enter" || key.isComposing || !input.matches("[data-filter]")) return
-    // Enter in the search goes to what was found, and never on with what was chosen before.
+    // Enter in the search goes to what was found, not on with it: the payor has not seen it yet.
     key.preventDefault()
-    all<HTMLInputElement>("[data-find]:not([hidden]) input:enabled").find((row) => isFound(row.closest<HTMLElement>("[data-find]")!.dataset.find!, input.value))?.focus()
+    state.querySelector<HTMLElement>("[data-find] :checked")?.focus()
   })
   addEventListener("focus", look)
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) look()
   })
-  addEventListener("offline", () => part("offline").hidden = false)
+  addEventListener("offline", () => part("offline")!.hidden = false)
   addEventListener("online", () => {
     drop()
     look()
@@ -479,12 +492,12 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   checkedAt = seconds() + skew
   shown = likeness(state)
   wire()
-  if (hasActed()) state.querySelector("h1")?.focus()
+  if (asked(false)) state.querySelector("h1")?.focus()
   follow()
 }
 
 if (typeof document !== "undefined") {
   const main = document.getElementById("pay")
   const state = document.getElementById("state")
-  if (main !== null && state !== null) start(main, state)
+  if (main && state) start(main, state)
 }

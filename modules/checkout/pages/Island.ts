@@ -5,7 +5,7 @@ import { stripTypeScriptTypes } from "node:module"
 const unread = /^\s*\/\*\*[^]*?\*\/\s*?\n|^\s*\/\/.*\n|^\s+| +(?= )/gm
 
 /** Texts, which stay as they are, and signs with the spaces around them. */
-const spaced = /("[^"\n]*"|`[^`]*`)| ?([=<>{}(),:?&|]+) ?/g
+const spaced = /("[^"\n]*"|`[^`]*`)| ?([-+*=<>{}(),:?&|]+) ?/g
 
 /**
  * Makes one classic script of `island.ts`: without types and comments, without the `export` that tests import by, and

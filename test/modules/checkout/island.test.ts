@@ -52,20 +52,20 @@ describe("the wait after failures", () => {
 })
 
 describe("the next fetch of the state", () => {
-  const line: Line = { fetchFailures: 0, socketFailures: 0, isLive: true, follows: true, poll: "3" }
+  const line: Line = { fetchFailures: 0, socketFailures: 0, isDown: false, poll: "3" }
 
   it("waits for news while the socket lives, and while it has failed twice only", () => {
     assert.isUndefined(nextFetchMillis(line, 0))
-    assert.isUndefined(nextFetchMillis({ ...line, isLive: false, socketFailures: 2 }, 0))
+    assert.isUndefined(nextFetchMillis({ ...line, isDown: true, socketFailures: 2 }, 0))
   })
 
   it("comes each data-poll seconds after three failures, 5 where the fragment does not say", () => {
-    assert.strictEqual(nextFetchMillis({ ...line, isLive: false, socketFailures: 3 }, 0), 3000)
-    assert.strictEqual(nextFetchMillis({ ...line, isLive: false, socketFailures: 9, poll: undefined }, 0), 5000)
+    assert.strictEqual(nextFetchMillis({ ...line, isDown: true, socketFailures: 3 }, 0), 3000)
+    assert.strictEqual(nextFetchMillis({ ...line, isDown: true, socketFailures: 9, poll: undefined }, 0), 5000)
   })
 
   it("never comes where there is nothing to follow", () => {
-    assert.isUndefined(nextFetchMillis({ ...line, follows: false, isLive: false, socketFailures: 9 }, 0))
+    assert.isUndefined(nextFetchMillis({ ...line, socketFailures: 9 }, 0))
   })
 
   it("follows a fetch that failed by the growing wait", () => {
@@ -77,7 +77,8 @@ describe("frames of the socket", () => {
   it("say where to resume, that the state changed, and the server's time", () => {
     const read = (frame: object) => newsOf(JSON.stringify(frame))
     assert.deepStrictEqual(read({ object: "event", id: "evt_1-2", type: "invoice.paid" }), { isChange: true, since: "evt_1-2" })
-    assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, isChange: true, now: 7 })
+    assert.deepStrictEqual(read({ object: "event", id: "evt_1-3", type: "payment_quote.updated" }), { isHint: true, since: "evt_1-3" })
+    assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, isHint: true, now: 7 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "heartbeat", server_time: 8 }), { now: 8 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "resync_required" }), { isChange: true, since: "" })
     assert.deepStrictEqual(read({ object: "ws_control", type: "confirmations", confirmations: 3 }), { isChange: true })

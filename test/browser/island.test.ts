@@ -1,0 +1,612 @@
+/**
+ * Goal: the payment page's script follows its server through everything a line and a payor can do, and says nothing else.
+ * Method: the script as served, in a real browser under the page's policy, against a server that each test plays itself.
+ * Time is the browser's fake clock where a test waits; sockets and fetches are real.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { Page } from "playwright-core"
+import { type WebSocket, WebSocketServer } from "ws"
+import { islandScript } from "../../modules/checkout/pages/Island.ts"
+import { openContext, openPage, type Visitor } from "./Page.ts"
+
+const script = islandScript(readFileSync(new URL("../../modules/checkout/island.ts", import.meta.url), "utf8"))
+
+/** The server's clock at the start of each test, in epoch seconds: far from the browser's, which must not matter. */
+const serverNow = 1_900_000_000
+
+const style = ".box{height:100px;overflow:auto}.visually-hidden{position:absolute;clip-path:inset(50%)}"
+
+interface Screen {
+  readonly screen?: string
+  readonly body?: string
+  /** What `data-ws` carries as its token; null: nothing to follow. */
+  readonly token?: string | null
+  readonly poll?: number
+  readonly now?: number
+}
+
+/** A server that a test plays: what it answers, and what it was asked. */
+class Counter {
+  shown: Screen = {}
+  /** Answers to fetches of the state, in place of the fragment. */
+  answer: ((response: ServerResponse, request: IncomingMessage) => void) | undefined
+  /** What becomes of a socket. */
+  welcome: (socket: WebSocket) => void = (socket) => this.send(socket, { object: "ws_control", type: "ready" })
+  refusesSockets = false
+  readonly fetches: Array<IncomingMessage> = []
+  readonly attempts: Array<URL> = []
+  readonly posts: Array<string> = []
+  readonly sockets: Array<WebSocket> = []
+  readonly pings: Array<string> = []
+  url = ""
+
+  fragment(): string {
+    const { body = "<h1 tabindex=\"-1\">Waiting for your payment</h1>", now = serverNow, poll = 3, screen = "waiting", token = "first" } = this.shown
+    const socket = token === null ? "" : ` data-ws="${this.url.replace("http", "ws")}/ws/payment?format=event_v1&amp;token=${token}"`
+    return `<section data-screen="${screen}" data-title="${screen} · Shop" data-say="Screen ${screen}" data-poll="${poll}" data-now="${now}"${socket}>${body}</section>`
+  }
+
+  /** As `core` does it: the tag leaves out what differs each time. */
+  etag(): string {
+    return JSON.stringify(this.fragment().replace(/ data-(?:now|ws)="[^"]*"/g, "")).replaceAll(/[^a-z0-9]/gi, "").replace(/(.*)/s, "\"$1\"")
+  }
+
+  page(): string {
+    return `<!doctype html><html lang="en"><title>first</title><style>${style}</style><main id="pay" data-state="/state?a=1" data-copied="Copied"><p id="offline" role="alert" hidden>No connection</p><div id="state">${this.fragment()}</div><p id="live" role="status"></p></main><script src="/pay.js" defer></script></html>`
+  }
+
+  respond(request: IncomingMessage, response: ServerResponse): void {
+    const path = new URL(request.url ?? "", this.url).pathname
+    if (path === "/pay.js") {
+      response.setHeader("content-type", "text/javascript").end(script)
+    } else if (request.method === "POST") {
+      this.posts.push(request.url ?? "")
+      response.writeHead(303, { location: "/" }).end()
+    } else if (path === "/state") {
+      this.fetches.push(request)
+      if (this.answer !== undefined) this.answer(response, request)
+      else if (request.headers["if-none-match"] === this.etag()) response.writeHead(304, { etag: this.etag() }).end()
+      else response.writeHead(200, { "content-type": "text/html", etag: this.etag() }).end(this.fragment())
+    } else {
+      response.writeHead(200, {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy":
+          `default-src 'none'; script-src 'self'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src 'self' data:; connect-src 'self' ${this.url.replace("http", "ws")}; form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types pay`
+      }).end(path === "/favicon.ico" ? "" : this.page())
+    }
+  }
+
+  send(socket: WebSocket, frame: object): void {
+    socket.send(JSON.stringify(frame))
+  }
+
+  /** An event on the newest socket. */
+  event(id = "evt_1-1"): void {
+    this.send(this.sockets.at(-1)!, { object: "event", id, type: "invoice.updated" })
+  }
+}
+
+const counter = Effect.acquireRelease(
+  Effect.callback<{ readonly counter: Counter; readonly stop: () => void }>((resume) => {
+    const played = new Counter()
+    const server = createServer((request, response) => played.respond(request, response))
+    const sockets = new WebSocketServer({ noServer: true })
+    server.on("upgrade", (request, stream, head) => {
+      played.attempts.push(new URL(request.url ?? "", played.url))
+      if (played.refusesSockets) return stream.end("HTTP/1.1 503 Service Unavailable\r\n\r\n")
+      sockets.handleUpgrade(request, stream, head, (socket) => {
+        played.sockets.push(socket)
+        socket.on("message", (text) => played.pings.push(String(text)))
+        played.welcome(socket)
+      })
+    })
+    server.listen(0, "127.0.0.1", () => {
+      played.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      resume(Effect.succeed({
+        counter: played,
+        stop: () => {
+          for (const socket of sockets.clients) socket.terminate()
+          server.closeAllConnections()
+          server.close()
+        }
+      }))
+    })
+  }),
+  ({ stop }) => Effect.sync(stop)
+)
+
+interface Scene {
+  readonly counter: Counter
+  readonly page: Page
+  readonly complaints: ReadonlyArray<string>
+  /** Loads the page, and waits until it follows where there is something to follow. */
+  readonly open: () => Promise<void>
+  /** Freezes the browser's clock; `pass` then lets time go by. */
+  readonly freeze: () => Promise<void>
+  readonly pass: (millis: number) => Promise<void>
+  /** As `pass`, and of what is due many times it fires one: a laptop that slept. */
+  readonly skip: (millis: number) => Promise<void>
+  /** Lets time go by in steps until something is so; gives the milliseconds it took. */
+  readonly passUntil: (isSo: () => boolean, most: number, step?: number) => Promise<number>
+  /** What the live region has said, in order. */
+  readonly said: () => Promise<ReadonlyArray<string>>
+}
+
+/** Waits in real time; fails by the name of what it waits for. */
+const until = async (what: string, isSo: () => boolean | Promise<boolean>, millis = 5000) => {
+  const end = Date.now() + millis
+  while (!await isSo()) {
+    if (Date.now() > end) throw new Error(`waited in vain until ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+const listening = `
+  window.said = []
+  document.addEventListener("DOMContentLoaded", () => {
+    const live = document.getElementById("live")
+    if (live) new MutationObserver(() => { if (live.textContent) window.said.push(live.textContent) }).observe(live, { childList: true })
+  })`
+
+/** A line that fails is told by the browser itself; the script adds nothing, and its policy is never broken. */
+const ofTheBrowser = /^error: (?:Failed to load resource|WebSocket connection to)/
+
+const scene = (promise: string, play: (scene: Scene) => Promise<void>, visitor: Visitor = {}) =>
+  it.live(promise, () =>
+    Effect.gen(function*() {
+      const { counter: played } = yield* counter
+      const opened = yield* openPage(yield* openContext(visitor))
+      const { complaints, page } = opened
+      yield* Effect.promise(async () => {
+        await page.addInitScript(listening)
+        let isFrozen = false
+        const pass = (millis: number) => page.clock.runFor(millis)
+        const passUntil = async (isSo: () => boolean, most: number, step = 100) => {
+          for (let passed = 0; passed <= most; passed += step) {
+            if (isSo()) return passed
+            await pass(step)
+          }
+          throw new Error(`did not come within ${most} ms`)
+        }
+        await play({
+          counter: played,
+          page,
+          complaints,
+          pass,
+          skip: (millis: number) => page.clock.fastForward(millis),
+          open: async () => {
+            await page.goto(played.url)
+            if (played.shown.token === null || played.refusesSockets) return
+            await until("the page follows", () => played.sockets.length === 1)
+            if (isFrozen) await passUntil(() => played.fetches.length === 1, 2000)
+            else await until("it has looked once", () => played.fetches.length === 1)
+          },
+          freeze: async () => {
+            await page.clock.install()
+            await page.clock.pauseAt(Date.now() + 60_000)
+            isFrozen = true
+          },
+          passUntil,
+          said: () => page.evaluate("window.said")
+        })
+      })
+      assert.deepStrictEqual(complaints.filter((each) => !ofTheBrowser.test(each)), [])
+    }).pipe(Effect.scoped))
+
+const paid = { screen: "paid", body: "<h1 tabindex=\"-1\">Payment complete</h1>" }
+const heading = (page: Page) => page.locator("#state h1")
+const isFocused = (page: Page, selector: string) =>
+  page.evaluate(`document.activeElement === document.querySelector(${JSON.stringify(selector)})`) as Promise<boolean>
+
+describe("news of the payment", () => {
+  scene("changes the screen within 300 ms, its title and what is spoken, and leaves the focus alone", async ({ counter, open, page, said }) => {
+    await open()
+    const before = performance.now()
+    counter.shown = paid
+    counter.event()
+    await page.getByText("Payment complete").waitFor()
+    assert.isBelow(performance.now() - before, 300)
+    assert.strictEqual(await page.title(), "paid · Shop")
+    await until("it is spoken", async () => (await said()).length > 0)
+    assert.deepStrictEqual(await said(), ["Screen paid"])
+    assert.isFalse(await isFocused(page, "h1"))
+  })
+
+  scene("that comes in a burst makes one fetch, and one more for what came meanwhile", async ({ counter, open }) => {
+    await open()
+    const held: Array<ServerResponse> = []
+    const first = counter.fetches.length
+    counter.answer = (response) => held.push(response)
+    for (let id = 0; id < 20; id++) counter.event(`evt_1-${id}`)
+    await until("the state is fetched", () => held.length === 1)
+    for (let id = 20; id < 40; id++) counter.event(`evt_1-${id}`)
+    counter.send(counter.sockets[0]!, { object: "ws_control", type: "confirmations" })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.strictEqual(counter.fetches.length, first + 1)
+    counter.answer = undefined
+    counter.shown = { body: "<h1>in between</h1>" }
+    held[0]!.writeHead(200, { etag: "\"old\"" }).end(counter.fragment())
+    counter.shown = paid
+    await until("the wish is granted", () => counter.fetches.length === first + 2)
+  })
+
+  scene("that changes nothing swaps nothing, by the tag and by the text", async ({ counter, open, page }) => {
+    await open()
+    await page.evaluate("document.querySelector('h1').mark = 1")
+    counter.shown = { now: serverNow + 9, token: "second" }
+    counter.event()
+    await until("the state is fetched", () => counter.fetches.length === 2)
+    assert.strictEqual(counter.fetches[1]!.headers["if-none-match"], counter.etag())
+    counter.answer = (response) => response.writeHead(200).end(counter.fragment())
+    counter.event()
+    await until("the state is fetched", () => counter.fetches.length === 3)
+    await page.evaluate("fetch('/state')")
+    assert.strictEqual(await page.evaluate("document.querySelector('h1').mark"), 1)
+  })
+
+  scene("that it does not know, and noise, mean nothing", async ({ counter, open }) => {
+    await open()
+    for (const text of ["", "{", "null", "[1]", `{"object":"new"}`, `{"object":"ws_control","type":"new"}`]) counter.sockets[0]!.send(text)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.deepStrictEqual([counter.fetches.length, counter.attempts.length], [1, 1])
+  })
+})
+
+describe("a broken line", () => {
+  scene("is taken up where it broke, with a fetch of the state at once", async ({ counter, open }) => {
+    await open()
+    assert.isNull(counter.attempts[0]!.searchParams.get("since"))
+    counter.event("evt_5-7")
+    await until("the state is fetched", () => counter.fetches.length === 2)
+    counter.sockets[0]!.close(1001)
+    await until("the page is back", () => counter.attempts.length === 2)
+    assert.strictEqual(counter.attempts[1]!.searchParams.get("since"), "evt_5-7")
+    assert.isAtLeast(counter.fetches.length, 3)
+  })
+
+  scene("is not taken up at a place that the server has forgotten", async ({ counter, open }) => {
+    await open()
+    counter.event("evt_5-7")
+    counter.send(counter.sockets[0]!, { object: "ws_control", type: "resync_required" })
+    await until("the state is fetched", () => counter.fetches.length === 2)
+    counter.sockets[0]!.close(1001)
+    await until("the page is back", () => counter.attempts.length === 2)
+    assert.isNull(counter.attempts[1]!.searchParams.get("since"))
+  })
+
+  scene("is tried again after 0.5 s and later and later, at most 30 s, and polled each data-poll seconds meanwhile", async (
+    { counter, freeze, open, page, passUntil, skip }
+  ) => {
+    await freeze()
+    counter.refusesSockets = true
+    await open()
+    const waits: Array<number> = []
+    for (let attempt = 1; attempt <= 8; attempt++) {
+      const fetched = counter.fetches.length
+      const waited = await passUntil(() => counter.attempts.length === attempt, 31_000, 100)
+      if (attempt > 1) waits.push(waited)
+      // Three failures and more: the state comes by polling, about each three seconds.
+      if (attempt >= 6) assert.isAtLeast(counter.fetches.length - fetched, Math.floor(waited / 3500))
+      if (attempt <= 3) assert.isAtMost(counter.fetches.length - fetched, 1)
+      await until("the failure is noticed", () => counter.fetches.length > fetched)
+    }
+    const most = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
+    waits.forEach((wait, at) => {
+      assert.isAtLeast(wait, most[at]! / 2 - 100)
+      assert.isAtMost(wait, most[at]! + 600)
+    })
+    assert.isTrue(await page.locator("#offline").isHidden())
+    counter.refusesSockets = false
+    await passUntil(() => counter.sockets.length === 1, 31_000)
+    const settled = counter.fetches.length + 1
+    await passUntil(() => counter.fetches.length === settled, 2000)
+    await skip(20_000)
+    assert.strictEqual(counter.fetches.length, settled)
+  })
+
+  scene("that hears nothing for 60 s, or no answer to a ping, is given up", async ({ counter, freeze, open, page, pass, passUntil }) => {
+    await freeze()
+    counter.welcome = (socket) => counter.send(socket, { object: "ws_control", type: "ready" })
+    await open()
+    await until("it is ready", () => counter.fetches.length === 1)
+    await pass(40_000)
+    counter.send(counter.sockets[0]!, { object: "ws_control", type: "heartbeat", server_time: serverNow })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pass(40_000)
+    assert.strictEqual(counter.attempts.length, 1)
+    await passUntil(() => counter.attempts.length === 2, 23_000)
+    const settled = counter.fetches.length + 1
+    await passUntil(() => counter.fetches.length === settled, 2000)
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await until("the ping is there", () => counter.pings.length === 1)
+    assert.deepStrictEqual(JSON.parse(counter.pings[0]!), { object: "ws_ping" })
+    await passUntil(() => counter.attempts.length === 3, 7000)
+  })
+
+  scene("whose token has ended comes back with the token of a new fragment", async ({ counter, open }) => {
+    await open()
+    counter.shown = { token: "second" }
+    counter.send(counter.sockets[0]!, { object: "ws_error", code: "TOKEN_EXPIRED", retryable: true })
+    counter.sockets[0]!.close(4401)
+    await until("the page is back", () => counter.attempts.length === 2)
+    assert.strictEqual(counter.attempts[1]!.searchParams.get("token"), "second")
+    assert.isUndefined(counter.fetches[1]!.headers["if-none-match"])
+  })
+
+  scene("whose token ended while nobody listened comes back as well", async ({ counter, open }) => {
+    await open()
+    counter.sockets[0]!.close(1001)
+    counter.refusesSockets = true
+    await until("the page tries", () => counter.attempts.length === 2)
+    counter.refusesSockets = false
+    counter.shown = { token: "second" }
+    await until("the page is back", () => counter.sockets.length === 2)
+    assert.strictEqual(counter.attempts.at(-1)!.searchParams.get("token"), "second")
+  })
+
+  scene("shows the banner over the last screen, and is well again by itself", async ({ counter, open, page }) => {
+    await open()
+    await page.context().setOffline(true)
+    await page.locator("#offline").waitFor({ state: "visible" })
+    assert.strictEqual(await heading(page).innerText(), "Waiting for your payment")
+    counter.shown = paid
+    await page.context().setOffline(false)
+    await page.getByText("Payment complete").waitFor()
+    await page.locator("#offline").waitFor({ state: "hidden" })
+  })
+
+  for (
+    const [what, status, type, text] of [
+      ["the page of a captive portal", 200, "text/html", "<html><body><section>Log in to the free network</section></body></html>"],
+      ["the fault of a gateway", 502, "text/html", "<html><h1>502 Bad Gateway</h1></html>"],
+      ["a fragment of a server in trouble", 500, "text/html", `<section data-screen="failed"><h1>Oops</h1></section>`],
+      ["a detour", 302, "text/html", ""],
+      ["nothing at all", 200, "text/plain", ""]
+    ] as const
+  ) {
+    scene(`never shows ${what}`, async ({ counter, open, page }) => {
+      await open()
+      counter.answer = (response) => response.writeHead(status, { "content-type": type, ...status === 302 ? { location: "https://portal.example/" } : {} }).end(text)
+      counter.event()
+      await page.locator("#offline").waitFor({ state: "visible" })
+      assert.strictEqual(await heading(page).innerText(), "Waiting for your payment")
+      counter.answer = undefined
+      counter.shown = paid
+      await page.getByText("Payment complete").waitFor()
+      assert.isTrue(await page.locator("#offline").isHidden())
+    })
+  }
+})
+
+describe("the payor's return to the page", () => {
+  scene("asks at once, and asks not twice for one return", async ({ counter, open, page }) => {
+    await open()
+    await page.evaluate("dispatchEvent(new Event('focus')); document.dispatchEvent(new Event('visibilitychange'))")
+    await until("the state is fetched", () => counter.fetches.length === 2)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.strictEqual(counter.fetches.length, 2)
+  })
+
+  scene("out of the browser's cache opens the socket that leaving had closed", async ({ counter, open, page }) => {
+    await open()
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    await until("the socket is closed", () => counter.sockets[0]!.readyState === 3)
+    assert.strictEqual(counter.attempts.length, 1)
+    counter.shown = paid
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    await page.getByText("Payment complete").waitFor()
+    await until("the page is back", () => counter.attempts.length === 2)
+  })
+})
+
+describe("the end", () => {
+  scene("of what there is to follow closes the socket and asks no more", async ({ counter, freeze, open, page, pass, skip }) => {
+    await freeze()
+    await open()
+    counter.shown = { ...paid, token: null }
+    await until("it is ready", () => counter.fetches.length === 1)
+    counter.event()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pass(50)
+    await page.getByText("Payment complete").waitFor()
+    await until("the socket is closed", () => counter.sockets[0]!.readyState === 3)
+    const asked = counter.fetches.length
+    for (let seconds = 0; seconds < 90; seconds += 10) await skip(10_000)
+    assert.deepStrictEqual([counter.fetches.length, counter.attempts.length], [asked, 1])
+  })
+
+  for (const status of [401, 404, 410]) {
+    scene(`of the session (${status}) shows what the server says of it, for good`, async ({ counter, open, page }) => {
+      await open()
+      counter.shown = { screen: "ended", body: "<h1>This page has ended</h1>", token: null }
+      counter.answer = (response) => response.writeHead(status, { "content-type": "text/html" }).end(counter.fragment())
+      counter.event()
+      await page.getByText("This page has ended").waitFor()
+      assert.isTrue(await page.locator("#offline").isHidden())
+      await until("the socket is closed", () => counter.sockets[0]!.readyState === 3)
+      const asked = counter.fetches.length
+      await page.evaluate("dispatchEvent(new Event('focus')); dispatchEvent(new Event('online'))")
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      assert.deepStrictEqual([counter.fetches.length, counter.attempts.length], [asked, 1])
+    })
+  }
+})
+
+describe("what the payor has", () => {
+  const rows = ["usdc base usd coin", "usdt base tether", "sol solana", "ada cardano"]
+  const found = JSON.stringify(["Nothing found", ...rows.map((_, at) => `${at + 1} found`)]).replaceAll("\"", "&quot;")
+  const list = (extra = "") =>
+    `<h1 tabindex="-1">Choose how to pay</h1><form method="post" action="/"><input type="search" data-filter data-found="${found}" aria-label="Search" hidden><fieldset>${
+      rows.map((row, at) => `<label data-find="${row}"><input type="radio" name="token" value="${at}" required${at === 0 ? " checked" : ""}>${row}${extra}</label>`).join("")
+    }</fieldset><button>Continue</button></form>`
+
+  scene("chosen, typed, opened, reached and scrolled to is there in the next fragment", async ({ counter, open, page }) => {
+    const body = (extra: string) =>
+      `${list(extra)}<details><summary>Refund</summary><input name="address" value=""></details><div id="box" class="box"><p>${extra}</p><svg width="10" height="4000"></svg></div>`
+    counter.shown = { screen: "choose", body: body("") }
+    await open()
+    await page.getByText("Refund").click()
+    await page.locator("[name=address]").fill("0xabc")
+    await page.locator("[value='2']").check()
+    await page.getByLabel("Search").fill("a o l")
+    await page.evaluate("document.querySelector('[type=search]').focus(); document.querySelector('[type=search]').setSelectionRange(1, 2)")
+    await page.evaluate("document.getElementById('box').scrollTop = 700; scrollTo(0, 90)")
+    const scrolled = await page.evaluate("scrollY")
+    counter.shown = { screen: "choose", body: body(" now") }
+    counter.event()
+    await page.getByText("sol solana now").waitFor()
+    assert.deepStrictEqual(
+      await page.evaluate(`({
+        typed: document.querySelector('[type=search]').value,
+        caret: [document.activeElement.selectionStart, document.activeElement.selectionEnd],
+        focus: document.activeElement.type,
+        chosen: document.querySelector('[name=token]:checked').value,
+        shown: [...document.querySelectorAll('[data-find]')].filter((row) => !row.hidden).length,
+        address: document.querySelector('[name=address]').value,
+        isOpen: document.querySelector('details').open,
+        box: document.getElementById('box').scrollTop,
+        page: scrollY
+      })`),
+      { typed: "a o l", caret: [1, 2], focus: "search", chosen: "2", shown: 1, address: "0xabc", isOpen: true, box: 700, page: scrolled }
+    )
+  })
+
+  scene("typed into the search leaves the rows with its words, speaks their count once, and keeps the choice in sight", async (
+    { counter, open, page, said }
+  ) => {
+    counter.shown = { screen: "choose", body: list(), token: null }
+    await open()
+    const shown = async () => (await page.locator("[data-find]:visible").allInnerTexts()).map((text) => text.split(" ")[0])
+    const search = page.getByLabel("Search")
+    await search.pressSequentially("base usd")
+    assert.deepStrictEqual(await shown(), ["usdc", "usdt"])
+    await until("it is spoken", async () => (await said()).length > 0)
+    assert.deepStrictEqual(await said(), ["2 found"])
+    await search.fill("solana")
+    assert.deepStrictEqual(await shown(), ["sol"])
+    assert.isTrue(await page.locator("[value='2']").isChecked())
+    await search.fill("solana nothing")
+    assert.deepStrictEqual(await shown(), ["sol"])
+    await until("it is spoken", async () => (await said()).includes("Nothing found"))
+    await search.fill("")
+    assert.deepStrictEqual(await shown(), ["usdc", "usdt", "sol", "ada"])
+  })
+
+  scene("is a keyboard: search, Enter to the found, arrows through it, Enter to go on", async ({ counter, open, page }) => {
+    counter.shown = { screen: "choose", body: list(), token: null }
+    await open()
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("base")
+    await page.keyboard.press("Enter")
+    assert.deepStrictEqual(counter.posts, [])
+    assert.isTrue(await isFocused(page, "[value='0']"))
+    await page.keyboard.press("ArrowDown")
+    assert.isTrue(await isFocused(page, "[value='1']"))
+    assert.isTrue(await page.locator("[value='1']").isChecked())
+    await page.keyboard.press("ArrowDown")
+    assert.isTrue(await isFocused(page, "[value='0']"))
+    await page.keyboard.press("Enter")
+    await until("the form is sent", () => counter.posts.length === 1)
+  })
+
+  scene("done moves the focus to the heading of the page that it leads to, once", async ({ counter, open, page }) => {
+    counter.shown = { screen: "choose", body: list(), token: null }
+    await open()
+    assert.isFalse(await isFocused(page, "h1"))
+    await page.getByText("Continue").click()
+    await until("the page is there", () => counter.posts.length === 1)
+    await until("the heading has the focus", () => isFocused(page, "h1"))
+    await page.reload()
+    assert.isFalse(await isFocused(page, "h1"))
+  })
+
+  scene("in the clipboard says so, on the button and aloud, and for two seconds", async ({ counter, freeze, open, page, pass, said }) => {
+    await freeze()
+    counter.shown = { body: `<h1>x</h1><button type="button" data-copy="25.00" aria-label="Copy: Amount" hidden>Copy</button><input id="paste">` }
+    await open()
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const button = page.getByLabel("Copy: Amount")
+    await button.click()
+    await until("it is copied", async () => await button.innerText() === "Copied")
+    await pass(100)
+    assert.deepStrictEqual(await said(), ["Copied"])
+    await button.click()
+    await pass(1800)
+    assert.strictEqual(await button.innerText(), "Copied")
+    await pass(300)
+    assert.strictEqual(await button.innerText(), "Copy")
+    assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), "25.00")
+  })
+
+  for (const [where, before] of [
+    ["there is no clipboard", "Object.defineProperty(navigator, 'clipboard', { value: undefined })"],
+    ["the clipboard is forbidden", "navigator.clipboard.writeText = () => Promise.reject(new Error('no'))"]
+  ] as const) {
+    scene(`copied where ${where} is in it all the same`, async ({ counter, open, page }) => {
+      await page.addInitScript(before)
+      counter.shown = { body: `<h1>x</h1><button type="button" data-copy="0x12" aria-label="Copy: Address" hidden>Copy</button><input id="paste">` }
+      await open()
+      const button = page.getByLabel("Copy: Address")
+      await button.click()
+      await until("it is copied", async () => await button.innerText() === "Copied")
+      assert.isTrue(await isFocused(page, "button"))
+      assert.strictEqual(await page.locator("textarea").count(), 0)
+      await page.locator("#paste").focus()
+      await page.keyboard.press("Control+V")
+      assert.strictEqual(await page.locator("#paste").inputValue(), "0x12")
+    })
+  }
+})
+
+describe("the clock of a price", () => {
+  const clock = (left: number) =>
+    `<h1>x</h1><time data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" data-say-5="5 minutes left" data-say-1="1 minute left">old</time><progress data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" max="900" value="900"></progress>`
+
+  scene("runs by the server's time: the payor's clock and its jumps change nothing", async ({ counter, freeze, open, page, pass }) => {
+    await freeze()
+    counter.shown = { body: clock(272) }
+    await open()
+    const left = async () => (await page.locator("time").innerText()).split(":").reduce((sum, part) => sum * 60 + Number(part), 0)
+    const before = await left()
+    assert.closeTo(before, 271, 1)
+    await page.clock.setSystemTime(new Date("2040-01-01T00:00:00Z"))
+    await pass(10_000)
+    assert.closeTo(await left(), before - 10, 1)
+    assert.closeTo(await page.evaluate("document.querySelector('progress').value") as number, before - 10, 1)
+    counter.send(counter.sockets[0]!, { object: "ws_control", type: "heartbeat", server_time: serverNow + 100 })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pass(1000)
+    assert.closeTo(await left(), 171, 1)
+  })
+
+  scene("is spoken at 5 minutes and at 1 minute only, loud in its last quarter only, and asks at its end", async (
+    { counter, freeze, open, page, pass, passUntil, said, skip }
+  ) => {
+    await freeze()
+    counter.shown = { body: clock(310), token: null }
+    await open()
+    const isLow = () => page.evaluate("document.querySelector('time').className") as Promise<string>
+    await skip(5000)
+    assert.deepStrictEqual([await said(), await isLow()], [[], ""])
+    await skip(9000)
+    await pass(1000)
+    assert.deepStrictEqual([await said(), await isLow()], [["5 minutes left"], ""])
+    await skip(74_000)
+    await pass(1000)
+    assert.deepStrictEqual([await said(), await isLow()], [["5 minutes left"], "low"])
+    await skip(199_000)
+    await pass(1000)
+    assert.deepStrictEqual([await said(), counter.fetches.length], [["5 minutes left", "1 minute left"], 0])
+    counter.shown = { screen: "quote_ended", body: "<h1>Price needs a refresh</h1>", token: null }
+    await passUntil(() => counter.fetches.length === 1, 25_000, 500)
+    await page.getByText("Price needs a refresh").waitFor()
+    assert.strictEqual(await page.locator("time").count(), 0)
+    await skip(30_000)
+    assert.strictEqual(counter.fetches.length, 1)
+  })
+})
