@@ -28,7 +28,7 @@ span.logo{display:grid;place-items:center;background:var(--accent);color:var(--o
 main{display:block;padding:1.25rem 1.5rem 1.5rem}
 section,.ways,.fields,.actions,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
 section{gap:1rem}
-h1{font-size:1.3125rem;line-height:1.3}
+h1{font-size:1.3125rem;line-height:1.3;text-wrap:balance}
 h1:focus{outline:none}
 h2{font-size:1.0625rem;line-height:1.35}
 .title{display:grid;gap:.25rem}
@@ -109,7 +109,7 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .foot{display:flex;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
 .foot form{display:flex;gap:.5rem;min-inline-size:0}
 .foot select{inline-size:9rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
-.foot a{display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
+.foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
 .visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
 @media (min-width:40rem){body{padding-block:2rem}}

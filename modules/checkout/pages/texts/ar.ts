@@ -55,7 +55,7 @@ export const ar: Texts = {
   qrName: (amount, address, network) => `رمز QR لدفع ${amount} إلى ${address} على ${network}`,
   qrAddressName: (address, network) => `رمز QR للعنوان ${address} على ${network}`,
   priceHeldFor: "السعر ثابت لمدة",
-  invoiceEnds: "تنتهي الفاتورة",
+  invoiceEnds: "انتهاء الفاتورة",
   amountToSend: "المبلغ المطلوب إرساله",
   remainingToSend: "المبلغ المتبقي",
   addressOn: (network) => `العنوان على ${network}`,

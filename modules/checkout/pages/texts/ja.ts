@@ -29,7 +29,7 @@ export const ja: Texts = {
   nothingFound: "見つかりませんでした",
   noMethods: (merchant) => `現在ご利用いただけるお支払い方法がありません。${merchant} にお問い合わせください。`,
   proceed: "次へ",
-  minimum: (amount) => `${amount} から`,
+  minimum: (amount) => `${amount} 以上`,
   networkDown: "ネットワーク障害",
   noPriceNow: "現在価格なし",
   notAvailable: "利用不可",
@@ -90,7 +90,7 @@ export const ja: Texts = {
 
   lateTitle: "期限後に入金がありました",
   late: (received, merchant) => `期限後に ${received} を受け取りました。${merchant} が受け付けるか返金するかを決めます。`,
-  expiredPartialTitle: "期限切れ、入金は一部のみです",
+  expiredPartialTitle: "期限切れ、入金は一部のみ",
   expiredPartial: (received, merchant) => `${received} を受け取りましたが、請求額に足りません。${merchant} が受け付けるか返金するかを決めます。`,
   doNotPayAgain: "もう一度支払わないでください。",
   contact: (merchant) => `${merchant} に連絡する`,

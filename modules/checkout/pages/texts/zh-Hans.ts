@@ -41,7 +41,7 @@ export const zhHans: Texts = {
   qrName: (amount, address, network) => `在 ${network} 上向 ${address} 支付 ${amount} 的二维码`,
   qrAddressName: (address, network) => `${network} 地址 ${address} 的二维码`,
   priceHeldFor: "价格保留时间",
-  invoiceEnds: "账单到期",
+  invoiceEnds: "账单到期时间",
   amountToSend: "转账金额",
   remainingToSend: "剩余金额",
   addressOn: (network) => `${network} 地址`,
