@@ -96,8 +96,7 @@ export class Till extends Context.Service<Till, {
       pricing: { quorum: 1 },
       // A config that serves mainnet names its secrets and never holds one.
       rpc: { token: "${env:RPC_TOKEN}" },
-      secrets: { master: ["${env:MASTER}"] },
-      modules: [...base.modules, { use: "checkout" }]
+      secrets: { master: ["${env:MASTER}"] }
     }
     const owner = yield* Effect.scope
     const start = Effect.fnUntraced(function*(ports?: Service["ports"]) {

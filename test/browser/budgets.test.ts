@@ -1,0 +1,99 @@
+/** Goal: the first view of the payment page fits one initial congestion window, and nothing jumps on it. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { brotliDecompressSync, gzipSync } from "node:zlib"
+import type { Screen } from "../../modules/checkout/machine.ts"
+import { openContext, openPage, visit } from "./Page.ts"
+import { reach } from "./Screens.ts"
+import { Till } from "./Till.ts"
+
+declare const PerformanceObserver: any
+declare const window: any
+
+const kilobyte = 1_024
+
+/** Bytes over the wire, headers included, and requests of the first view (`experience`, budgets). */
+const mostBytes = 14 * kilobyte
+const mostRequests = 3
+
+/** Bytes of each part, compressed. */
+const mostHtml = 8 * kilobyte
+const mostScript = 4 * kilobyte
+const mostStyle = 4 * kilobyte
+
+const bytesOf = async (url: string, encoding: "br" | "gzip", headers: Record<string, string> = {}) => {
+  const { request } = await import("node:http")
+  return new Promise<{ bytes: Buffer; encoding: string | undefined }>((resolve, reject) => {
+    request(url, { headers: { ...headers, "accept-encoding": encoding } }, (answer) => {
+      const chunks: Array<Buffer> = []
+      answer.on("data", (chunk: Buffer) => chunks.push(chunk))
+      answer.once("end", () => resolve({ bytes: Buffer.concat(chunks), encoding: answer.headers["content-encoding"] }))
+    }).once("error", reject).end()
+  })
+}
+
+layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the first view", (it) => {
+  for (const screen of ["choose", "waiting"] satisfies ReadonlyArray<Screen>) {
+    it.effect(`of ${screen} stays within its budgets`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* reach[screen]
+        const first = yield* visit(url)
+        const { context } = first
+        const clean = first.page.url()
+        const cookies = (yield* Effect.promise(() => context.cookies())).map(({ name, value }) => `${name}=${value}`).join("; ")
+        const opened = yield* openPage(context)
+        const session = yield* Effect.promise(() => context.newCDPSession(opened.page))
+        let wire = 0
+        session.on("Network.loadingFinished", ({ encodedDataLength }) => {
+          wire += encodedDataLength
+        })
+        yield* Effect.promise(async () => {
+          await session.send("Network.enable")
+          await session.send("Network.setCacheDisabled", { cacheDisabled: true })
+          await opened.page.goto(clean)
+          await opened.page.waitForLoadState("networkidle")
+        })
+        const html = yield* Effect.promise(() => bytesOf(clean, "br", { cookie: cookies }))
+        const script = opened.requests.find((each) => each.endsWith(".js"))!
+        const island = yield* Effect.promise(() => bytesOf(script, "gzip"))
+        const text = brotliDecompressSync(html.bytes).toString()
+        const style = gzipSync([...text.matchAll(/<style[^>]*>([\s\S]*?)<\/style>/g)].map(([, css]) => css).join("")).length
+        console.log(
+          `${screen}: ${wire} bytes and ${opened.requests.length} requests; HTML ${html.bytes.length} br, ` +
+            `script ${island.bytes.length} gz, style ${style} gz`
+        )
+        assert.deepStrictEqual([html.encoding, island.encoding], ["br", "gzip"])
+        assert.isAtMost(wire, mostBytes)
+        assert.isAtMost(opened.requests.filter((each) => !each.startsWith("data:")).length, mostRequests, opened.requests.join())
+        assert.isAtMost(html.bytes.length, mostHtml)
+        assert.isAtMost(island.bytes.length, mostScript)
+        assert.isAtMost(style, mostStyle)
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("does not jump while it loads", () =>
+    Effect.gen(function*() {
+      for (const screen of ["choose", "waiting"] as const) {
+        const made = yield* reach[screen]
+        for (const width of [390, 1280]) {
+          const context = yield* openContext({ mobile: width < 1_000, width })
+          yield* Effect.promise(() =>
+            context.addInitScript(() => {
+              window.shifts = []
+              new PerformanceObserver((list: any) => {
+                for (const { hadRecentInput, value, sources } of list.getEntries()) {
+                  if (!hadRecentInput) window.shifts.push(`${value} ${sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80))}`)
+                }
+              }).observe({ type: "layout-shift", buffered: true })
+            })
+          )
+          const { page } = yield* openPage(context)
+          yield* Effect.promise(async () => {
+            await page.goto(made.url)
+            await page.waitForLoadState("networkidle")
+            assert.deepStrictEqual(await page.evaluate(() => window.shifts), [], `${screen} ${width}`)
+          })
+        }
+      }
+    }).pipe(Effect.scoped))
+})

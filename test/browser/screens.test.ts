@@ -1,0 +1,86 @@
+/**
+ * Goal: every screen of the payment page can be read and used by anyone: light and dark, on a narrow phone and a desk,
+ * from left to right and from right to left.
+ * Method: each screen is reached by what happens to a real invoice, and judged by axe in a real browser.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Screen } from "../../modules/checkout/machine.ts"
+import { axeFinds, overflow, smallTargets } from "./Judge.ts"
+import { foreign, openContext, openPage, visit, type Visitor } from "./Page.ts"
+import { reach } from "./Screens.ts"
+import { Till } from "./Till.ts"
+
+declare const document: any
+
+const languages = [["en", "ltr"], ["ar", "rtl"]] as const
+const widths = [1280, 320] as const
+const themes = ["light", "dark"] as const
+
+/** Axe names missing labels by what lacks them. */
+const labelRules = ["label", "button-name", "link-name", "select-name", "role-img-alt", "svg-img-alt"]
+
+/** A visitor's context. Who listens has the price renewed in time: an ended one is seen by those who cannot listen. */
+const watched = (screen: Screen, visitor: Visitor = {}) =>
+  Effect.tap(openContext(visitor), (context) =>
+    screen === "quote_ended" ? Effect.promise(() => context.routeWebSocket(/payment/, () => undefined)) : Effect.void)
+
+layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
+  for (const screen of Object.keys(reach) as ReadonlyArray<Screen>) {
+    it.effect(`${screen}: has nothing that axe, a narrow phone or a thumb complains of, in any theme and direction`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* reach[screen]
+        const plain = yield* openPage(yield* watched(screen))
+        yield* Effect.promise(async () => {
+          await plain.page.goto(url)
+          await plain.page.waitForLoadState("networkidle")
+        })
+        assert.strictEqual(yield* Effect.promise(() => plain.page.getAttribute("[data-screen]", "data-screen")), screen)
+        assert.deepStrictEqual(plain.complaints, [])
+        assert.deepStrictEqual(foreign(plain, url), [])
+        const { page } = yield* openPage(yield* watched(screen, { bypassCSP: true }))
+        yield* Effect.promise(async () => {
+          await page.emulateMedia({ reducedMotion: "reduce" })
+          await page.goto(url)
+          for (const [language, direction] of languages) {
+            await page.goto(`${plain.page.url()}?lang=${language}`)
+            assert.strictEqual(await page.getAttribute("html", "dir"), direction)
+            assert.strictEqual(await page.getAttribute("html", "lang"), language)
+            for (const colorScheme of themes) {
+              await page.emulateMedia({ colorScheme })
+              for (const width of widths) {
+                await page.setViewportSize({ width, height: 900 })
+                const where = `${screen} ${language} ${colorScheme} ${width}`
+                assert.deepStrictEqual(await axeFinds(page), [], where)
+                assert.isAtMost(await overflow(page), 0, `${where} scrolls sideways`)
+                assert.deepStrictEqual(await smallTargets(page), [], where)
+              }
+            }
+          }
+        })
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("these checks fail where labels are gone, contrast is weak, lines are long and buttons are small", () =>
+    Effect.gen(function*() {
+      const { url } = yield* reach.waiting
+      const { page } = yield* visit(url, { bypassCSP: true })
+      yield* Effect.promise(async () => {
+        await page.evaluate(() => {
+          for (const name of ["aria-label", "aria-labelledby"]) {
+            for (const one of document.querySelectorAll(`[${name}]`)) one.removeAttribute(name)
+          }
+          for (const one of document.querySelectorAll("label")) one.replaceWith(...one.children)
+          const style = document.createElement("style")
+          style.textContent = "* { color: #aaa !important; background: #bbb !important } button { block-size: 12px !important;" +
+            " min-block-size: 0 !important } body { min-inline-size: 2000px }"
+          document.head.append(style)
+        })
+        const found = (await axeFinds(page)).map((each) => each.split(":")[0])
+        assert.include(found, "color-contrast")
+        assert.isTrue(found.some((id) => labelRules.includes(id ?? "")), found.join())
+        assert.isAbove(await overflow(page), 0)
+        assert.notDeepEqual(await smallTargets(page), [])
+      })
+    }).pipe(Effect.scoped))
+})
