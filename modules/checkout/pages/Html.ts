@@ -65,8 +65,9 @@ const forbidden = /\s(?:style|on[a-z]+)\s*=/i
 
 /** Where each value of a template stands. Throws on a template that no value can be put into safely: a bug of its author. */
 const placesOf = (parts: ReadonlyArray<string>): ReadonlyArray<Place> => {
-  if (forbidden.test(parts.join("")) || /<(?:script|style)\b[^>]*>[^<]/i.test(parts.join(""))) {
-    throw new TypeError(`Script or style within a template: ${parts.join("…")}`)
+  const whole = parts.join("…")
+  if (forbidden.test(whole) || /<(?:script|style)\b[^>]*>[^<]/i.test(whole)) {
+    throw new TypeError(`Script or style within a template: ${whole}`)
   }
   let place: Place = "content"
   let attribute = ""

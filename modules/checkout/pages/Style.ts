@@ -91,7 +91,7 @@ dd a{display:inline-block;padding-block:.25rem}
 fieldset{border:0;padding:0;min-inline-size:0;display:grid;gap:.5rem;grid-template-columns:minmax(0,1fr)}
 input,select{background:var(--field);border:1px solid var(--edge);inline-size:100%}
 ::placeholder{color:var(--soft);opacity:1}
-.row{display:flex;align-items:center;gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
+.row{display:flex;align-items:center;column-gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
 border-radius:.9rem;cursor:pointer}
 .row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
 .row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
