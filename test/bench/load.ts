@@ -13,12 +13,18 @@ export interface LoadSpec {
   readonly method: "GET" | "POST"
   /** One of them is taken at random for each request. */
   readonly paths: ReadonlyArray<string>
-  /** API keys, likewise. */
+  /** Header lines of every request, each ended by CRLF. */
+  readonly head?: string
+  /** Those that go with the path in the same place. */
+  readonly heads?: ReadonlyArray<string>
+  /** API keys, one of them taken at random for each request; none: the requests carry none. */
   readonly keys: ReadonlyArray<string>
+  /** The status of every answer; default 200. */
+  readonly status?: number
   readonly body?: string
   /**
-   * Numbers the requests from here on: `{n}` in the body is the number as 12 hex digits, and the key is that many places
-   * into `keys`, so that each request can be about something of its own.
+   * Numbers the requests from here on: `{n}` in the body is the number as 12 hex digits, and path and key are that many
+   * places into `paths` and `keys`, so that each request can be about something of its own.
    */
   readonly first?: number
   /** Sends an `Idempotency-Key` of its own with each request. */
@@ -37,7 +43,7 @@ export interface LoadResult {
   readonly p99: number
 }
 
-const anyOf = (values: ReadonlyArray<string>): string => values[Math.floor(Math.random() * values.length)]!
+const anyOf = (values: ReadonlyArray<string>): string | undefined => values[Math.floor(Math.random() * values.length)]
 
 const generate = (spec: LoadSpec) => {
   const { callers, rate, seconds } = spec
@@ -45,7 +51,7 @@ const generate = (spec: LoadSpec) => {
   const waits: Array<number> = []
   const end = performance.now() + seconds * 1_000
   const start = performance.now()
-  const { first } = spec
+  const { first, status = 200 } = spec
   const bodyOf = (number: number) => (spec.body ?? "").replace("{n}", number.toString(16).padStart(12, "0"))
   const bodyBytes = Buffer.byteLength(bodyOf(0))
   const bodyHead = bodyBytes === 0 ? "" : `content-type: application/json\r\ncontent-length: ${bodyBytes}\r\n`
@@ -55,10 +61,11 @@ const generate = (spec: LoadSpec) => {
   const idle: Array<(at: number) => void> = []
 
   const bytes = () => {
-    const path = anyOf(spec.paths)
     const number = (first ?? 0) + sent
-    const apiKey = first === undefined ? anyOf(spec.keys) : spec.keys[number % spec.keys.length]!
-    const auth = `x-api-key: ${apiKey}\r\n`
+    const at = (first === undefined ? Math.floor(Math.random() * spec.paths.length) : number) % spec.paths.length
+    const path = spec.paths[at]!
+    const apiKey = first === undefined ? anyOf(spec.keys) : spec.keys[number % spec.keys.length]
+    const auth = (apiKey === undefined ? "" : `x-api-key: ${apiKey}\r\n`) + (spec.head ?? "") + (spec.heads?.[at] ?? "")
     const key = spec.keyed === true ? `idempotency-key: b-${process.pid}-${start}-${sent}\r\n` : ""
     sent++
     return `${spec.method} ${path} HTTP/1.1\r\nhost: till\r\n${auth}${key}${bodyHead}\r\n${bodyOf(number)}`
@@ -98,8 +105,11 @@ const generate = (spec: LoadSpec) => {
         head += chunk.toString("latin1")
         const headEnd = head.indexOf("\r\n\r\n")
         if (headEnd < 0) return
-        if (!head.startsWith("HTTP/1.1 200")) throw new Error(head.slice(0, 800))
-        left = Number(/content-length: (\d+)/i.exec(head)?.[1]) - (head.length - headEnd - 4)
+        if (!head.startsWith(`HTTP/1.1 ${status}`)) throw new Error(head.slice(0, 800))
+        const length = /content-length: (\d+)/i.exec(head)?.[1]
+        // Without a length there is no body: its one chunk is the last.
+        if (length === undefined && status !== 304 && !head.endsWith("0\r\n\r\n")) return
+        left = length === undefined ? 0 : Number(length) - (head.length - headEnd - 4)
         head = ""
       } else left -= chunk.length
       if (left > 0) return

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
  * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
- * tokens, signin, quotes, crash, delivery; none means all.
+ * tokens, signin, quotes, page, crash, delivery; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -20,6 +20,7 @@ import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
 import { type Line, table } from "./Report.ts"
+import { page } from "./page.ts"
 import { signin } from "./signin.ts"
 import { quotes } from "./quotes.ts"
 import { sockets } from "./sockets.ts"
@@ -41,6 +42,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   tokens,
   signin,
   quotes,
+  page,
   crash,
   delivery
 }
