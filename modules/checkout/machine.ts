@@ -29,6 +29,9 @@ export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
  */
 export const restartWindowSeconds = 604_800
 
+/** The shortest life of an invoice (API reference, "POST /api/v1/invoices"): play money may have ended one before. */
+const leastLifetimeMillis = 60_000
+
 /** Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. */
 export const mayRestart = ({ invoice, payments }: Aggregate, allowed: boolean, now: number): boolean =>
   allowed && invoice.status === "expired" && invoice.type === "standard" && payments.length === 0 &&
@@ -40,7 +43,7 @@ export const restarted = (ended: InvoiceState): NewInvoice => ({
   environment: ended.environment,
   commerce: false,
   amount: ended.amount,
-  expiresInMillis: (ended.expiresAt - ended.createdAt) * 1000,
+  expiresInMillis: Math.max(leastLifetimeMillis, (ended.expiresAt - ended.createdAt) * 1000),
   customerId: ended.customerId,
   metadata: ended.metadata,
   details: ended.details,

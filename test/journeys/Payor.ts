@@ -6,6 +6,13 @@ import { exchange, type Received, type Sent } from "../support/Service.ts"
 /** More redirects than the page's own. */
 const maximumRedirects = 5
 
+export interface Cookie {
+  readonly name: string
+  readonly value: string
+  readonly path: string
+  readonly attributes: string
+}
+
 export interface Payor {
   /** Asks once, with the cookies that belong there, and keeps those that come back. */
   readonly ask: (path: string, sent?: Sent) => Effect.Effect<Received>
@@ -15,7 +22,8 @@ export interface Payor {
   readonly send: (path: string, fields: Readonly<Record<string, string>>) => Effect.Effect<Received>
   /** Where the last answer came from. */
   readonly at: () => string
-  readonly cookies: () => ReadonlyMap<string, { readonly value: string; readonly attributes: string }>
+  /** The newest cookie of a name. */
+  readonly cookie: (name: string) => Cookie | undefined
 }
 
 export const formType = "application/x-www-form-urlencoded"
@@ -27,9 +35,14 @@ export const asForm = (fields: Readonly<Record<string, string>> | string): Sent 
   body: typeof fields === "string" ? fields : new URLSearchParams(fields).toString()
 })
 
-/** A new browser on the service at `base`; one that refuses cookies where `refuses` says so. */
-export const makePayor = (base: string, refuses = false): Payor => {
-  const jar = new Map<string, { readonly value: string; readonly path: string; readonly attributes: string }>()
+/**
+ * A new browser that reaches the service at `base` by the public URL `publicUrl`, as through a proxy that takes its path
+ * away; one that refuses cookies where `refuses` says so.
+ */
+export const makePayor = (base: string, publicUrl: string, refuses = false): Payor => {
+  const { origin, pathname } = new URL(publicUrl)
+  const prefix = pathname === "/" ? "" : pathname
+  const jar = new Map<string, Cookie>()
   let current = "/"
 
   const keep = ({ headers }: Received) => {
@@ -37,16 +50,16 @@ export const makePayor = (base: string, refuses = false): Payor => {
       const [pair = "", ...attributes] = line.split("; ")
       const name = pair.slice(0, pair.indexOf("="))
       const path = attributes.find((one) => one.startsWith("Path="))?.slice("Path=".length) ?? "/"
-      jar.set(name, { value: pair.slice(name.length + 1), path, attributes: attributes.join("; ") })
+      jar.set(`${name} ${path}`, { name, value: pair.slice(name.length + 1), path, attributes: attributes.join("; ") })
     }
   }
 
   const ask = (path: string, sent: Sent = {}) => {
     const [bare = ""] = path.split("?")
-    const cookie = [...jar].filter(([, { path }]) => bare === path || bare.startsWith(`${path}/`))
-      .map(([name, { value }]) => `${name}=${value}`).join("; ")
+    const cookie = [...jar.values()].filter(({ path }) => bare === path || bare.startsWith(`${path}/`))
+      .map(({ name, value }) => `${name}=${value}`).join("; ")
     return Effect.tap(
-      exchange(base, path, { ...sent, headers: { ...(cookie === "" ? {} : { cookie }), ...sent.headers } }),
+      exchange(base, path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path, { ...sent, headers: { ...(cookie === "" ? {} : { cookie }), ...sent.headers } }),
       (answer) =>
         Effect.sync(() => {
           keep(answer)
@@ -61,7 +74,7 @@ export const makePayor = (base: string, refuses = false): Payor => {
     return Effect.flatMap(ask(answer.headers.location!, { headers }), (next) => follow(next, headers, left - 1))
   }
 
-  const pathOf = (address: string) => address.startsWith(base) ? address.slice(base.length) : address
+  const pathOf = (address: string) => address.startsWith(origin) ? address.slice(origin.length) : address
 
   return {
     ask,
@@ -69,7 +82,7 @@ export const makePayor = (base: string, refuses = false): Payor => {
       Effect.flatMap(ask(pathOf(address), { headers }), (answer) => follow(answer, headers)),
     send: (path, fields) => Effect.flatMap(ask(path, asForm(fields)), (answer) => follow(answer, {})),
     at: () => current,
-    cookies: () => jar
+    cookie: (name) => [...jar.values()].findLast((cookie) => cookie.name === name)
   }
 }
 

@@ -10,6 +10,7 @@ import { connect, emptyDatabase } from "../../support/Database.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
 import { configOf, type Received, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+import { makePayor } from "../Payor.ts"
 import { answered, asPayor, askAddress, chooseToken, type Invoice, newInvoice, openShop, type Shop } from "../Shop.ts"
 import { attack, harmless, refusedFlat } from "./Guard.ts"
 
@@ -236,6 +237,33 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       for (const headers of pairs) {
         const answer = yield* attack(service, "/api/v1/payments/payment-status", { headers })
         refusedFlat(answer, 401, "SESSION_INVALID", JSON.stringify(headers))
+      }
+    }))
+
+  it.effect("31. leaves the address bar at once, and is in no referrer, no log and no request to anybody else", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Desk
+      const invoice = yield* invoiceFor({ payment_return_url: "https://shop.example/done" })
+      const { payment_url, session_token, signature } = invoice.created
+      const payor = makePayor(service.url, service.url)
+      const walk: Array<Received> = [yield* payor.ask(new URL(payment_url).pathname + new URL(payment_url).search)]
+      while (walk.at(-1)!.status === 303) walk.push(yield* payor.ask(walk.at(-1)!.headers.location!))
+      assert.deepStrictEqual([walk.length, payor.at()], [3, `/pay/${invoice.id}`])
+      const page = walk.at(-1)!
+      const token = /name="token" value="(\d+)"/.exec(page.text)?.[1] ?? ""
+      walk.push(
+        yield* payor.send(payor.at(), { action: "choose", token }),
+        yield* payor.ask(`/pay/${invoice.id}/state`),
+        yield* payor.ask(`/pay/${invoice.id}?session_token=${session_token}&signature=${signature}x`)
+      )
+      for (const { headers, text } of walk) {
+        assert.strictEqual(headers["referrer-policy"], "no-referrer")
+        assert.notInclude(text, session_token)
+        assert.notInclude(text, signature)
+        assert.notMatch(text, /(?:src|href|action|data-state)="(?:https?:)?\/\//)
+      }
+      for (const secret of [session_token, signature, encodeURIComponent(signature)]) {
+        assert.notInclude(service.output(), secret)
       }
     }))
 
