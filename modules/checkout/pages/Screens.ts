@@ -43,8 +43,8 @@ export const within = ({ direction }: Texts, text: string): string => direction 
 /** How the merchant is called on the page. */
 export const merchantOf = ({ details }: View): string => details.branding.name || details.merchant_name
 
-/** The first eight of the 36 characters: enough to name an invoice to a person. */
-export const shortId = (id: string): string => `#${id.slice(0, 8)}`
+/** The last eight of the 36 characters: enough to name an invoice to a person. The first ones tell its minute only. */
+export const shortId = (id: string): string => `#${id.slice(-8)}`
 
 /** The start and the end of what is too long to read. */
 const shortened = (text: string): string => text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`

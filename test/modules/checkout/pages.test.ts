@@ -13,6 +13,7 @@ import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
+import { InvoiceId } from "../../../schemas/Ids.ts"
 import { css, fragment, page, problemFragment, problemPage, type Texts } from "../../../modules/checkout/pages.ts"
 import {
   addressFor, detailsOf, linkOf, manyWays, now, paymentOf, receiver, viewOf, views, wayOf
@@ -114,6 +115,14 @@ describe("a screen", () => {
       assert.match(section, new RegExp(`^data-screen="${screen}" data-title="[^"]+ · Blue Bottle Store" data-say="[^"]+"`))
       assert.match(section, new RegExp(` data-poll="3" data-now="${now}"$`))
     }
+  })
+
+  it("calls two invoices that were made in one minute by different names", () => {
+    const names = ["01a20102-1d1f-7000-a4b4-20d3bc392168", "01a20102-de15-7000-95f6-44f7130d594a"].map((id) => {
+      const details = { ...views.paid.details, invoice_id: InvoiceId.make(id) }
+      return /#[0-9a-f]{8}/.exec(fragment({ ...views.paid, details }, en))?.[0]
+    })
+    assert.deepStrictEqual(names, ["#bc392168", "#130d594a"])
   })
 
   it("shows the whole address, in pieces that are copied as one", () => {
