@@ -216,6 +216,25 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       assert.notStrictEqual(other.temp_address, shown[0]!.json.temp_address)
     }))
 
+  it.effect("29. has one limit for the API and the payment page", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Desk
+      const invoice = yield* invoiceFor()
+      const query = new URL(invoice.created.payment_url).search
+      const answers = yield* Effect.forEach(
+        Array.from({ length: sessionLimit + 10 }),
+        (_, n) =>
+          n % 2 === 0
+            ? service.call(`/pay/${invoice.id}/state${query}`)
+            : service.call("/api/v1/payments/payment-status", { headers: invoice.session }),
+        { concurrency: 20 }
+      )
+      assert.lengthOf(answers.filter(({ status }) => status === 200), sessionLimit)
+      const refused = yield* service.call(`/pay/${invoice.id}${query}&c=1`)
+      assert.deepStrictEqual([refused.status, refused.headers["content-type"]], [429, "text/html; charset=utf-8"])
+      assert.isAtLeast(Number(refused.headers["retry-after"]), 1)
+    }))
+
   it.effect("30. is not opened by a signature or token that is nearly right", () =>
     Effect.gen(function*() {
       const { service } = yield* Desk
