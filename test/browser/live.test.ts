@@ -1,0 +1,116 @@
+/**
+ * Goal: the payment page follows the real service: within a third of a second, in every tab, and through its death.
+ * Method: money of the simulated chains, a real browser, and a kill without a word.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { randomUUID } from "node:crypto"
+import type { Page } from "playwright-core"
+import { freshDatabase } from "../support/Database.ts"
+import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { openContext, openPage } from "./Page.ts"
+
+/** Milliseconds from the commit of an event to the screen it makes (payment page, "What must be seen"). */
+const promisedMillis = 300
+
+/** Remembers in the page when each screen came, in epoch milliseconds, before anything else runs in it. */
+const watching = `
+  window.came = {}
+  document.addEventListener("DOMContentLoaded", () => {
+    const state = document.getElementById("state")
+    if (state) new MutationObserver(() => {
+      window.came[document.querySelector("[data-screen]").dataset.screen] ??= Date.now()
+    }).observe(state, { childList: true })
+  })`
+
+const shows = (page: Page, screen: string) => Effect.promise(() => page.locator(`[data-screen=${screen}]`).waitFor())
+
+/** What the browser itself says of a line that fails. */
+const ofTheBrowser = /^error: (?:Failed to load resource|WebSocket connection to)/
+
+const start = Effect.gen(function*() {
+  const directory = yield* temporaryDirectory
+  const config = configOf({ database: (yield* freshDatabase).url, chains: [{ use: "simulated" }] })
+  const owner = yield* Effect.scope
+  return Effect.fnUntraced(function*(ports?: Service["ports"]) {
+    const scope = yield* Scope.fork(owner)
+    const service = yield* startService({ directory, config, ...ports === undefined ? {} : { ports } }).pipe(Scope.provide(scope))
+    return { service, close: Scope.close(scope, Exit.void) }
+  })
+})
+
+const bill = Effect.fnUntraced(function*(service: Service) {
+  const key = (yield* service.keys).merchant_key
+  const made = yield* service.call("/api/v1/invoices", {
+    headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+    body: { amount_usd: 25 }
+  })
+  assert.strictEqual(made.status, 200, made.text)
+  return { key, id: made.json.invoice_id as string, url: made.json.payment_url as string }
+})
+
+/** Pays by the simulator; answers the ids of the events, which say when they were committed. */
+const pay = Effect.fnUntraced(function*(service: Service, { id, key }: { readonly id: string; readonly key: string }, body: object) {
+  const found = yield* service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body })
+  assert.strictEqual(found.status, 200, found.text)
+  return found.json.data.event_ids as ReadonlyArray<string>
+})
+
+/** A tab at the payment page with a route chosen, once its socket is open. */
+const tabAt = Effect.fnUntraced(function*(context: Parameters<typeof openPage>[0], url: string) {
+  const opened = yield* openPage(context)
+  const { page } = opened
+  yield* Effect.promise(async () => {
+    await page.addInitScript(watching)
+    await page.goto(url)
+    if (await page.locator("[data-screen=choose]").count() === 1) await page.getByRole("button", { name: "Continue" }).click()
+    await page.locator("[data-screen=waiting]").waitFor()
+    await page.waitForLoadState("networkidle")
+  })
+  yield* until("the socket is open", Effect.sync(() => opened.requests.some((each) => each.startsWith("ws"))), (is) => is)
+  return opened
+})
+
+describe("the page of a real invoice", () => {
+  it.live("shows a payment within 300 ms of its commit", () =>
+    Effect.gen(function*() {
+      const { service } = yield* (yield* start)()
+      const took: Array<number> = []
+      for (let turn = 0; turn < 3; turn++) {
+        const made = yield* bill(service)
+        const { complaints, page } = yield* tabAt(yield* openContext(), made.url)
+        const events = yield* pay(service, made, { action: "pay" })
+        yield* shows(page, "paid")
+        const came = (yield* Effect.promise(() => page.evaluate("window.came.paid"))) as number
+        took.push(came - Number(/^evt_(\d+)-/.exec(events.at(-1)!)![1]))
+        assert.deepStrictEqual(complaints, [])
+      }
+      assert.isAtMost(Math.max(...took), promisedMillis, took.join())
+      assert.isAbove(Math.min(...took), 0, "the screen cannot come before the commit")
+    }).pipe(Effect.scoped))
+
+  it.live("in two tabs follows the same payment, and goes on where it was when the service is killed and comes back", () =>
+    Effect.gen(function*() {
+      const run = yield* start
+      const first = yield* run()
+      const made = yield* bill(first.service)
+      const context = yield* openContext()
+      const tabs = [yield* tabAt(context, made.url), yield* tabAt(context, made.url)]
+      yield* pay(first.service, made, { action: "partial" })
+      for (const { page } of tabs) yield* shows(page, "partial")
+      yield* first.service.stop("SIGKILL")
+      for (const { page } of tabs) yield* Effect.promise(() => page.locator("#offline").waitFor({ state: "visible" }))
+      for (const { page } of tabs) yield* shows(page, "partial")
+      yield* first.close
+      const sockets = () => tabs.map(({ requests }) => requests.filter((each) => each.startsWith("ws")).length)
+      const { service } = yield* run(first.service.ports)
+      const before = sockets()
+      for (const { page } of tabs) yield* Effect.promise(() => page.locator("#offline").waitFor({ state: "hidden" }))
+      yield* until("both are back", Effect.sync(sockets), (now) => now.every((count, at) => count > before[at]!))
+      yield* pay(service, made, { action: "pay" })
+      for (const { complaints, page } of tabs) {
+        yield* shows(page, "paid")
+        assert.deepStrictEqual(complaints.filter((each) => !ofTheBrowser.test(each)), [])
+      }
+    }).pipe(Effect.scoped))
+})
