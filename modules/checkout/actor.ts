@@ -21,6 +21,8 @@ export interface Asked {
   readonly opens: boolean
   readonly tab: View["tab"]
   readonly refund: View["refund"]
+  /** The token that was just chosen and had no price, of which no quote tells. */
+  readonly unpriced: number | null
   /** The token chosen at this merchant before, if that is known. */
   readonly lastToken: number | null
   /** {@link View.path} */
@@ -31,7 +33,14 @@ export interface Asked {
 
 /** Where a payor goes after a form. */
 export type Outcome =
-  | { readonly _tag: "Page"; readonly refund?: NonNullable<View["refund"]>; readonly chosen?: number; readonly change?: true }
+  | {
+    readonly _tag: "Page"
+    readonly refund?: NonNullable<View["refund"]>
+    readonly chosen?: number
+    readonly change?: true
+    /** {@link Asked.unpriced} */
+    readonly unpriced?: number
+  }
   | { readonly _tag: "OtherInvoice"; readonly id: string; readonly pair: Pair }
 
 /** Refusals that a fresh look at the page explains better than an error would. */
@@ -83,7 +92,12 @@ export class Checkout extends Context.Service<Checkout, {
       const look = yield* branding(current)
       const offered = payable ? yield* desk.tokens(current, {}) : []
       const ways = offered.filter(({ unavailable_reason }) => unavailable_reason === null)
-      const shown = payable ? yield* desk.shown(current) : null
+      const unpriced = ways.find(({ id }) => id === asked.unpriced)
+      const shown = !payable
+        ? null
+        : unpriced === undefined
+        ? yield* desk.shown(current)
+        : yield* Effect.catch(desk.address(current, unpriced.network, unpriced.id), () => desk.shown(current))
       const only = shown === null && asked.opens && !asked.change && ways.length === 1 ? ways[0]! : null
       const address = only === null
         ? shown
@@ -119,17 +133,20 @@ export class Checkout extends Context.Service<Checkout, {
       return made
     })
 
+    /** Back to the page, which shows the address also without a price. */
+    const priced = ({ estimated_token_amount, supported_token_id }: NonNullable<View["address"]>) =>
+      estimated_token_amount === null ? { unpriced: supported_token_id } : {}
+
     const choose = Effect.fnUntraced(function*(current: Aggregate, tokenId: number): Effect.fn.Return<Outcome, PublicError> {
       const network = catalog.get(tokenId)?.network
       if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
-      yield* desk.address(current, network, tokenId)
-      return { _tag: "Page", chosen: tokenId }
+      return { _tag: "Page", chosen: tokenId, ...priced(yield* desk.address(current, network, tokenId)) }
     })
 
     const refresh = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Outcome, PublicError> {
       const shown = yield* desk.shown(current)
-      if (shown !== null) yield* desk.address(current, shown.network, shown.supported_token_id)
-      return { _tag: "Page" }
+      if (shown === null) return { _tag: "Page" }
+      return { _tag: "Page", ...priced(yield* desk.address(current, shown.network, shown.supported_token_id)) }
     })
 
     const simulate = Effect.fnUntraced(function*(

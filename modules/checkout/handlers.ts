@@ -30,6 +30,7 @@ import {
   pairOfQuery,
   readAct,
   readTab,
+  readToken,
   stateTag,
   styleHash
 } from "./pages/Visit.ts"
@@ -202,6 +203,7 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
       opens: request.method === "GET" && isNavigation(request.headers),
       tab: readTab(query.get("tab")) ?? readTab(request.cookies[tabCookie]) ?? "link",
       refund: refund === "saved" || refund === "refused" ? refund : null,
+      unpriced: readToken(query.get("token")),
       lastToken: Number.isSafeInteger(last) ? last : null
     })
   }
@@ -245,7 +247,8 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
     const { path, query } = addressOf(visit)
     const more = new URLSearchParams({
       ...(outcome.refund === undefined ? {} : { refund: outcome.refund }),
-      ...(outcome.change === undefined ? {} : { change: "1" })
+      ...(outcome.change === undefined ? {} : { change: "1" }),
+      ...(outcome.unpriced === undefined ? {} : { token: String(outcome.unpriced) })
     })
     const response = seeOther(more.size === 0 ? `${path}${query}` : `${path}${query === "" ? "?" : `${query}&`}${more}`)
     return outcome.chosen === undefined || visit.carried

@@ -40,12 +40,8 @@ export const reach: Readonly<Record<Screen, Effect.Effect<Bill, never, Till>>> =
     yield* Effect.orDie(sql`UPDATE quotes SET valid_until = created_at - 5, created_at = created_at - 305 WHERE invoice_id = ${made.id}`)
     return made
   }),
-  no_price: Effect.gen(function*() {
-    const { bill, choose } = yield* Till
-    const made = yield* bill()
-    yield* choose(made, "WETH")
-    return made
-  }),
+  // What has no price has no quote: it is chosen on the page, whose address then says so.
+  no_price: Effect.flatMap(Till, ({ bill }) => bill()),
   confirming: Effect.gen(function*() {
     const { bill, choose, details, mainNode, merchant } = yield* Till
     const made = yield* bill({}, yield* merchant({}, { environment: "mainnet" }))

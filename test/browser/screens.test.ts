@@ -33,6 +33,10 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
         const plain = yield* openPage(yield* watched(screen))
         yield* Effect.promise(async () => {
           await plain.page.goto(url)
+          if (screen === "no_price") {
+            await plain.page.getByRole("radio", { name: /WETH.*Base/ }).check()
+            await plain.page.getByRole("button", { name: "Continue" }).click()
+          }
           await plain.page.waitForLoadState("networkidle")
         })
         assert.strictEqual(yield* Effect.promise(() => plain.page.getAttribute("[data-screen]", "data-screen")), screen)
@@ -43,7 +47,9 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
           await page.emulateMedia({ reducedMotion: "reduce" })
           await page.goto(url)
           for (const [language, direction] of languages) {
-            await page.goto(`${plain.page.url()}?lang=${language}`)
+            const address = new URL(plain.page.url())
+            address.searchParams.set("lang", language)
+            await page.goto(address.href)
             assert.strictEqual(await page.getAttribute("html", "dir"), direction)
             assert.strictEqual(await page.getAttribute("html", "lang"), language)
             for (const colorScheme of themes) {

@@ -51,7 +51,7 @@ const shortened = (text: string): string => text.length <= 14 ? text : `${text.s
 
 /** A path of the page with its session, where the cookie did not come back, and with what the payor chose. */
 export const addressOf = (
-  { path, query, tab }: View,
+  { path, query, screen, tab, token }: View,
   { locale }: Texts,
   more: { readonly below?: string; readonly change?: boolean; readonly tab?: View["tab"]; readonly keep?: boolean } = {}
 ): Url => {
@@ -60,6 +60,8 @@ export const addressOf = (
   if (query !== "" || more.keep === true) {
     parameters.set("lang", locale)
     parameters.set("tab", tab)
+    // No quote tells of a route without a price.
+    if (screen === "no_price" && token !== null) parameters.set("token", String(token.id))
   }
   if (more.tab !== undefined) parameters.set("tab", more.tab)
   if (more.change === true) parameters.set("change", "1")

@@ -76,6 +76,10 @@ export type Act =
 /** Ids are PostgreSQL integers. */
 const tokenIdPattern = /^[1-9]\d{0,8}$/
 
+/** The token that a field names; null where it names none. */
+export const readToken = (text: string | null): number | null =>
+  text !== null && tokenIdPattern.test(text) ? Number(text) : null
+
 const simulatedPayments: Readonly<Record<string, SimulatedPayment>> = {
   pay: "pay", partial: "partial", overpay: "overpay", late: "late"
 }
@@ -89,8 +93,10 @@ export const readAct = (form: URLSearchParams): Act | null => {
   if (fields.size !== form.size) return null
   const field = (name: string): string => fields.get(name) ?? ""
   switch (field("action")) {
-    case "choose":
-      return tokenIdPattern.test(field("token")) ? { _tag: "Choose", tokenId: Number(field("token")) } : null
+    case "choose": {
+      const tokenId = readToken(field("token"))
+      return tokenId === null ? null : { _tag: "Choose", tokenId }
+    }
     case "refresh":
       return { _tag: "Refresh" }
     case "restart":
