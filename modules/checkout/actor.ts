@@ -10,7 +10,7 @@ import { PayorSessions } from "../auth/plugin.ts"
 import { type Aggregate, Invoices, isPayable } from "../invoices/plugin.ts"
 import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { mayRestart, restarted, screenOf, type View } from "./machine.ts"
+import { inOrder, mayRestart, restarted, screenOf, type View } from "./machine.ts"
 import { type Act, type Pair, returnUrlOf } from "./pages/Visit.ts"
 
 /** What a payor's request adds to the invoice. */
@@ -90,7 +90,7 @@ export class Checkout extends Context.Service<Checkout, {
       const payable = isPayable(invoice, now)
       const details = yield* desk.details(current)
       const look = yield* branding(current)
-      const offered = payable ? yield* desk.tokens(current, {}) : []
+      const offered = payable ? inOrder(yield* desk.tokens(current, {})) : []
       const ways = offered.filter(({ unavailable_reason }) => unavailable_reason === null)
       const unpriced = ways.find(({ id }) => id === asked.unpriced)
       const shown = !payable

@@ -20,6 +20,29 @@ export type Screen =
   | "reversed"
   | "rejected"
 
+/**
+ * Networks as the list of ways shows them: those where a transfer usually costs cents first, Ethereum last. Ours, a
+ * judgement and no measurement.
+ */
+const networkOrder: ReadonlyArray<Network> = [
+  "base", "solana", "arbitrum", "optimism", "bsc", "avalanche", "ton", "sui", "cardano", "ethereum"
+]
+
+type Way = Pick<typeof AvailableToken.Type, "network" | "supports_stable_settlement" | "token_symbol" | "unavailable_reason">
+
+/**
+ * The ways to pay as the list shows them, most people's first: what can be paid now, then dollar coins, whose amount is
+ * that of the invoice, then by network, then by name.
+ */
+export const inOrder = <W extends Way>(ways: ReadonlyArray<W>): ReadonlyArray<W> => {
+  const rank = (way: Way): number => (way.unavailable_reason === null ? 0 : 2) + (way.supports_stable_settlement ? 0 : 1)
+  return [...ways].sort((a, b) =>
+    rank(a) - rank(b) ||
+    networkOrder.indexOf(a.network) - networkOrder.indexOf(b.network) ||
+    (a.token_symbol < b.token_symbol ? -1 : Number(a.token_symbol > b.token_symbol))
+  )
+}
+
 /** What a form of the drawer asks for. */
 export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
 

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Facts, type Screen, screenOf } from "../../../modules/checkout/machine.ts"
+import { type Facts, inOrder, type Screen, screenOf } from "../../../modules/checkout/machine.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
@@ -144,5 +144,25 @@ describe("the screen", () => {
     if (shows) assert.isTrue(isPayable && status !== "paid" && status !== "canceled" && status !== "expired")
     const must = isPayable && status === "unpaid" && route !== "none" && !change && payments.length === 0
     if (must) assert.isTrue(shows)
+  })
+})
+
+describe("the ways to pay", () => {
+  const way = (token_symbol: string, network: "base" | "ethereum", stable: boolean, reason: string | null = null) =>
+    ({ token_symbol, network, supports_stable_settlement: stable, unavailable_reason: reason })
+
+  it("are told most people's first: what can be paid, dollar coins, cheap networks, names", () => {
+    const ways = [
+      way("USDT", "base", true, "RATE_STALE"),
+      way("ETH", "ethereum", false),
+      way("USDC", "ethereum", true),
+      way("WETH", "base", false),
+      way("ETH", "base", false),
+      way("USDC", "base", true)
+    ]
+    assert.deepStrictEqual(
+      inOrder(ways).map(({ network, token_symbol }) => `${token_symbol} ${network}`),
+      ["USDC base", "USDC ethereum", "ETH base", "WETH base", "ETH ethereum", "USDT base"]
+    )
   })
 })
