@@ -3,7 +3,7 @@ import type { View } from "../machine.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
 import { attribute, type Content, html, type Html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
-import { addressOf, fragment, merchantOf, shortId, supportOf, titleOf } from "./Screens.ts"
+import { addressOf, draw, merchantOf, shortId, supportOf } from "./Screens.ts"
 import type { Texts } from "./Texts.ts"
 
 /** What a page is sent with. */
@@ -50,6 +50,7 @@ const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>)
 /** The payment page. */
 export const page = (view: View, texts: Texts, { languages, script, style }: Assets): string => {
   const { details } = view
+  const { fragment, title } = draw(view, texts)
   const support = supportOf(view, texts)
   const state = addressOf(view, texts, {
     below: "/state",
@@ -58,11 +59,9 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
   })
   return document(
     texts,
-    titleOf(view, texts),
+    title,
     html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
-    html`<div class="card">${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${
-      fragment(view, texts)
-    }</div><p id="live" role="status" aria-live="polite" class="visually-hidden"></p></main>${
+    html`<div class="card">${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${fragment}</div><p id="live" role="status" aria-live="polite" class="visually-hidden"></p></main>${
       details.invoice_footer !== null && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
     }</div><footer class="foot">${languageForm(view, texts, languages)}${
       support !== null && html`<a href="${support}">${texts.help}</a>`

@@ -561,7 +561,10 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
   }
 }
 
-/** Play money, where the service has some: as closed as its place in a real page is small. */
+/**
+ * Play money, where the service has some: as closed as its place in a real page is small. After the end only late money
+ * can come.
+ */
 const simulator = (view: View, texts: Texts): Html | false => {
   const choices = [
     ["pay", texts.simulatePay],
@@ -569,23 +572,24 @@ const simulator = (view: View, texts: Texts): Html | false => {
     ["overpay", texts.simulateOver],
     ["late", texts.simulateLate]
   ] as const
-  return view.simulator && html`<details><summary>${texts.simulateTitle}</summary>${soft(texts.simulateNote)}${
-    form(view, texts, "simulate", choices.map(([what, text]) => html`<button name="what" value="${what}">${text}</button>`))
+  const open = view.payable ? choices : view.details.invoice_status === "expired" ? choices.slice(3) : []
+  return view.simulator && open.length > 0 && html`<details><summary>${texts.simulateTitle}</summary>${
+    soft(texts.simulateNote)
+  }${
+    form(view, texts, "simulate", open.map(([what, text]) => html`<button name="what" value="${what}">${text}</button>`))
   }</details>`
 }
 
-/** The document's title on a screen. */
-export const titleOf = (view: View, texts: Texts): string =>
-  `${drawings[view.screen](view, texts).title} · ${merchantOf(view)}`
-
-/** What stands inside `#state`. */
-export const fragment = (view: View, texts: Texts): Html => {
+/** What stands inside `#state`, and the title it gives the document. */
+export const draw = (view: View, texts: Texts): { readonly title: string; readonly fragment: Html } => {
   const { body, say, title } = drawings[view.screen](view, texts)
+  const documentTitle = `${title} · ${merchantOf(view)}`
   const socket = socketUrl(view.socketUrl)
-  return html`<section data-screen="${view.screen}" data-title="${`${title} · ${merchantOf(view)}`}" data-say="${say === undefined ? title : `${title}. ${say}`}"${
+  const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}" data-say="${say === undefined ? title : `${title}. ${say}`}"${
     socket !== null && html` data-ws="${socket}"`
   } data-poll="${pollSeconds}" data-now="${view.now}">${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
   }${body}${simulator(view, texts)}</section>`
+  return { title: documentTitle, fragment }
 }

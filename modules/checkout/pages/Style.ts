@@ -11,6 +11,7 @@ const source = `
 --accent:var(--accent-dark);--on:var(--on-dark)}}
 *{box-sizing:border-box;margin:0}
 [hidden]{display:none!important}
+@media (scripting:enabled){[data-copy][hidden],[data-filter][hidden]{display:block!important;visibility:hidden}}
 html{font:100%/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;-webkit-text-size-adjust:100%}
 body{background:var(--page);color:var(--text);padding:1rem;overflow-wrap:break-word}
 .card,.foot{max-width:30rem;margin-inline:auto}

@@ -174,6 +174,15 @@ describe("a screen", () => {
     }
   })
 
+  it("pays with play money only what can be paid, and late once it has ended", () => {
+    const offered = (screen: Screen) => [...fragment({ ...views[screen], simulator: true }, en).matchAll(/name="what" value="(\w+)"/g)].map(([, what]) => what)
+    assert.deepStrictEqual(offered("choose"), ["pay", "partial", "overpay", "late"])
+    assert.deepStrictEqual(offered("partial"), ["pay", "partial", "overpay", "late"])
+    assert.deepStrictEqual(offered("expired"), ["late"])
+    for (const screen of ["paid", "canceled", "expired_partial"] as const) assert.deepStrictEqual(offered(screen), [])
+    assert.notInclude(fragment(views.choose, en), en.simulateTitle)
+  })
+
   it("says which network has trouble", () => {
     assert.include(textOf(fragment({ ...views.confirming, degraded: true }, en)), "Base has trouble right now.")
   })

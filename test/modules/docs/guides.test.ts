@@ -15,7 +15,7 @@ import { turnDown, versions } from "../../../schemas/Version.ts"
 import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
-import { titleOf } from "../../../modules/checkout/pages/Screens.ts"
+import { draw } from "../../../modules/checkout/pages/Screens.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { settingsOf } from "../../../modules/settings/machine.ts"
 import { views } from "../../fixtures/paymentViews.ts"
@@ -178,7 +178,7 @@ describe("the guide on the payment page", () => {
     assert.sameMembers(rows.map(([screen]) => screen!), Object.keys(views))
     for (const [screen = "", heading, , action = ""] of rows) {
       const view = views[screen as keyof typeof views]
-      assert.strictEqual(titleOf(view, en), `${heading} · ${view.details.branding.name}`)
+      assert.strictEqual(draw(view, en).title, `${heading} · ${view.details.branding.name}`)
       const drawn = fragment(view, en).replaceAll(/<noscript>.*?<\/noscript>/g, "")
       const [first = "none"] = [...drawn.matchAll(/<(?:a|button) [^>]*class="(?:button )?main[^>]*>([^<]*)</g)].map(([, name]) => name)
       assert.strictEqual(first, action.replace(/,.*/, ""), screen)
