@@ -63,7 +63,8 @@ export const exchange = (base: string, path: string, sent: Sent = {}): Effect.Ef
       agent: false,
       headers: {
         ...(bytes === undefined ? {} : { "content-type": "application/json" }),
-        ...(bytes === undefined || sent.chunked === true ? {} : { "content-length": String(bytes.length) }),
+        // Without either, Node counts the bytes by itself.
+        ...(bytes === undefined ? {} : sent.chunked === true ? { "transfer-encoding": "chunked" } : { "content-length": String(bytes.length) }),
         ...sent.headers as Record<string, string>
       }
     }, (response) => {

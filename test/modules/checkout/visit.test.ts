@@ -5,8 +5,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { mayRestart, restarted, restartWindowSeconds } from "../../../modules/checkout/machine.ts"
 import {
-  carriedQuery, cookieOfPair, isForeign, isNavigation, languageFor, pageHeaders, pairOfCookie, pairOfQuery, readAct, returnUrlOf
+  carriedQuery, cookieOfPair, isForeign, isNavigation, languageFor, pageHeaders, pairOfCookie, pairOfQuery, readAct, returnUrlOf,
+  stateTag
 } from "../../../modules/checkout/pages/Visit.ts"
+import { addressFor, detailsOf, now, viewOf } from "../../fixtures/paymentViews.ts"
 
 const pair = { sessionToken: "pst_Zk-3_x", signature: `${"9f".repeat(32)}.1766278800000` }
 
@@ -61,6 +63,31 @@ describe("a visit to the payment page", () => {
     assert.isTrue(isNavigation({ "sec-fetch-mode": "navigate" }))
     assert.isFalse(isNavigation({}))
     assert.isFalse(isNavigation({ "sec-fetch-mode": "navigate", "sec-purpose": "prefetch;prerender" }))
+  })
+
+  it("sees the same state while only the clock and the ticket for the socket are others", () => {
+    const address = addressFor("25.00")
+    const view = viewOf({ details: detailsOf("unpaid"), address })
+    const tag = stateTag(view, "en")
+    const later = {
+      ...view,
+      now: now + 1,
+      socketUrl: "wss://pay.example/ws/payment?token=other",
+      details: { ...view.details, remaining_time: 1 },
+      address: {
+        ...address,
+        quote_expires_in_seconds: 1,
+        quote: { ...address.quote, quote_expires_in_seconds: 1 },
+        ws_connection: { ...address.ws_connection, token: "other" }
+      }
+    }
+    assert.strictEqual(stateTag(later, "en"), tag)
+    const others = [
+      stateTag(view, "de"), stateTag({ ...view, tab: "address" }, "en"), stateTag({ ...view, estimates: new Map([[1, "2"]]) }, "en"),
+      stateTag({ ...view, address: { ...address, temp_address: "0x0" } }, "en"), stateTag({ ...view, now: now + 1_800 }, "en"),
+      stateTag(viewOf({ details: detailsOf("underpaid", 10_000), address }), "en")
+    ]
+    assert.strictEqual(new Set([tag, ...others]).size, others.length + 1)
   })
 
   it("ends at the merchant's own address with two fields more, its own query and fragment as they were", () => {
