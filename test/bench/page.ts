@@ -1,6 +1,7 @@
 /**
  * The payment page: pages a second and CPU of the service for each view, beside a bare node:http server that answers the
- * same bytes, compressed already. The views are of many invoices in turn, so that nothing drawn for one serves the next.
+ * same bytes, compressed already; and how soon an open page shows what was committed. The views are of many invoices in
+ * turn, so that nothing drawn for one serves the next.
  */
 import { Effect } from "effect"
 import { request } from "node:http"
@@ -10,6 +11,7 @@ import type { Bench } from "./Bench.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import type { PlainSpec } from "./plain.ts"
 import { type Line, median } from "./Report.ts"
+import { screen } from "./screen.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 /** More than the service keeps QR codes of; fewer than make the arguments of a process too long. */
@@ -122,7 +124,7 @@ const plain = ({ body, headers: { connection: _connection, date: _date, ...heade
 
 const everyNetwork = [{ use: "simulated" }]
 
-export const page = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployed = yield* Tillwire.deploy(server, "page_till")
     const config = deployed.config as { readonly modules: ReadonlyArray<{ readonly use: string }> }
@@ -191,3 +193,6 @@ export const page = ({ progress, rounds, server }: Bench): Effect.Effect<Readonl
       }
     ]
   }))
+
+export const page = (bench: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+  Effect.zipWith(views(bench), screen(bench), (drawn, changed) => [...drawn, ...changed])
