@@ -63,14 +63,15 @@ const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
     return { accepted: false, remaining: 0, resetMillis }
   }
 
-  const ask = Effect.fnUntraced(function*(name: string, who: string, limit: number, now: number) {
+  const ask = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
     const values = [name, who, limit, span]
     const [taken] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
     if (taken !== undefined) {
       return { accepted: true, remaining: Math.max(0, limit - taken.used), resetMillis: Number(taken.reset) }
     }
     const [waiting] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
-    return refuse(`${name} ${who}`, now, Math.max(0, Number(waiting?.reset ?? 0)))
+    // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
+    return refuse(`${name} ${who}`, yield* monotonicMillis, Math.max(0, Number(waiting?.reset ?? 0)))
   })
 
   const unlimited = (limit: number, now: number, cause: unknown) =>
@@ -88,7 +89,7 @@ const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
       if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
       const open = Effect.as(Metric.update(failures, 1), { accepted: true, remaining: limit, resetMillis: span })
       if (now < pausedUntil) return open
-      return ask(name, who, limit, now).pipe(
+      return ask(name, who, limit).pipe(
         Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail("no answer in time" as const) }),
         Effect.catch((cause) => Effect.andThen(Metric.update(failures, 1), unlimited(limit, now, cause)))
       )
