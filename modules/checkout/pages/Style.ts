@@ -18,21 +18,20 @@ body{background:var(--page);color:var(--text);padding:1rem;overflow-wrap:break-w
 .card{background:var(--card);border:1px solid var(--line);border-radius:1.25rem;overflow:hidden;
 box-shadow:0 4px 24px rgb(16 19 26/.07)}
 .test{background:var(--warn-ground);color:var(--warn);text-align:center;font-weight:700;font-size:.875rem;padding:.4rem 1rem}
-.head{display:flex;align-items:center;gap:.75rem;padding:1.25rem 1.5rem;border-block-end:1px solid var(--line)}
+.head{display:flex;flex-wrap:wrap;align-items:center;gap:.75rem;padding:1.25rem 1.5rem;border-block-end:1px solid var(--line)}
 .logo{flex:none;inline-size:2.5rem;block-size:2.5rem;border-radius:.7rem;object-fit:contain}
 span.logo{display:grid;place-items:center;background:var(--accent);color:var(--on);font-weight:700}
-.who{flex:1;min-inline-size:0}
-.who b{display:block}
-.order{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+.who{flex:1 1 6rem;min-inline-size:0}
+.who>*{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
 .soft,.order{color:var(--soft);font-size:.9375rem}
-.due{font-size:1.4rem;font-weight:700;white-space:nowrap}
+.due{margin-inline-start:auto;font-size:1.4rem;font-weight:700;white-space:nowrap}
 main{display:block;padding:1.25rem 1.5rem 1.5rem}
 section,.ways,.fields,.actions,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
 section{gap:1rem}
 h1{font-size:1.3125rem;line-height:1.3;text-wrap:balance}
 h1:focus{outline:none}
 h2{font-size:1.0625rem;line-height:1.35}
-.title{display:grid;gap:.25rem}
+.title{display:grid;grid-template-columns:minmax(0,1fr);gap:.25rem}
 a{color:var(--accent)}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .steps{display:grid;grid-template-columns:repeat(3,1fr);gap:.5rem;list-style:none;padding:0;font-size:.875rem;color:var(--soft)}
@@ -69,8 +68,9 @@ direction:ltr;unicode-bidi:isolate;text-align:start}
 .value span{display:inline-block;margin-inline-end:.4em}
 [dir=rtl] .value{text-align:end}
 button,.button,select,input{font:inherit;color:inherit;border-radius:.8rem;min-block-size:2.75rem;padding-inline:1rem}
-button,.button{display:grid;place-items:center;border:1px solid var(--line);background:var(--card);font-weight:700;cursor:pointer;
+button,.button{display:grid;grid-template-columns:minmax(0,1fr);align-items:center;border:1px solid var(--line);background:var(--card);font-weight:700;cursor:pointer;
 text-align:center;text-decoration:none;color:var(--text);padding-block:.5rem}
+.button{overflow-wrap:anywhere}
 .main{background:var(--accent);color:var(--on);border-color:transparent;min-block-size:3.125rem;inline-size:100%}
 .plain{background:none;border-color:transparent;color:var(--accent);inline-size:100%}
 button:hover,.button:hover{box-shadow:0 0 0 1px currentColor}
@@ -92,16 +92,15 @@ dd a{display:inline-block;padding-block:.25rem}
 fieldset{border:0;padding:0;min-inline-size:0;display:grid;gap:.5rem;grid-template-columns:minmax(0,1fr)}
 input,select{background:var(--field);border:1px solid var(--edge);inline-size:100%}
 ::placeholder{color:var(--soft);opacity:1}
-.row{display:flex;align-items:center;column-gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
+.row{display:grid;grid-template-columns:auto minmax(0,1fr) fit-content(65%);align-items:center;column-gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
 border-radius:.9rem;cursor:pointer}
 .row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
 .row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
 .row:has(:disabled){cursor:default;background:var(--field);color:var(--soft)}
-.row input{flex:none;inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);outline:none}
+.row input{inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);outline:none}
 .name{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;min-inline-size:0}
 .name span{color:var(--soft);font-size:.9375rem;font-weight:600}
-.row bdi{white-space:nowrap}
-.row .soft{margin-inline-start:auto;text-align:end;min-inline-size:min-content}
+.row .soft{text-align:end}
 .row .soft span{display:block}
 details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
 summary{min-block-size:2.75rem;align-content:center;font-weight:700;cursor:pointer}
@@ -110,13 +109,14 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .foot{display:flex;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
 .foot form{display:flex;gap:.5rem;min-inline-size:0}
 .foot select{inline-size:9rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
+.foot button{flex:none}
 .foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
 .visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
 @media (scripting:enabled){[data-copy][hidden],[data-filter][hidden]{display:block!important;visibility:hidden}}
 @media (min-width:40rem){body{padding-block:2rem}}
 @media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
-.row{flex-wrap:wrap}.name{flex-wrap:nowrap;white-space:nowrap}}
+.row{grid-template-columns:auto minmax(0,1fr)}.row .soft{grid-column:2}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
 @media (forced-colors:active){.steps [aria-current]{border-color:Highlight}.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note{border:1px solid}}
