@@ -4,12 +4,18 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { Invoices } from "../../../modules/invoices/plugin.ts"
+import { Payments } from "../../../modules/payments/plugin.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api } from "../../support/Api.ts"
-import { callerOf, choose, ether, newMerchant, post, setWallet, till, usualPrices } from "../invoices/Till.ts"
+import {
+  callerOf, choose, ether, handOver, newMerchant, post, setWallet, till, transferTo, usualPrices
+} from "../invoices/Till.ts"
 
 /** An invoice of a new merchant, and what its payor is offered: ids, with the reason of those that cannot be paid. */
 const payor = Effect.gen(function*() {
@@ -54,4 +60,27 @@ layer(till)("the tokens a payor is offered", (it) => {
       yield* choose(shown.invoice.id, ether)
       assert.deepStrictEqual(yield* late.offered, { [usdc.id]: "NO_WALLET", [ether.id]: "NO_WALLET" })
     }).pipe(Effect.ensuring(Effect.sync(() => setWallet(true)))))
+
+  it.effect("are shown again as the one chosen last, at the same quote until another amount remains or nothing does", () =>
+    Effect.gen(function*() {
+      const { invoice } = yield* payor
+      const sql = yield* SqlClient.SqlClient
+      const shown = Effect.flatMap(Effect.flatMap(Invoices, (invoices) => invoices.find(invoice.id)), (found) =>
+        Effect.flatMap(Payments, (payments) => payments.shown(found!)))
+      const quotes = Effect.map(sql`SELECT id FROM quotes WHERE invoice_id = ${invoice.id}`, (rows) => rows.length)
+      assert.isNull(yield* shown)
+      yield* choose(invoice.id, ether)
+      const { target } = yield* choose(invoice.id, usdc)
+      const before = yield* quotes
+      assert.deepInclude({ ...yield* shown }, { token: usdc, target, tokenAmount: baseUnits(10_000_000n) })
+      yield* TestClock.adjust("10 minutes")
+      assert.include((yield* shown)!.quote, { quote_status: "expired", estimated_token_amount_remaining: "10.000000" })
+      assert.strictEqual(yield* quotes, before)
+      usualPrices()
+      yield* handOver(yield* transferTo(invoice, usdc, 4_000_000n))
+      assert.deepInclude({ ...yield* shown }, { token: usdc, target, tokenAmount: baseUnits(6_000_000n) })
+      assert.strictEqual(yield* quotes, before + 1)
+      yield* handOver(yield* transferTo(invoice, usdc, 6_000_000n))
+      assert.isNull(yield* shown)
+    }))
 })
