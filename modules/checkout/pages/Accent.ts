@@ -1,10 +1,10 @@
 /** The merchant's colour on the payment page: made readable in light and dark, whatever it is. */
-import { isReadable, readableOn, textOn } from "../../../schemas/Colour.ts"
+import { readableOn, textOn } from "../../../schemas/Colour.ts"
 
 /** What the accent stands on: page, card and field of `Style.ts`, in light and in dark. */
 export const grounds = {
-  light: ["#ffffff", "#f3f4f7", "#f5f6f9"],
-  dark: ["#171a23", "#0c0d12", "#1d212c"]
+  light: ["#f3f4f7", "#ffffff", "#f5f6f9"],
+  dark: ["#0c0d12", "#171a23", "#1d212c"]
 } as const
 
 /** `#rrggbb`, as the merchant settings take it. */
@@ -20,9 +20,6 @@ export const accentOf = (colour: string) => {
   const dark = readableOn(wanted, ...grounds.dark)
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
-
-/** Whether the page shows the colour itself on light ground, or a darker one in its place. */
-export const isAccent = (colour: string): boolean => grounds.light.every((ground) => isReadable(colour, ground))
 
 /** The second stylesheet of a page, which only names colours. */
 export const accentCss = (colour: string): string => {

@@ -2,7 +2,7 @@
 
 const source = `
 :root{color-scheme:light dark;
---page:#f3f4f7;--card:#fff;--field:#f5f6f9;--line:#dfe2e8;--edge:#6b7284;--text:#10131a;--soft:#525a6b;
+--page:#f3f4f7;--card:#ffffff;--field:#f5f6f9;--line:#dfe2e8;--edge:#6b7284;--text:#10131a;--soft:#525a6b;
 --warn:#784803;--warn-ground:#fff2de;--good:#0d6b3b;--good-ground:#e5f6ec;--bad:#a3231b;--bad-ground:#fdeceb;
 --accent:var(--accent-light);--on:var(--on-light)}
 @media (prefers-color-scheme:dark){:root{
@@ -26,7 +26,7 @@ span.logo{display:grid;place-items:center;background:var(--accent);color:var(--o
 .soft,.order{color:var(--soft);font-size:.9375rem}
 .due{margin-inline-start:auto;font-size:1.4rem;font-weight:700;white-space:nowrap}
 main{display:block;padding:1.25rem 1.5rem 1.5rem}
-section,.ways,.fields,.actions,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
+section,.ways,.fields,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
 section{gap:1rem}
 h1{font-size:1.3125rem;line-height:1.3;text-wrap:balance}
 h1:focus{outline:none}

@@ -8,6 +8,7 @@ import { Schema } from "effect"
 import jsqr from "jsqr"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import type { Screen, View } from "../../../modules/checkout/machine.ts"
+import { grounds } from "../../../modules/checkout/pages/Accent.ts"
 import { clock, dollars, moment, plainTokens, roughTokens, tokens } from "../../../modules/checkout/pages/Amounts.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../modules/checkout/pages/Qr.ts"
@@ -351,6 +352,14 @@ describe("languages", () => {
   it("count by their own rules", () => {
     assert.deepStrictEqual([1, 2].map(en.minutesLeft), ["The price holds for 1 more minute", "The price holds for 2 more minutes"])
     assert.lengthOf(new Set([1, 2, 3, 11].map((count) => ar.found(count).replaceAll(/\d+/g, ""))), 4)
+  })
+})
+
+describe("the accent", () => {
+  it("is made for the grounds that the stylesheet has", () => {
+    for (const [page, card, field] of [grounds.light, grounds.dark]) {
+      assert.include(css, `--page:${page};--card:${card};--field:${field};`)
+    }
   })
 })
 
