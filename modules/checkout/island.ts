@@ -476,7 +476,11 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) look()
   })
-  addEventListener("offline", () => part("offline")!.hidden = false)
+  addEventListener("offline", () => {
+    part("offline")!.hidden = false
+    // An answer that was on its way would take the banner down for as long as the socket does not notice.
+    refetch()
+  })
   addEventListener("online", () => {
     drop()
     look()
