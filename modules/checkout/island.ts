@@ -300,8 +300,11 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
   /** Asks the server for the state; false: it gave none. */
   const ask = async (): Promise<boolean> => {
     const began = seconds()
+    // Used up here: what is asked for while this answer is on its way is asked for again.
+    if (needsAll) etag = ""
+    needsAll = false
     const answer = await fetch(main.dataset.state!, {
-      headers: needsAll || !etag ? {} : { "if-none-match": etag },
+      headers: etag ? { "if-none-match": etag } : {},
       cache: "no-store",
       redirect: "manual",
       signal: AbortSignal.timeout(openingMillis)
@@ -312,7 +315,6 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
       const text = await answer.text()
       if (!isShown(answer.status, text)) return false
       etag = answer.headers.get("etag") ?? ""
-      needsAll = false
       show(text)
     }
     askedAt = began
