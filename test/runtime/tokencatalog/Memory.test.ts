@@ -119,11 +119,11 @@ describe("token catalogue", () => {
       const sql = yield* SqlClient.SqlClient
       const one = yield* instance
       const two = yield* instance
-      /** Looks until `seen`: each turn is one look's worth of time and a round trip for the look to finish. */
+      /** Looks until `seen`: twenty round trips to each look's worth of time, so that a slow look can finish. */
       const until = (seen: () => boolean) =>
         Effect.gen(function*() {
-          for (let turn = 0; turn < 100 && !seen(); turn++) {
-            yield* TestClock.adjust(followMillis)
+          for (let turn = 0; turn < 1_000 && !seen(); turn++) {
+            if (turn % 20 === 0) yield* TestClock.adjust(followMillis)
             yield* sql`SELECT 1`
           }
           assert.isTrue(seen())
