@@ -5,7 +5,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Page } from "playwright-core"
 import type { Screen } from "../../modules/checkout/machine.ts"
+import { en } from "../../modules/checkout/pages/texts/en.ts"
 import { axeFinds, overflow, smallTargets } from "./Judge.ts"
 import { foreign, openContext, openPage, visit, type Visitor } from "./Page.ts"
 import { reach } from "./Screens.ts"
@@ -24,6 +26,29 @@ const labelRules = ["label", "button-name", "link-name", "select-name", "role-im
 const watched = (screen: Screen, visitor: Visitor = {}) =>
   Effect.tap(openContext(visitor), (context) =>
     screen === "quote_ended" ? Effect.promise(() => context.routeWebSocket(/payment/, () => undefined)) : Effect.void)
+
+/** Holds a page against axe, its width and the size of its controls: in each language's direction, theme and width. */
+const judge = async (page: Page, url: string, what: string): Promise<void> => {
+  for (const [language, direction] of languages) {
+    const address = new URL(url)
+    address.searchParams.set("lang", language)
+    await page.goto(address.href)
+    assert.strictEqual(await page.getAttribute("html", "dir"), direction)
+    assert.strictEqual(await page.getAttribute("html", "lang"), language)
+    // The banner of a lost connection belongs to every page that is followed.
+    await page.evaluate(() => document.getElementById("offline")?.removeAttribute("hidden"))
+    for (const colorScheme of themes) {
+      await page.emulateMedia({ colorScheme })
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 })
+        const where = `${what} ${language} ${colorScheme} ${width}`
+        assert.deepStrictEqual(await axeFinds(page), [], where)
+        assert.isAtMost(await overflow(page), 0, `${where} scrolls sideways`)
+        assert.deepStrictEqual(await smallTargets(page), [], where)
+      }
+    }
+  }
+}
 
 layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
   for (const screen of Object.keys(reach) as ReadonlyArray<Screen>) {
@@ -46,26 +71,29 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
         yield* Effect.promise(async () => {
           await page.emulateMedia({ reducedMotion: "reduce" })
           await page.goto(url)
-          for (const [language, direction] of languages) {
-            const address = new URL(plain.page.url())
-            address.searchParams.set("lang", language)
-            await page.goto(address.href)
-            assert.strictEqual(await page.getAttribute("html", "dir"), direction)
-            assert.strictEqual(await page.getAttribute("html", "lang"), language)
-            for (const colorScheme of themes) {
-              await page.emulateMedia({ colorScheme })
-              for (const width of widths) {
-                await page.setViewportSize({ width, height: 900 })
-                const where = `${screen} ${language} ${colorScheme} ${width}`
-                assert.deepStrictEqual(await axeFinds(page), [], where)
-                assert.isAtMost(await overflow(page), 0, `${where} scrolls sideways`)
-                assert.deepStrictEqual(await smallTargets(page), [], where)
-              }
-            }
-          }
+          await judge(page, plain.page.url(), screen)
         })
       }).pipe(Effect.scoped))
   }
+
+  it.effect("what is no screen passes the same checks: a link that opens nothing, and the answers to a refund address", () =>
+    Effect.gen(function*() {
+      const { url } = yield* reach.overpaid
+      const { page } = yield* visit(url, { bypassCSP: true })
+      yield* Effect.promise(async () => {
+        await page.emulateMedia({ reducedMotion: "reduce" })
+        const clean = page.url()
+        for (const [answer, words] of [["saved", en.refundSaved], ["refused", en.refundWrong("Base")]] as const) {
+          const address = new URL(clean)
+          address.search = `?${new URLSearchParams({ refund: answer, lang: "en" })}`
+          await page.goto(address.href)
+          assert.include(await page.textContent("#state"), words)
+          await judge(page, address.href, `refund ${answer}`)
+        }
+        await judge(page, clean.replace(/[^/]*$/, "01a200ff-5eb4-7000-b933-71b37bf57ac5"), "no session")
+        assert.include(["session_ended", "ended"], await page.getAttribute("[data-screen]", "data-screen"))
+      })
+    }).pipe(Effect.scoped))
 
   it.effect("these checks fail where labels are gone, contrast is weak, lines are long and buttons are small", () =>
     Effect.gen(function*() {
