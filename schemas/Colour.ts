@@ -1,5 +1,8 @@
 /** Colours as merchants send them, and whether people can read one on another (WCAG 2.2, "contrast ratio"). */
 
+/** The colour of a merchant that has chosen none (API reference, "Invoice", merchant policy). */
+export const defaultAccent = "#2a4fd8"
+
 /** `#rrggbb` as three numbers of 0 to 255. */
 type Channels = readonly [number, number, number]
 

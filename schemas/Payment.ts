@@ -18,6 +18,9 @@ export type PaymentStatus = typeof PaymentStatus.Type
 /** The statuses whose amounts make up the invoice's `amount_paid`. */
 export const isCounted = (status: PaymentStatus): boolean => status === "underpaid" || status === "confirmed"
 
+/** Seconds a payor's page waits between two polls (API reference, "Payor session endpoints"). */
+export const nextPollSeconds = 3
+
 /** Where the money stands on its way to the merchant; `null` while no settlement plugin is loaded. */
 export const SettlementStatus = Schema.Literals([
   "pending", "processing", "manual", "failed", "settled", "partially_refunded", "refunded"

@@ -81,7 +81,7 @@ export class Checkout extends Context.Service<Checkout, {
       const token = id === null || id === undefined ? undefined : catalog.get(id)
       return token === undefined
         ? null
-        : { id: token.id, symbol: token.symbol, network: token.network, decimals: token.decimals }
+        : { id: token.id, symbol: token.symbol, network: token.network }
     }
 
     const view = Effect.fnUntraced(function*(current: Aggregate, asked: Asked) {
@@ -99,6 +99,7 @@ export class Checkout extends Context.Service<Checkout, {
         ? yield* desk.shown(current)
         : yield* Effect.catch(desk.address(current, unpriced.network, unpriced.id), () => desk.shown(current))
       const only = shown === null && asked.opens && !asked.change && ways.length === 1 ? ways[0]! : null
+      // The list is shown instead then, and the payor who goes on from there is told what hinders it.
       const address = only === null
         ? shown
         : yield* Effect.catch(desk.address(current, only.network, only.id), () => Effect.succeed(null))

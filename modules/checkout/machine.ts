@@ -1,5 +1,6 @@
 /** What the payment page shows: pure rules over the bodies that the payor's API answers. */
 import type { Network } from "../../schemas/Network.ts"
+import { isCounted } from "../../schemas/Payment.ts"
 import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
 
@@ -43,9 +44,6 @@ export const inOrder = <W extends Way>(ways: ReadonlyArray<W>): ReadonlyArray<W>
   )
 }
 
-/** What a form of the drawer asks for. */
-export type SimulatedPayment = "pay" | "partial" | "overpay" | "late"
-
 /**
  * Seconds after its end in which an invoice can be begun anew: 7 days, as long as the restart's id is kept at least
  * (API reference, "Idempotency"). Ours: what was on offer before may not be any more.
@@ -88,7 +86,7 @@ export interface View {
   /** The route the payor chose, with the amount that remains; null before, and when the invoice is not payable. */
   readonly address: typeof PaymentAddress.Type | null
   /** The chosen route's token, also for a screen without `tokens`. */
-  readonly token: { readonly id: number; readonly symbol: string; readonly network: Network; readonly decimals: number } | null
+  readonly token: { readonly id: number; readonly symbol: string; readonly network: Network } | null
   /** The token preselected in the list: chosen before, here or at this merchant. */
   readonly preselected: number | null
   /** Whether several ways are left to choose from, so that "use another currency" leads somewhere. */
@@ -112,9 +110,6 @@ export interface View {
   /** `wss://…/ws/payment?format=event_v1&token=…`; null: nothing to follow any more. */
   readonly socketUrl: string | null
 }
-
-/** Seconds between two looks at the state where the socket does not work (API reference, "Payor session endpoints"). */
-export const pollSeconds = 3
 
 /** usd_millis above the amount from which a payment counts as too much: a cent, the least an invoice can ask for. */
 export const overpaidFrom = 10
@@ -142,7 +137,7 @@ export const underWay = ({ payments }: { readonly payments: ReadonlyArray<Shown>
 
 /** The payments that count towards the invoice. */
 export const counted = ({ payments }: { readonly payments: ReadonlyArray<Shown> }): ReadonlyArray<Shown> =>
-  payments.filter(({ status }) => status === "underpaid" || status === "confirmed")
+  payments.filter(({ status }) => isCounted(status))
 
 /** Whether the price of a route has ended: no address is asked for again before the payor wants a new one. */
 export const priceState = (

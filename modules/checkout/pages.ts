@@ -5,7 +5,7 @@ import { draw } from "./pages/Screens.ts"
 import type { Texts } from "./pages/Texts.ts"
 
 export { accentCss } from "./pages/Accent.ts"
-export { type Assets, page, plainAccent, type Problem, problemPage } from "./pages/Page.ts"
+export { type Assets, page, type Problem, problemPage } from "./pages/Page.ts"
 export { css } from "./pages/Style.ts"
 export type { Texts } from "./pages/Texts.ts"
 export { en } from "./pages/texts/en.ts"

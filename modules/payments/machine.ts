@@ -12,7 +12,7 @@ import {
   usdWire
 } from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
-import type { ExceptionType } from "../../schemas/Payment.ts"
+import { type ExceptionType, nextPollSeconds } from "../../schemas/Payment.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -28,9 +28,6 @@ import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetail
 
 /** A session ends this many seconds after its invoice did: 30 d (API reference, "Payor session endpoints"). */
 export const sessionAfterlifeSeconds = 2_592_000
-
-/** Seconds a payor's page waits between two polls. */
-export const nextPollSeconds = 3
 
 /** How far before our own first sight of it a transfer may claim to be, in seconds: 2 h. */
 const oldestSightSeconds = 7_200

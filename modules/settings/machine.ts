@@ -1,6 +1,7 @@
 /** What holds for a merchant: its own choices over the defaults. Pure. */
 import { Struct } from "effect"
 import type { Principal } from "../../schemas/Auth.ts"
+import { defaultAccent } from "../../schemas/Colour.ts"
 import type {
   Branding,
   InvoiceSettings,
@@ -24,7 +25,7 @@ export const defaultSettings: InvoiceSettings = {
 
 const defaultBranding: Omit<Branding, "name"> = {
   logo_uri: null,
-  accent: "#2a4fd8",
+  accent: defaultAccent,
   support_email: null,
   frame_ancestors: [],
   default_locale: "en",

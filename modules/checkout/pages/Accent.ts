@@ -1,5 +1,5 @@
 /** The merchant's colour on the payment page: made readable in light and dark, whatever it is. */
-import { readableOn, textOn } from "../../../schemas/Colour.ts"
+import { defaultAccent, readableOn, textOn } from "../../../schemas/Colour.ts"
 
 /** What the accent stands on: page, card and field of `Style.ts`, in light and in dark. */
 export const grounds = {
@@ -9,9 +9,6 @@ export const grounds = {
 
 /** `#rrggbb`, as the merchant settings take it. */
 const colourPattern = /^#[0-9a-f]{6}$/
-
-/** Where a merchant has no colour that can be read as one. */
-const defaultAccent = "#2a4fd8"
 
 /** The accent and the text on it, in light and in dark; each pair, and the accent on its grounds, reaches 4.5:1. */
 export const accentOf = (colour: string) => {

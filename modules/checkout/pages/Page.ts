@@ -1,4 +1,5 @@
 /** The whole document: what stands around the fragment, and the pages that show no payment. */
+import { defaultAccent } from "../../../schemas/Colour.ts"
 import type { View } from "../machine.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
@@ -90,9 +91,6 @@ export const problemFragment = (kind: Problem, texts: Texts, retry: string | nul
   }</section>`
 }
 
-/** The colour of a page that belongs to no merchant. */
-export const plainAccent = "#2a4fd8"
-
 /** The page in place of a payment. It has no script: nothing on it changes. */
 export const problemPage = (
   kind: Problem,
@@ -103,6 +101,6 @@ export const problemPage = (
   document(
     texts,
     problems[kind](texts).title,
-    html`${styleElement(style.css)}${styleElement(accentCss(plainAccent))}`,
+    html`${styleElement(style.css)}${styleElement(accentCss(defaultAccent))}`,
     html`<div class="card"><main>${problemFragment(kind, texts, retry)}</main></div>`
   )

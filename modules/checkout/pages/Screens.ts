@@ -1,7 +1,8 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
 import { formatUnits } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { counted, lastRefused, overpaidFrom, pollSeconds, priceState, type Screen, underWay, type View } from "../machine.ts"
+import { nextPollSeconds } from "../../../schemas/Payment.ts"
+import { counted, lastRefused, priceState, type Screen, underWay, type View } from "../machine.ts"
 import { clock, dollars, moment, plainTokens, roughTokens, tokens } from "./Amounts.ts"
 import { attribute, type Content, html, type Html, mailUrl, pathUrl, socketUrl, type Url, walletUrl, webUrl } from "./Html.ts"
 import { qr } from "./Qr.ts"
@@ -447,7 +448,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
     complete(view, texts, texts.paidTitle, texts.paid(within(texts, merchantOf(view))), "good"),
 
   overpaid: (view, texts) => {
-    const extra = usd(texts, decimalOf(Math.max(overpaidFrom, view.details.amount_paid - view.details.amount)))
+    const extra = usd(texts, decimalOf(view.details.amount_paid - view.details.amount))
     return complete(
       view,
       texts,
@@ -587,7 +588,7 @@ export const draw = (view: View, texts: Texts): { readonly title: string; readon
   const socket = socketUrl(view.socketUrl)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}" data-say="${say === undefined ? title : `${title}. ${say}`}"${
     socket !== null && html` data-ws="${socket}"`
-  } data-poll="${pollSeconds}" data-now="${view.now}">${
+  } data-poll="${nextPollSeconds}" data-now="${view.now}">${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
   }${body}${simulator(view, texts)}</section>`

@@ -1,7 +1,8 @@
 /** Who asks for a page, and for what: sessions, cookies, forms and headers, as far as no clock and no database is needed. */
 import { createHash } from "node:crypto"
 import { acceptLanguage, negotiate } from "./Languages.ts"
-import type { SimulatedPayment, View } from "../machine.ts"
+import type { SimulatedPayment } from "../../payments/plugin.ts"
+import type { View } from "../machine.ts"
 import { en } from "./texts/en.ts"
 import type { Texts } from "./Texts.ts"
 
