@@ -173,7 +173,9 @@ const scene = (promise: string, play: (scene: Scene) => Promise<void>, visitor: 
             if (isSo()) return passed
             await pass(step)
           }
-          throw new Error(`did not come within ${most} ms`)
+          // What the last step began is on its way in real time.
+          await until(`it comes within ${most} ms`, isSo)
+          return most
         }
         await play({
           counter: played,
@@ -328,7 +330,8 @@ describe("a broken line", () => {
     await page.evaluate("dispatchEvent(new Event('focus'))")
     await until("the ping is there", () => counter.pings.length === 1)
     assert.deepStrictEqual(JSON.parse(counter.pings[0]!), { object: "ws_ping" })
-    await passUntil(() => counter.attempts.length === 3, 7000)
+    // 5 s for the answer, and 1 to 2 s until the next attempt.
+    await passUntil(() => counter.attempts.length === 3, 7500)
   })
 
   scene("whose token has ended comes back with the token of a new fragment", async ({ counter, open }) => {
@@ -533,16 +536,20 @@ describe("what the payor has", () => {
     assert.isTrue(await page.locator("[value='1']").isChecked())
     await page.keyboard.press("ArrowDown")
     assert.isTrue(await isFocused(page, "[value='0']"))
+    // Closed on its way to the next page, a page may never answer.
+    const next = page.waitForEvent("load")
     await page.keyboard.press("Enter")
-    await until("the form is sent", () => counter.posts.length === 1)
+    await next
+    assert.strictEqual(counter.posts.length, 1)
   })
 
   scene("done moves the focus to the heading of the page that it leads to, once", async ({ counter, open, page }) => {
     counter.shown = { screen: "choose", body: list(), token: null }
     await open()
     assert.isFalse(await isFocused(page, "h1"))
+    const next = page.waitForEvent("load")
     await page.getByText("Continue").click()
-    await until("the page is there", () => counter.posts.length === 1)
+    await next
     await until("the heading has the focus", () => isFocused(page, "h1"))
     await page.reload()
     assert.isFalse(await isFocused(page, "h1"))
