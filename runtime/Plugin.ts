@@ -21,6 +21,7 @@ import type {
   Wrapped
 } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
+import type { MerchantClock } from "./MerchantClock.ts"
 import type { Quotes } from "./Quotes.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
@@ -43,6 +44,7 @@ export type Kernel =
   | Credentials
   | EventBus
   | Leases
+  | MerchantClock
   | Quotes
   | Revocations
   | Rpc

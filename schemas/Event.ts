@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { EventId, EpochSeconds } from "./Ids.ts"
 import { Invoice } from "./Invoice.ts"
 import type { Environment } from "./Network.ts"
+import { Order } from "./Order.ts"
 import { Payment, settlementFields } from "./Payment.ts"
 import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
@@ -36,8 +37,8 @@ export const eventObjects = {
 export type EventType = keyof typeof eventObjects
 export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
 
-/** One object of an event, told apart by its own `object` field. Orders join with the module that makes them. */
-export const EventObject = Schema.Union([Invoice, Payment, Quote, Ping])
+/** One object of an event, told apart by its own `object` field. */
+export const EventObject = Schema.Union([Invoice, Payment, Order, Quote, Ping])
 export type EventObject = typeof EventObject.Type
 
 /** Old values of the top-level fields that changed; applied over `object` it gives the previous snapshot. */

@@ -21,10 +21,19 @@ export const isCounted = (status: PaymentStatus): boolean => status === "underpa
 /** Seconds a payor's page waits between two polls (API reference, "Payor session endpoints"). */
 export const nextPollSeconds = 3
 
-/** Where the money stands on its way to the merchant; `null` while no settlement plugin is loaded. */
+/** Where the money stands on its way to the merchant; `null` until confirmed, and while no settlement plugin is loaded. */
 export const SettlementStatus = Schema.Literals([
   "pending", "processing", "manual", "failed", "settled", "partially_refunded", "refunded"
 ])
+export type SettlementStatus = typeof SettlementStatus.Type
+
+/** How far a settlement has come (API reference, "Invoice payment and settlement"). Open: a version may add more. */
+export const SettlementStage = Schema.Literals(["awaiting_confirmation", "sweep", "convert", "transfer", "final"])
+export type SettlementStage = typeof SettlementStage.Type
+
+/** What became of the present stage; `settlement.status` on the wire. */
+export const SettlementProgress = Schema.Literals(["queued", "submitted", "confirming", "settled", "failed"])
+export type SettlementProgress = typeof SettlementProgress.Type
 
 export const Settlement = Schema.Struct({
   summary_status: Schema.NullOr(Schema.String),

@@ -204,7 +204,9 @@ const direction: Readonly<Record<string, ReadonlyArray<string>>> = {
 const top = (path: string) => path.split("/")[0] ?? ""
 
 /** Folders of `modules/` that hold drivers, one file each. */
-const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports", "signins"])
+const slotFolders: ReadonlySet<string> = new Set([
+  "chains", "prices", "tokensources", "transports", "signins", "retailers", "settlements"
+])
 
 /** `modules/invoices/api.ts` belongs to invoices, `modules/chains/evm/Follow.ts` to chains/evm. */
 const moduleOf = (path: string): string => {

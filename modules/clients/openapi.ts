@@ -3066,7 +3066,7 @@ export interface components {
                 idempotency_key: string | null;
             };
             data: {
-                object: components["schemas"]["Invoice"] | components["schemas"]["InvoicePayment"] | components["schemas"]["PaymentQuote"] | {
+                object: components["schemas"]["Invoice"] | components["schemas"]["InvoicePayment"] | components["schemas"]["CommerceOrder"] | components["schemas"]["PaymentQuote"] | {
                     /** @enum {string} */
                     object: "test_ping";
                     id: string;
@@ -3084,6 +3084,230 @@ export interface components {
                  */
                 previous_attributes: Record<string, never>;
             };
+        };
+        /**
+         * @description Retailer goods, paid by one invoice and placed only once its money has settled.
+         * @example {
+         *       "object": "commerce_order",
+         *       "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *       "merchant_id": 123,
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "environment": "devnet",
+         *       "retailer": "amazon",
+         *       "status": "processing",
+         *       "substatus": "AWAITING_SETTLEMENT",
+         *       "actions": {
+         *         "can_cancel": false,
+         *         "can_set_refund_destination": true,
+         *         "cancel_reason_code": null
+         *       },
+         *       "timeline": [
+         *         {
+         *           "status": "pending_payment",
+         *           "substatus": "AWAITING_PAYMENT",
+         *           "timestamp": 1766320000,
+         *           "message": "Order created"
+         *         },
+         *         {
+         *           "status": "processing",
+         *           "substatus": "AWAITING_SETTLEMENT",
+         *           "timestamp": 1766320496,
+         *           "message": "Payment received"
+         *         }
+         *       ],
+         *       "payment": {
+         *         "status": "paid",
+         *         "amount_paid": 13990,
+         *         "amount_paid_decimal": "13.990",
+         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *         "network": "bsc",
+         *         "paid_at": 1766320496,
+         *         "settlement": {
+         *           "status": "pending",
+         *           "tx_hash": null,
+         *           "network": null,
+         *           "settled_at": null
+         *         }
+         *       },
+         *       "fulfillment": {
+         *         "provider_order_id": null,
+         *         "placed_at": null,
+         *         "delivered_at": null,
+         *         "shipments": []
+         *       },
+         *       "line_items": [
+         *         {
+         *           "id": "li_1",
+         *           "product_id": "B08N5WRWNW",
+         *           "title": "Item",
+         *           "image_url": null,
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "status": "processing"
+         *         }
+         *       ],
+         *       "currency": "usd",
+         *       "total_amount": 13990,
+         *       "total_amount_decimal": "13.990",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "cancellation_status": "none",
+         *       "refund_status": "NONE",
+         *       "refund": {
+         *         "status": "NONE",
+         *         "refund_id": null,
+         *         "amount": null,
+         *         "amount_decimal": null,
+         *         "fee": null,
+         *         "fee_decimal": null,
+         *         "destination_wallet_address": null,
+         *         "destination_network": null,
+         *         "tx_hash": null,
+         *         "reason": null
+         *       },
+         *       "refund_quote": null,
+         *       "created_at": 1766320000,
+         *       "updated_at": 1766320496
+         *     }
+         */
+        CommerceOrder: {
+            /** @enum {string} */
+            object: "commerce_order";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            retailer: ("amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other") | null;
+            /** @enum {string} */
+            status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            /** @enum {string} */
+            substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            actions: {
+                can_cancel: boolean;
+                can_set_refund_destination: boolean;
+                cancel_reason_code: string | null;
+            };
+            timeline: {
+                /** @enum {string} */
+                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @enum {string} */
+                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+                /** @example 1766320496 */
+                timestamp: number;
+                message: string;
+            }[];
+            payment: {
+                /** @enum {string} */
+                status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+                /** @example 49990 */
+                amount_paid: number;
+                /** @example 49.990 */
+                amount_paid_decimal: string;
+                tx_hash: string | null;
+                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                paid_at: number | null;
+                settlement: {
+                    status: string | null;
+                    tx_hash: string | null;
+                    network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                    settled_at: number | null;
+                };
+            };
+            fulfillment: {
+                provider_order_id: string | null;
+                placed_at: number | null;
+                delivered_at: number | null;
+                shipments: {
+                    shipment_id: string;
+                    carrier: string | null;
+                    tracking_number: string | null;
+                    carrier_tracking_url: string | null;
+                    /** @enum {string} */
+                    delivery_status: "pending" | "in_transit" | "out_for_delivery" | "delivered" | "exception" | "returned";
+                    retailer_tracking_number: string | null;
+                    retailer_tracking_url: string | null;
+                    /** @example 1766320496 */
+                    obtained_at: number;
+                    line_item_ids: string[];
+                }[];
+            };
+            line_items: {
+                id: string;
+                product_id: string;
+                title: string;
+                image_url: string | null;
+                quantity: number;
+                /** @example 49990 */
+                unit_amount: number;
+                /** @example 49.990 */
+                unit_amount_decimal: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @enum {string} */
+                status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
+            }[];
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            total_amount: number;
+            /** @example 49.990 */
+            total_amount_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @enum {string} */
+            cancellation_status: "none" | "requested" | "accepted" | "rejected";
+            /** @enum {string} */
+            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+            refund: {
+                /** @enum {string} */
+                status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+                refund_id: string | null;
+                amount: number | null;
+                amount_decimal: string | null;
+                fee: number | null;
+                fee_decimal: string | null;
+                destination_wallet_address: string | null;
+                destination_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                tx_hash: string | null;
+                reason: string | null;
+            };
+            refund_quote: {
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @example 49990 */
+                fee: number;
+                /** @example 49.990 */
+                fee_decimal: string;
+                /** @example 49990 */
+                net_amount: number;
+                /** @example 49.990 */
+                net_amount_decimal: string;
+                token: string;
+                /** @enum {string} */
+                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @example 1766320496 */
+                valid_until: number;
+            } | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
         };
         /**
          * @description What a merchant decides about its later invoices and its payment page, in one environment.

@@ -1,5 +1,5 @@
 /** Load, decide, commit: the only way an invoice or one of its payments changes. */
-import { Clock, Context, Effect, Layer, Metric, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
@@ -16,6 +16,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import type { EventDraft } from "../../schemas/Event.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
@@ -50,20 +51,126 @@ export interface NewInvoice {
   readonly acceptedNetworks: ReadonlyArray<Network> | null
   /** usd_millis it may be short, whatever the settings and basis points say: that of the invoice it stands for. */
   readonly tolerance?: number
+  /** What it stands for, of another module; absent: nothing. */
+  readonly orderId?: string
 }
 
-/** What to do to an invoice, and which rows of other modules must land with it. */
+/** Something that happened to what another module keeps of an invoice; its tag is that module's. */
+export interface Told {
+  readonly _tag: string
+}
+
+/** What to do to an invoice, and what of other modules must land with it. */
 export interface Change {
   readonly commands: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
-  /** The answer to keep for the caller's idempotency key, made of the decision. */
-  readonly reply?: (next: Aggregate) => ReplyWrite | undefined
+  /** For the companions that know the tags. */
+  readonly told?: ReadonlyArray<Told>
+  /** The answer to keep for the caller's idempotency key, made of the decision and all that was told by then. */
+  readonly reply?: (next: Aggregate, told: ReadonlyArray<Told>) => ReplyWrite | undefined
 }
 
 /** A change after its commit; `committed` is null when there was nothing to change. */
 export interface Changed {
   readonly aggregate: Aggregate
   readonly committed: Committed | null
+  readonly told: ReadonlyArray<Told>
+}
+
+/** A change as a companion sees it, before its commit. */
+export interface Following {
+  readonly before: Aggregate
+  readonly decision: Decision
+  /** By the change itself and the companions before. */
+  readonly told: ReadonlyArray<Told>
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+/** What a companion adds to the commit of a change. */
+export interface Followed {
+  /** Decided after those of the change. */
+  readonly commands?: ReadonlyArray<Command>
+  readonly writes?: ReadonlyArray<Write>
+  /** Told after the invoice's own. */
+  readonly events?: ReadonlyArray<EventDraft>
+  /** For the companions after it, and for whoever asked for the change. */
+  readonly told?: ReadonlyArray<Told>
+  /** Run once the commit is there; a process that ends before it leaves it out, so it is no more than a hint. */
+  readonly after?: Effect.Effect<void>
+}
+
+/** Whoever keeps something beside an invoice that must change in the same commit. */
+export interface Companion {
+  /** Unique. */
+  readonly name: string
+  /**
+   * Asked for every change that does something, and again when a lost race decides anew: nothing but reads may happen
+   * here. An error refuses the whole change.
+   */
+  readonly follow: (following: Following) => Effect.Effect<Followed, PublicError>
+}
+
+/** Companions of invoices, by late binding: asked in the order they registered, which is that of the config file. */
+export class InvoiceCompanions extends Context.Service<InvoiceCompanions, {
+  /** For as long as the scope lives. */
+  readonly register: (companion: Companion) => Effect.Effect<void, never, Scope.Scope>
+  readonly current: () => ReadonlyArray<Companion>
+}>()("tillwire/modules/invoices/InvoiceCompanions") {
+  static readonly layer = Layer.sync(InvoiceCompanions, () => {
+    let companions: ReadonlyArray<Companion> = []
+    return InvoiceCompanions.of({
+      register: (companion) =>
+        Effect.acquireRelease(
+          Effect.sync(() => { companions = [...companions, companion] }),
+          () => Effect.sync(() => { companions = companions.filter((each) => each !== companion) })
+        ),
+      current: () => companions
+    })
+  })
+}
+
+/** A decision with all that the companions add to it. */
+interface Concerted {
+  readonly decision: Decision
+  readonly writes: ReadonlyArray<Write>
+  readonly events: ReadonlyArray<EventDraft>
+  readonly told: ReadonlyArray<Told>
+  readonly after: ReadonlyArray<Effect.Effect<void>>
+}
+
+/** Asks one companion after the other; what they command is decided together with what came before. */
+const concert = Effect.fnUntraced(function*(
+  companions: ReadonlyArray<Companion>,
+  before: Aggregate,
+  commands: ReadonlyArray<Command>,
+  first: Decision,
+  told: ReadonlyArray<Told>,
+  now: number
+): Effect.fn.Return<Concerted, PublicError> {
+  let all = commands
+  let sum: Concerted = { decision: first, writes: [], events: [], told, after: [] }
+  for (const { follow } of companions) {
+    const added = yield* follow({ before, decision: sum.decision, told: sum.told, now })
+    all = [...all, ...added.commands ?? []]
+    const decision = added.commands === undefined ? sum.decision : decide(before, all, now)
+    if (decision === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
+    sum = {
+      decision,
+      writes: [...sum.writes, ...added.writes ?? []],
+      events: [...sum.events, ...added.events ?? []],
+      told: [...sum.told, ...added.told ?? []],
+      after: added.after === undefined ? sum.after : [...sum.after, added.after]
+    }
+  }
+  return sum
+})
+
+/** What a new invoice is committed with. */
+export interface Along {
+  readonly writes: ReadonlyArray<Write>
+  /** Told before `invoice.created`. */
+  readonly events: ReadonlyArray<EventDraft>
 }
 
 /**
@@ -82,6 +189,13 @@ export class Invoices extends Context.Service<Invoices, {
     cause: CommitCause,
     reply: (invoice: InvoiceState) => ReplyWrite | undefined
   ) => Effect.Effect<InvoiceState, PublicError | Replayed>
+  /** The same, with what it stands for: `along` is made of it too, and a row of it that was changed meanwhile a conflict. */
+  readonly createAlong: (
+    invoice: NewInvoice,
+    cause: CommitCause,
+    reply: (invoice: InvoiceState) => ReplyWrite | undefined,
+    along: (invoice: InvoiceState) => Along
+  ) => Effect.Effect<InvoiceState, PublicError | Replayed | Conflict>
   /** The invoice with its payments, by id alone: for callers who were handed the id by us. */
   readonly find: Repo["find"]
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
@@ -93,8 +207,8 @@ export class Invoices extends Context.Service<Invoices, {
   readonly newestPayments: Repo["newestPayments"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   /**
-   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, commits. A lost race loads and plans again,
-   * 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`, `INVOICE_NOT_CANCELABLE`, and `plan`'s own.
+   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, asks the {@link InvoiceCompanions}, commits. A
+   * lost race loads and plans again, 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`, `INVOICE_NOT_CANCELABLE`, and `plan`'s own.
    */
   readonly change: <E, R>(
     id: string,
@@ -105,31 +219,43 @@ export class Invoices extends Context.Service<Invoices, {
   static readonly layer = Layer.effect(Invoices, Effect.gen(function*() {
     const actors = yield* Actors
     const commit = yield* Commit
+    const companions = yield* InvoiceCompanions
     const settings = yield* MerchantSettings
     const timers = yield* Timers
     const repo = yield* makeRepo
     const due = yield* makeExpiry(repo)
 
-    const create = Effect.fnUntraced(function*(
+    const createAlong = Effect.fnUntraced(function*(
       input: NewInvoice,
       cause: CommitCause,
-      reply: (invoice: InvoiceState) => ReplyWrite | undefined
+      reply: (invoice: InvoiceState) => ReplyWrite | undefined,
+      along: (invoice: InvoiceState) => Along
     ) {
       const nowMillis = yield* Clock.currentTimeMillis
       const chosen = yield* settings.forInvoices(input.merchantId, input.environment)
       const invoice = newInvoice(input, chosen, InvoiceId.make(yield* uuidV7), nowMillis)
       const kept = reply(invoice)
+      const { events, writes } = along(invoice)
       yield* commit.append({
         merchantId: invoice.merchantId,
         environment: invoice.environment,
         cause,
-        writes: [invoiceWrite(invoice)],
-        events: created(invoice),
+        writes: [invoiceWrite(invoice), ...writes],
+        events: [...events, ...created(invoice)],
         ...(kept === undefined ? {} : { reply: kept })
-      }).pipe(Effect.catchTag("Conflict", (conflict) => Effect.die(conflict)))
+      })
       yield* count(null, invoice)
       return invoice
     })
+
+    const create = (
+      input: NewInvoice,
+      cause: CommitCause,
+      reply: (invoice: InvoiceState) => ReplyWrite | undefined
+    ) =>
+      createAlong(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
+        Effect.catchTag("Conflict", (conflict) => Effect.die(conflict))
+      )
 
     const change = <E, R>(
       id: string,
@@ -141,22 +267,33 @@ export class Invoices extends Context.Service<Invoices, {
         if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
         const now = yield* currentSeconds
         const planned = yield* plan(current, now)
-        const decision = decide(current, planned.commands, now)
-        if (decision === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
-        const reply = planned.reply?.(decision.next)
-        if (isIdle(current, decision) && planned.writes === undefined && reply === undefined) {
-          return { aggregate: current, committed: null }
+        const first = decide(current, planned.commands, now)
+        if (first === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
+        const concerned = isIdle(current, first) && planned.told === undefined ? [] : companions.current()
+        const { after, decision, events, told, writes } = yield* concert(
+          concerned,
+          current,
+          planned.commands,
+          first,
+          planned.told ?? [],
+          now
+        )
+        const reply = planned.reply?.(decision.next, told)
+        const alone = planned.writes === undefined && writes.length === 0 && events.length === 0
+        if (alone && isIdle(current, decision) && reply === undefined) {
+          return { aggregate: current, committed: null, told }
         }
         const committed = yield* commit.append({
           merchantId: current.invoice.merchantId,
           environment: current.invoice.environment,
           cause,
-          writes: [...yield* writesOf(decision, now), ...planned.writes ?? []],
-          events: decision.events,
+          writes: [...yield* writesOf(decision, now), ...planned.writes ?? [], ...writes],
+          events: [...decision.events, ...events],
           ...(reply === undefined ? {} : { reply })
         })
         yield* count(current.invoice, decision.next.invoice)
-        return { aggregate: decision.next, committed }
+        yield* Effect.all(after, { discard: true })
+        return { aggregate: decision.next, committed, told }
       })).pipe(
         Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
         Effect.catchIf(
@@ -169,6 +306,7 @@ export class Invoices extends Context.Service<Invoices, {
 
     return Invoices.of({
       create,
+      createAlong,
       change,
       find: repo.find,
       get: repo.get,
@@ -217,6 +355,7 @@ const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
  */
 const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const commit = yield* Commit
+  const companions = yield* InvoiceCompanions
   const chains = yield* Chains
   const settings = yield* Settings
 
@@ -236,16 +375,19 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
 
   const expire = Effect.fnUntraced(function*(current: Aggregate, now: number, down: ReadonlySet<string>) {
     const outage = down.size > 0 && (yield* hasOutage(down, current))
-    const decision = decide(current, [{ _tag: "Tick", outage }], now) as Decision
-    if (isIdle(current, decision)) return
+    const commands: ReadonlyArray<Command> = [{ _tag: "Tick", outage }]
+    const first = decide(current, commands, now) as Decision
+    if (isIdle(current, first)) return
+    const { after, decision, events, writes } = yield* concert(companions.current(), current, commands, first, [], now)
     yield* commit.append({
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
       cause: noCause,
-      writes: yield* writesOf(decision, now),
-      events: decision.events
+      writes: [...yield* writesOf(decision, now), ...writes],
+      events: [...decision.events, ...events]
     })
     yield* count(current.invoice, decision.next.invoice)
+    yield* Effect.all(after, { discard: true })
   }, Effect.catchTag("Conflict", () => Effect.void))
 
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
@@ -284,7 +426,7 @@ const newInvoice = (
     customerId: input.customerId,
     payerWalletAddress: null,
     payerWalletNetwork: null,
-    orderId: null,
+    orderId: input.orderId ?? null,
     expiresAt,
     createdAt,
     paidAt: null,

@@ -7,6 +7,7 @@
  *   expired ─── late funds, policy accepts ────> underpaid | paid
  *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
+ *   underpaid ── all of it refunded, or what it stands for ends ──> canceled
  *   unpaid | underpaid ── devnet only: end now ──> as its time and its grace had passed
  *
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
@@ -20,7 +21,15 @@ import type { InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice
 import type { InvoiceSettings, LatePaymentPolicy, PartialPaymentPolicy } from "../../schemas/MerchantSettings.ts"
 import { formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment, Network } from "../../schemas/Network.ts"
-import { type ExceptionType, isCounted, type PaymentMetadata, type PaymentStatus } from "../../schemas/Payment.ts"
+import {
+  type ExceptionType,
+  isCounted,
+  type PaymentMetadata,
+  type PaymentStatus,
+  type SettlementProgress,
+  type SettlementStage,
+  type SettlementStatus
+} from "../../schemas/Payment.ts"
 
 /** Merchant policy as it stood when the invoice was created: later changes of settings touch later invoices only. */
 export interface InvoicePolicy {
@@ -73,6 +82,21 @@ export interface InvoiceState {
   readonly dueAt: number | null
 }
 
+/** Where a payment's money stands on its way to the merchant. Decided by whoever settles; kept and told here. */
+export interface PaymentSettlement {
+  readonly status: SettlementStatus
+  readonly stage: SettlementStage
+  readonly progress: SettlementProgress
+  /** usd_millis that reached the merchant, less what was refunded; null until settled. */
+  readonly settledAmount: UsdMillis | null
+  readonly settledAt: number | null
+  /** `merchant_settlement_id`: the settlement it went with; null until it has one. */
+  readonly id: number | null
+  /** The transaction that brought it to the merchant; null where it came straight from the payor. */
+  readonly txHash: string | null
+  readonly network: Network | null
+}
+
 export interface PaymentState {
   readonly id: string
   readonly version: number
@@ -90,6 +114,10 @@ export interface PaymentState {
   readonly seenAt: number
   readonly createdAt: number
   readonly confirmedAt: number | null
+  /** Null until it counts, and where nothing settles. */
+  readonly settlement: PaymentSettlement | null
+  /** usd_millis of it that were refunded. */
+  readonly refunded: UsdMillis
   readonly metadata: PaymentMetadata
 }
 
@@ -110,7 +138,7 @@ export interface Aggregate {
 }
 
 /** A transfer as the payments module judged it, before it has a status. */
-export type Arrival = Omit<PaymentState, "version" | "status" | "confirmedAt" | "createdAt">
+export type Arrival = Omit<PaymentState, "version" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded">
 
 export type Command =
   /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
@@ -132,7 +160,12 @@ export type Command =
   | { readonly _tag: "Tick"; readonly outage: boolean }
   /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
   | { readonly _tag: "End" }
-  | { readonly _tag: "Cancel" }
+  /** Its settlement has come so far; null: there is nothing to settle any more. */
+  | { readonly _tag: "Settle"; readonly paymentId: string; readonly settlement: PaymentSettlement | null }
+  /** A refund of so many usd_millis of the payment has reached the payor. */
+  | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
+  /** `byOwner`: what the invoice stands for ends too, in the same commit; only then a commerce invoice can be canceled. */
+  | { readonly _tag: "Cancel"; readonly byOwner?: boolean }
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
 
@@ -260,8 +293,12 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return tick(state, command.outage, now)
     case "End":
       return end(state, now)
+    case "Settle":
+      return settleTo(state, command.paymentId, command.settlement)
+    case "Refund":
+      return refund(state, command)
     case "Cancel":
-      return cancel(state)
+      return cancel(state, command.byOwner === true)
     case "Amend":
       return amend(state, command)
   }
@@ -278,7 +315,16 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
   const metadata = { ...arrival.metadata, exception: reason }
   const asBefore = known !== undefined && known.units === arrival.units && known.metadata.quote !== null
   const payment: PaymentState = !asBefore
-    ? { ...arrival, version: known?.version ?? 0, status, confirmedAt: null, createdAt: known?.createdAt ?? now, metadata }
+    ? {
+      ...arrival,
+      version: known?.version ?? 0,
+      status,
+      confirmedAt: null,
+      settlement: known?.settlement ?? null,
+      refunded: known?.refunded ?? usdMillis(0n),
+      createdAt: known?.createdAt ?? now,
+      metadata
+    }
     : { ...known, status, confirmedAt: null, metadata: { ...metadata, quote: known.metadata.quote } }
   const next = withPayment(state, payment)
   const opens = reason === null ? [] : open(state, {
@@ -359,6 +405,7 @@ const revert = (state: Aggregate, paymentId: string, now: number): Step => {
     ...payment,
     status: "reverted",
     confirmedAt: null,
+    settlement: hasReached(payment.settlement) ? payment.settlement : null,
     metadata: { ...payment.metadata, confirmations: 0, block_number: null }
   }
   const opens = isCounted(payment.status)
@@ -404,11 +451,77 @@ const end = (state: Aggregate, now: number): Step => {
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
 }
 
-/** A commerce invoice ends with its order only (API reference, "Commerce orders", accidents). */
-const cancel = (state: Aggregate): Step | Refusal => {
+/** Whether money reached the merchant, whatever became of the payor's transfer later. */
+const hasReached = (settlement: PaymentSettlement | null): boolean => settlement?.settledAmount != null
+
+const settleTo = (state: Aggregate, paymentId: string, settlement: PaymentSettlement | null): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return nothing(state)
+  const after: PaymentState = { ...payment, settlement }
+  const told = paymentUpdated(state.invoice, payment, after)
+  if (Object.keys(told.previousAttributes).length === 0) return nothing(state)
+  return { next: withPayment(state, after), events: [told], opens: [] }
+}
+
+/**
+ * Tells of a refund, and ends an invoice that was never paid in full once nothing of it is left (API reference,
+ * "Invoice"). Never more than what came: whoever refunds holds to that, and here it is cut.
+ */
+const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; amount: UsdMillis }): Step => {
+  const payment = paymentOf(state, paymentId)
+  if (payment === undefined) return nothing(state)
+  const left = payment.amount - payment.refunded
+  const given = amount < left ? amount : left
+  if (given <= 0n) return nothing(state)
+  const refunded = usdMillis(payment.refunded + given)
+  const net = usdMillis(payment.amount - refunded)
+  const after: PaymentState = {
+    ...payment,
+    refunded,
+    settlement: {
+      ...payment.settlement ?? unsettled,
+      status: net === 0n ? "refunded" : "partially_refunded",
+      settledAmount: net
+    }
+  }
+  const object = paymentObject(state.invoice, after)
+  const told: EventDraft = {
+    type: "invoice_payment.refunded",
+    object,
+    previousAttributes: previousAttributes(paymentObject(state.invoice, payment), object)
+  }
+  const next = withPayment(state, after)
+  const isOver = state.invoice.status === "underpaid" && !hasPending(next) &&
+    next.payments.every((each) => !isCounted(each.status) || each.refunded >= each.amount)
+  if (!isOver) return { next, events: [told], opens: [] }
+  const canceled: InvoiceState = { ...state.invoice, status: "canceled" }
+  return {
+    next: { ...next, invoice: canceled },
+    events: [told, ...invoiceEvents(state.invoice, canceled, ["invoice.canceled"])],
+    opens: []
+  }
+}
+
+/** Where a refund was the first that anybody heard of a payment's money. */
+const unsettled: PaymentSettlement = {
+  status: "refunded",
+  stage: "final",
+  progress: "settled",
+  settledAmount: null,
+  settledAt: null,
+  id: null,
+  txHash: null,
+  network: null
+}
+
+/**
+ * A commerce invoice ends with its order only, and then also where a part has come: the order's refund gives it back
+ * (API reference, "Commerce orders", accidents).
+ */
+const cancel = (state: Aggregate, byOwner: boolean): Step | Refusal => {
   const { invoice } = state
-  const closed = invoice.status !== "unpaid" && invoice.status !== "expired"
-  if (closed || hasPending(state) || invoice.type === "commerce") return "not_cancelable"
+  const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOwner && invoice.status === "underpaid")
+  if (!isOpen || hasPending(state) || (invoice.type === "commerce" && !byOwner)) return "not_cancelable"
   const after: InvoiceState = { ...invoice, status: "canceled" }
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }
 }
@@ -647,7 +760,7 @@ export const invoiceObject = (invoice: InvoiceState): WireObject => {
   }
 }
 
-/** The payment on the wire, merchant's view (§2.3). Settlement fields are null: no settlement plugin is loaded. */
+/** The payment on the wire, merchant's view (§2.3). */
 export const paymentObject = (invoice: InvoiceState, payment: PaymentState): WireObject => ({
   id: payment.id,
   object: "invoice_payment",
@@ -668,13 +781,25 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   amount_decimal: usdDecimal(payment.amount),
   amount_unit: "usd_millis",
   confirmed_at: payment.confirmedAt,
-  settlement_status: null,
-  settled_amount: null,
-  settled_amount_decimal: null,
-  balance_transaction_id: null,
-  settled_at: null,
-  settlement: null,
+  ...settlementFields(payment.settlement),
   metadata: payment.metadata
+})
+
+/** The six fields that only merchants see. `balance_transaction_id` is null while no ledger is loaded. */
+const settlementFields = (settlement: PaymentSettlement | null) => ({
+  settlement_status: settlement?.status ?? null,
+  settled_amount: settlement?.settledAmount == null ? null : usdWire(settlement.settledAmount),
+  settled_amount_decimal: settlement?.settledAmount == null ? null : usdDecimal(settlement.settledAmount),
+  balance_transaction_id: null,
+  settled_at: settlement?.settledAt ?? null,
+  settlement: settlement === null ? null : {
+    summary_status: settlement.status,
+    stage: settlement.stage,
+    merchant_settlement_id: settlement.id,
+    settlement_tx_hash: settlement.txHash,
+    network: settlement.network,
+    status: settlement.progress
+  }
 })
 
 /**

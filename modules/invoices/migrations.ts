@@ -87,5 +87,11 @@ export const migrations: Migrations = {
       WHERE payer_wallet_address IS NOT NULL`
     yield* sql`CREATE INDEX invoices_by_network ON invoices
       (merchant_id, environment, payer_wallet_network, type, status, id) WHERE payer_wallet_network IS NOT NULL`
+  }),
+  "0003_settlement": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE invoice_payments
+      ADD COLUMN settlement json,
+      ADD COLUMN refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0)`
   })
 }

@@ -4,24 +4,37 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { Invoices } from "./actor.ts"
+import { InvoiceCompanions, Invoices } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { invoiceStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
-export { Invoices, type NewInvoice } from "./actor.ts"
+export {
+  type Along,
+  type Changed,
+  type Companion,
+  type Followed,
+  type Following,
+  InvoiceCompanions,
+  Invoices,
+  type NewInvoice,
+  type Told
+} from "./actor.ts"
 export {
   type Aggregate,
   type Arrival,
   type Command,
+  type Decision,
+  hasPending,
   invoiceObject,
   type InvoiceState,
   invoiceStates,
   isPayable,
   lockedRoute,
   paymentObject,
+  type PaymentSettlement,
   type PaymentState,
   remaining
 } from "./machine.ts"
@@ -37,6 +50,7 @@ export const plugin = Plugin.make({
   rollups: [invoiceStates],
   layer: () =>
     Layer.mergeAll(HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
-      Layer.provideMerge(Invoices.layer)
+      Layer.provideMerge(Invoices.layer),
+      Layer.provideMerge(InvoiceCompanions.layer)
     )
 })

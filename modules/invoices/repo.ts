@@ -6,7 +6,15 @@ import { cover, type Piece, width } from "../../runtime/Rollups.ts"
 import { InvoiceStatus, InvoiceType } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type Aggregate, type Decision, type InvoiceState, invoiceStates, type Opening, type PaymentState } from "./machine.ts"
+import {
+  type Aggregate,
+  type Decision,
+  type InvoiceState,
+  invoiceStates,
+  type Opening,
+  type PaymentSettlement,
+  type PaymentState
+} from "./machine.ts"
 
 /** Filters of the invoice list; absent ones do not filter. */
 export interface InvoiceFilter {
@@ -73,8 +81,16 @@ const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({
     seen_at: payment.seenAt,
     created_at: payment.createdAt,
     confirmed_at: payment.confirmedAt,
+    settlement: payment.settlement === null ? null : settlementJson(payment.settlement),
+    refunded: payment.refunded.toString(),
     metadata: payment.metadata
   }
+})
+
+/** Amounts as text, so that no digit is lost. */
+const settlementJson = (settlement: PaymentSettlement) => ({
+  ...settlement,
+  settledAmount: settlement.settledAmount?.toString() ?? null
 })
 
 /** An exception as it is opened; `id` and time come from the actor. */
@@ -154,6 +170,11 @@ const readPayment = (row: Row): PaymentState => ({
   seenAt: row.seen_at,
   createdAt: row.created_at,
   confirmedAt: row.confirmed_at,
+  settlement: row.settlement === null ? null : {
+    ...row.settlement,
+    settledAmount: row.settlement.settledAmount === null ? null : usdMillis(BigInt(row.settlement.settledAmount))
+  },
+  refunded: usdMillis(BigInt(row.refunded)),
   metadata: { ...row.metadata, token: row.metadata.token ?? null }
 })
 
@@ -345,7 +366,7 @@ export const makeRepo = Effect.gen(function*() {
         'id', p.id, 'version', p.version, 'status', p.status, 'network', p.network, 'token_id', p.token_id,
         'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
         'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
-        'metadata', p.metadata)`
+        'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
 
   const aggregate = sql`i.*,
     (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.created_at, p.id), '[]')

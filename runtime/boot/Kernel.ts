@@ -18,6 +18,7 @@ import * as Quotes from "../quotes/Median.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Secrets from "../secrets/Master.ts"
 import { Settings } from "../Settings.ts"
+import { MerchantClock } from "../MerchantClock.ts"
 import * as SignIns from "../signins/Registry.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { storeLayer } from "../Store.ts"
@@ -89,6 +90,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     Layer.provideMerge(Leases.layer),
     Layer.provideMerge(Actors.layer),
     Layer.provideMerge(SignIns.layer),
+    Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )
   return middleware(probe).pipe(

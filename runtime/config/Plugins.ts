@@ -6,7 +6,10 @@ import { suggestion } from "./Problem.ts"
 /** Any plugin, whatever its options, needs and services. */
 export type AnyPlugin = Plugin<any, any, any>
 
-/** Where the built-in plugins of a slot are, below `modules/`. A feature is a folder with `plugin.ts`, a driver a file. */
+/**
+ * Where the built-in plugins of a slot are, below `modules/`. A feature is a folder with `plugin.ts`, a driver a file. A
+ * feature's port has its drivers in a folder of their own, and an entry of `modules` names them `<folder>/<driver>`.
+ */
 const folderOf: Readonly<Record<Slot, string>> = {
   chains: "chains",
   prices: "prices",
@@ -28,16 +31,35 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const folder = path.join(builtInFolder, folderOf[slot])
-    const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
-    if (slot !== "modules") {
-      return names.filter((name) => name.endsWith(".ts")).map((name) => name.slice(0, -".ts".length)).toSorted()
-    }
-    const features = yield* Effect.filter(names, (name) =>
-      Effect.orElseSucceed(fs.exists(path.join(folder, name, "plugin.ts")), () => false))
-    return features.toSorted()
+    const listed = (below: string) => Effect.orElseSucceed(fs.readDirectory(below), (): Array<string> => [])
+    const names = yield* listed(folder)
+    if (slot !== "modules") return driverFiles(names).toSorted()
+    const slotFolders = new Set(Object.values(folderOf))
+    const found = yield* Effect.forEach(names.filter((name) => !slotFolders.has(name)), (name) =>
+      Effect.gen(function*() {
+        const files = yield* listed(path.join(folder, name))
+        if (files.includes("plugin.ts")) return [name]
+        const drivers = yield* Effect.filter(driverFiles(files), (file) =>
+          Effect.map(
+            Effect.orElseSucceed(fs.readFileString(path.join(folder, name, `${file}.ts`)), () => ""),
+            (text) => text.includes("export const plugin ")
+          ))
+        return drivers.map((driver) => `${name}/${driver}`)
+      }))
+    return found.flat().toSorted()
   })
 
+const driverFiles = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.filter((name) => name.endsWith(".ts")).map((name) => name.slice(0, -".ts".length))
+
+/** The file of a built-in plugin of that name, whether there is one or not; undefined where the name cannot be one. */
+const builtInFile = (slot: Slot, use: string): string | undefined => {
+  if (isBuiltInName(use)) return slot === "modules" ? `${use}/plugin.ts` : `${folderOf[slot]}/${use}.ts`
+  return slot === "modules" && isDriverName(use) ? `${use}.ts` : undefined
+}
+
 const isBuiltInName = (use: string) => /^[a-z][a-z0-9-]*$/.test(use)
+const isDriverName = (use: string) => /^[a-z][a-z0-9-]*\/[a-z][a-z0-9-]*$/.test(use)
 const isPath = (use: string) => /^\.{0,2}\//.test(use)
 
 /** What an entry's file exports as `plugin`. The failure is a sentence for the operator. */
@@ -55,17 +77,24 @@ export const findPlugin = (
       if (!exists) return yield* Effect.fail(`file not found: ${file}`)
       return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
     }
-    const known = yield* builtIns(slot)
-    if (known.includes(use)) {
-      const file = path.join(builtInFolder, folderOf[slot], slot === "modules" ? `${use}/plugin.ts` : `${use}.ts`)
-      return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+    const named = builtInFile(slot, use)
+    if (named !== undefined) {
+      const file = path.join(builtInFolder, named)
+      const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
+      if (exists) return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+      if (isDriverName(use)) {
+        return yield* Effect.fail(`no built-in plugin "${use}" in ${slot}. ${suggestion(use, yield* builtIns(slot))}`)
+      }
     }
-    return yield* Effect.mapError(importPlugin(use, use), (reason) => {
-      if (reason !== missing) return reason
-      return isBuiltInName(use)
-        ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, known)}`
-        : `package "${use}" is not installed: npm install ${use}`
-    })
+    return yield* Effect.catch(importPlugin(use, use), (reason) =>
+      Effect.gen(function*() {
+        if (reason !== missing) return yield* Effect.fail(reason)
+        return yield* Effect.fail(
+          isBuiltInName(use)
+            ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, yield* builtIns(slot))}`
+            : `package "${use}" is not installed: npm install ${use}`
+        )
+      }))
   })
 
 const missing = "the module cannot be found"
