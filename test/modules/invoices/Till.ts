@@ -11,7 +11,7 @@ import { Keys, Merchants, PayorSessions } from "../../../modules/auth/actor.ts"
 import { migrations as authMigrations, tables as authTables } from "../../../modules/auth/migrations.ts"
 import { InvoicesApi } from "../../../modules/invoices/api.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../../modules/invoices/migrations.ts"
-import { Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
+import { type InvoiceCompanions, Invoices, invoiceStates, plugin as invoicesPlugin } from "../../../modules/invoices/plugin.ts"
 import { Payments, PayorDesk, PayorDetails } from "../../../modules/payments/actor.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
 import { handlers as paymentHandlers, sessionLayer } from "../../../modules/payments/handlers.ts"
@@ -185,7 +185,7 @@ export const till = apiLayer(
       settingsLayer({ environments: ["devnet", "mainnet"] })
     ))
   )
-) as unknown as Layer.Layer<Api | Keys | Invoices | Payments | SqlClient.SqlClient | TokenPolicies>
+) as unknown as Layer.Layer<Api | Keys | InvoiceCompanions | Invoices | Payments | SqlClient.SqlClient | TokenPolicies>
 
 /** A merchant that calls the API with one of its keys. */
 export interface Caller {
