@@ -10,7 +10,6 @@ import { Context, Effect, Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
 import { AuthApi } from "../auth/api.ts"
-import { DevnetApi } from "../devnet/api.ts"
 import { EventsApi } from "../events/api.ts"
 import { IdentityApi } from "../identity/api.ts"
 import { InvoicesApi } from "../invoices/api.ts"
@@ -18,6 +17,7 @@ import { MetricsApi } from "../metrics/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { SettingsApi } from "../settings/api.ts"
+import { SimulatorApi } from "../simulator/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
@@ -39,7 +39,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(PaymentsApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
-  .addHttpApi(DevnetApi)
+  .addHttpApi(SimulatorApi)
 
 /** The Idempotency-Key of the writes made under it; absent: a new UUID for each. Give one to repeat a write safely. */
 export const IdempotencyKey = Context.Reference<string | undefined>("tillwire/client/IdempotencyKey", {

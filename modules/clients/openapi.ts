@@ -1041,7 +1041,7 @@ export interface paths {
          * Simulate a payment or the end of an invoice
          * @description Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without `amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply.
          */
-        post: operations["devnet.simulate"];
+        post: operations["simulator.simulateInvoice"];
         delete?: never;
         options?: never;
         head?: never;
@@ -12031,7 +12031,7 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
-    "devnet.simulate": {
+    "simulator.simulateInvoice": {
         parameters: {
             query?: never;
             header?: {

@@ -161,7 +161,7 @@ export const configOf = (deployment: Deployment) => ({
   webhooks: { devnetReceivers: deployment.receivers ?? [], ...deployment.webhooks },
   limits: deployment.limits ?? generousLimits,
   telemetry: { logs: "json", level: "debug" },
-  modules: [...modules, ...(deployment.chains.some(({ use }) => use === "simulated") ? ["devnet"] : [])].map(
+  modules: [...modules, ...(deployment.chains.some(({ use }) => use === "simulated") ? ["simulator"] : [])].map(
     (use) => ({ use })
   )
 })

@@ -30,14 +30,14 @@ describe("config/", () => {
     Effect.gen(function*() {
       const { picked, settings } = yield* load({ file: config("devnet.jsonc"), environment: {} })
       assert.deepStrictEqual([...settings.environments], ["devnet"])
-      assert.include(picked.map(({ plugin }) => plugin.name), "devnet")
+      assert.include(picked.map(({ plugin }) => plugin.name), "simulator")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("mainnet.jsonc starts where its secrets are, and simulates nothing", () =>
     Effect.gen(function*() {
       const { picked, settings } = yield* load({ file: config("mainnet.jsonc"), environment: deployment })
       assert.deepStrictEqual([...settings.environments], ["mainnet"])
-      assert.notIncludeMembers(picked.map(({ plugin }) => plugin.name), ["devnet", "simulated", "fixed"])
+      assert.notIncludeMembers(picked.map(({ plugin }) => plugin.name), ["simulator", "simulated", "fixed"])
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("schema.json is what `npm run schema` writes", () =>

@@ -7,14 +7,14 @@ import { Invoices } from "../invoices/plugin.ts"
 import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { Simulator } from "./actor.ts"
-import { DevnetApi } from "./api.ts"
+import { SimulatorApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 
 export const plugin = Plugin.make({
-  name: "devnet",
+  name: "simulator",
   slot: "modules",
   environments: ["devnet"],
   needs: { simulated: SimulatedChain, invoices: Invoices, payments: [Payments, SimulatedPayments], quotes: PaymentQuotes },
-  http: DevnetApi,
-  layer: () => HttpApiBuilder.layer(DevnetApi).pipe(Layer.provide(handlers), Layer.provide(Simulator.layer))
+  http: SimulatorApi,
+  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Simulator.layer))
 })

@@ -78,7 +78,7 @@ export class Simulator extends Context.Service<Simulator, {
    * address that was given before.
    */
   readonly simulate: (current: Aggregate, asked: Request) => Effect.Effect<Simulated, PublicError>
-}>()("tillwire/modules/devnet/Simulator") {
+}>()("tillwire/modules/simulator/Simulator") {
   static readonly layer = Layer.effect(Simulator, Effect.gen(function*() {
     const bus = yield* EventBus
     const catalog = yield* TokenCatalog

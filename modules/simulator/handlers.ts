@@ -6,7 +6,7 @@ import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
 import { Simulator } from "./actor.ts"
-import { DevnetApi } from "./api.ts"
+import { SimulatorApi } from "./api.ts"
 
 const devnetKey = Effect.gen(function*() {
   const principal = yield* CurrentPrincipal
@@ -14,11 +14,11 @@ const devnetKey = Effect.gen(function*() {
   return yield* requireMerchantScope
 })
 
-export const handlers = HttpApiBuilder.group(DevnetApi, "devnet", Effect.fn(function*(group) {
+export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.fn(function*(group) {
   const invoices = yield* Invoices
   const simulator = yield* Simulator
 
-  return group.handle("simulate", Effect.fnUntraced(function*({ params, payload }) {
+  return group.handle("simulateInvoice", Effect.fnUntraced(function*({ params, payload }) {
     const { merchantId } = yield* devnetKey
     const found = isUuid(params.id) ? yield* invoices.get(merchantId, params.id) : null
     if (found === null || found.invoice.environment !== "devnet") return yield* publicError("INVOICE_NOT_FOUND")

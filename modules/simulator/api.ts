@@ -19,8 +19,8 @@ export const SimulateRequest = Schema.Struct({
   amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)))
 }).annotate({ examples: [{ action: "pay" }] })
 
-export class DevnetGroup extends HttpApiGroup.make("devnet").add(
-  HttpApiEndpoint.post("simulate", "/api/v1/devnet/invoices/:id/simulate", {
+export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
+  HttpApiEndpoint.post("simulateInvoice", "/api/v1/devnet/invoices/:id/simulate", {
     params: { id: Schema.String },
     payload: SimulateRequest,
     success: Schema.Struct({
@@ -56,7 +56,7 @@ export class DevnetGroup extends HttpApiGroup.make("devnet").add(
 )
   .middleware(MerchantAuth)
   .middleware(Wrapped)
-  .annotateMerge(OpenApi.annotations({ title: "Devnet", description: "Play money: try the whole flow without a wallet." }))
+  .annotateMerge(OpenApi.annotations({ title: "Simulator", description: "Play money: try the whole flow without a wallet." }))
 {}
 
-export class DevnetApi extends HttpApi.make("devnet").add(DevnetGroup) {}
+export class SimulatorApi extends HttpApi.make("simulator").add(SimulatorGroup) {}
