@@ -18,7 +18,8 @@ const statements = (script: string) =>
 
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
-  "webhook_endpoints", "receive_targets", "wallet_counters", "chain_cursors", "transfers", "target_balances"
+  "webhook_endpoints", "receive_targets", "wallet_counters", "chain_cursors", "transfers", "target_balances",
+  "merchant_clocks"
 ]
 
 export const runtimeMigrations: Migrations = {
@@ -323,5 +324,12 @@ export const runtimeMigrations: Migrations = {
     const sql = yield* SqlClient.SqlClient
     yield* sql`DROP INDEX webhook_attempts_by_age`
     for (const definition of [webhookLagV1, webhookExpireV1]) yield* sql.unsafe(definition)
-  })
+  }),
+  // Only of merchants whose devnet time was ever moved.
+  "0016_merchant_clocks": statements(`
+    CREATE TABLE merchant_clocks (
+      merchant_id integer PRIMARY KEY,
+      version bigint NOT NULL,
+      seconds bigint NOT NULL CHECK (seconds > 0)
+    )`)
 }

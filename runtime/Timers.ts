@@ -1,4 +1,7 @@
-/** Due work as rows: one fiber per source, asleep until the earliest row is due. No promise lives only in memory. */
+/**
+ * Due work as rows: one fiber per source, asleep until the earliest row is due. No promise lives only in memory. All
+ * sources look again when a merchant's clock moves; see `timers/MerchantDue.ts` for rows that come due by it.
+ */
 import { Context, type Effect, type Scope } from "effect"
 
 /** Rows of one kind that fall due: invoices to expire, retries to make. */

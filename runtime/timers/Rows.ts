@@ -1,6 +1,7 @@
 /** One fiber per source, on the one instance that holds the source's lease. */
 import { Cause, Clock, Effect, Latch, Layer } from "effect"
 import { Leases } from "../Leases.ts"
+import { MerchantClock } from "../MerchantClock.ts"
 import { type DueSource, Timers } from "../Timers.ts"
 
 /** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
@@ -17,8 +18,13 @@ const firstBackoffMillis = 200
 const maximumBackoffMillis = 30_000
 
 const make = Effect.gen(function*() {
+  const clock = yield* MerchantClock
   const leases = yield* Leases
   const latches = new Map<string, Latch.Latch>()
+
+  yield* clock.onAdvance(() => Effect.sync(() => {
+    for (const latch of latches.values()) latch.openUnsafe()
+  }))
 
   /** Runs until less than a batch was due, then says how long nothing is. */
   const runDue = (source: DueSource) =>
@@ -72,4 +78,4 @@ const make = Effect.gen(function*() {
 })
 
 /** Timers under the leases `timer:<name>`. */
-export const layer: Layer.Layer<Timers, never, Leases> = Layer.effect(Timers, make)
+export const layer: Layer.Layer<Timers, never, Leases | MerchantClock> = Layer.effect(Timers, make)

@@ -370,3 +370,24 @@ export const cancelWaiting = (
       UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()
       FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
   })
+
+/**
+ * Makes what waits to be tried again of a merchant's devnet events due earlier by some seconds: its clock has moved.
+ * Leases of lanes and the pauses of breakers stay. Locks rows in the order in which results are written.
+ */
+export const retriesEarlier = (
+  merchantId: number,
+  seconds: number
+): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      WITH c AS MATERIALIZED (
+        SELECT d.id FROM webhook_deliveries d
+        JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
+        WHERE d.merchant_id = ${merchantId} AND d.due_at > now() AND e.environment = 'devnet'
+        ORDER BY d.id FOR UPDATE OF d
+      )
+      UPDATE webhook_deliveries d SET due_at = d.due_at - ${seconds}::integer * interval '1 second'
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+  })

@@ -2,11 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Leases } from "../../../runtime/Leases.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { layer as rows } from "../../../runtime/timers/Rows.ts"
 
 const free = Layer.succeed(Leases, { hold: (name, _ttl, work) => work({ name, token: 1n }) })
-const timers = rows.pipe(Layer.provide(free))
+const timers = rows.pipe(Layer.provide([free, MerchantClock.system]))
 
 /** Rows in memory: due times, and what was done when. */
 const source = (batchSize: number) => {

@@ -1,0 +1,124 @@
+/**
+ * Clocks as rows, one for each merchant whose devnet time was ever moved. They are held in memory, so that asking for
+ * the time is a look into a map; what another instance has moved is found by polling.
+ */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Commit, Conflict, noCause, type Write } from "../Commit.ts"
+import { type Asked, maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
+import { Settings } from "../Settings.ts"
+import { retriesEarlier } from "../webhooks/Queue.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+/** Milliseconds between looks for what other instances have moved: with the time of a look it is known within 2 s. */
+const pollMillis = 1_000
+
+/** How often a step that lost its row to another is made anew before the caller is told to try again. */
+const conflictRetries = 3
+
+interface Row {
+  readonly merchant_id: number
+  readonly version: bigint
+  readonly seconds: bigint
+}
+
+const unasked: Asked = { cause: noCause, reply: () => undefined }
+
+const tooFar = publicError("VALIDATION_ERROR", {
+  param: "seconds",
+  message: `seconds: a clock can be ${maximumAheadSeconds} s ahead in all`
+})
+
+const make = Effect.gen(function*() {
+  const commit = yield* Commit
+  const sql = yield* SqlClient.SqlClient
+  const ahead = new Map<number, number>()
+  const listeners = new Set<(merchantId: number) => Effect.Effect<void>>()
+  /** Sum of the versions of all rows as last read: each step raises it. */
+  let known = 0n
+
+  const learn = (merchantId: number, seconds: number) =>
+    Effect.suspend(() => {
+      if (seconds <= (ahead.get(merchantId) ?? 0)) return Effect.void
+      ahead.set(merchantId, seconds)
+      return Effect.forEach([...listeners], (heard) => heard(merchantId), { discard: true })
+    })
+
+  const readAll = Effect.gen(function*() {
+    const rows = yield* sql<Row>`SELECT merchant_id, version, seconds FROM merchant_clocks`
+    known = rows.reduce((sum, { version }) => sum + version, 0n)
+    yield* Effect.forEach(rows, (row) => learn(row.merchant_id, Number(row.seconds)), { discard: true })
+  })
+
+  const look = Effect.gen(function*() {
+    const [sum] = yield* sql<{ readonly versions: bigint }>`
+      SELECT coalesce(sum(version), 0)::bigint AS versions FROM merchant_clocks`
+    if (sum!.versions !== known) yield* readAll
+  }).pipe(
+    Effect.catch((error: SqlError.SqlError) => Effect.logWarning("Merchants' clocks were not read; they are read again", error))
+  )
+
+  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: Asked) {
+    const [row] = yield* sql<Row>`
+      SELECT merchant_id, version, seconds FROM merchant_clocks WHERE merchant_id = ${merchantId}`.pipe(Effect.orDie)
+    const next = Number(row?.seconds ?? 0n) + seconds
+    if (next > maximumAheadSeconds) return yield* tooFar
+    const kept = reply(next)
+    const write: Write = {
+      table: "merchant_clocks",
+      row: { merchant_id: merchantId, version: Number(row?.version ?? 0n) + 1, seconds: next }
+    }
+    yield* commit.append({
+      merchantId,
+      environment: "devnet",
+      cause,
+      writes: [write],
+      events: [],
+      ...(kept === undefined ? {} : { reply: kept })
+    })
+    yield* retriesEarlier(merchantId, seconds).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      Effect.catch((error) => Effect.logWarning("Webhook retries keep their times though the clock has moved", error))
+    )
+    yield* learn(merchantId, next)
+    return next
+  })
+
+  const advance = (merchantId: number, seconds: number, asked: Asked = unasked) =>
+    step(merchantId, seconds, asked).pipe(
+      // Between the commit and what follows from it nobody goes away.
+      Effect.uninterruptible,
+      Effect.retry({ times: conflictRetries, while: (error) => error instanceof Conflict }),
+      Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+    )
+
+  const aheadSeconds = (merchantId: number, environment: Environment): number =>
+    environment === "devnet" ? ahead.get(merchantId) ?? 0 : 0
+
+  const nowMillis = (merchantId: number, environment: Environment) =>
+    Effect.map(Clock.currentTimeMillis, (millis) => millis + aheadSeconds(merchantId, environment) * 1000)
+
+  yield* readAll
+  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(pollMillis)))
+
+  return MerchantClock.of({
+    nowMillis,
+    nowSeconds: (merchantId, environment) =>
+      Effect.map(nowMillis(merchantId, environment), (millis) => Math.floor(millis / 1000)),
+    aheadSeconds,
+    ahead: () => ahead,
+    advance,
+    onAdvance: (heard) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void listeners.add(heard)),
+        () => Effect.sync(() => void listeners.delete(heard))
+      )
+  })
+})
+
+/** Clocks of the table `merchant_clocks`; without devnet the system's, at no cost. */
+export const layer: Layer.Layer<MerchantClock, SqlError.SqlError, Commit | Settings | SqlClient.SqlClient> = Layer.unwrap(
+  Effect.map(Settings, ({ environments }) =>
+    environments.includes("devnet") ? Layer.effect(MerchantClock, make) : MerchantClock.system)
+)

@@ -1,0 +1,59 @@
+/**
+ * Rows that come due by their merchant's clock: those of every merchant by the system's, and those of the few merchants
+ * whose devnet time is ahead sooner, by one index probe for each of these. While nobody is ahead, and on mainnet, the
+ * statements are those of a plain due column.
+ */
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { MerchantClock } from "../MerchantClock.ts"
+
+/**
+ * Reads due rows of `table`, which has the columns `merchant_id`, `environment` and `due_at` (epoch seconds of the
+ * merchant's time, null: never), and an index of `(due_at) WHERE due_at IS NOT NULL` and one of
+ * `(merchant_id, due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for.
+ */
+export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
+  const sql = yield* SqlClient.SqlClient
+  const clock = yield* MerchantClock
+  const rows = sql(table)
+
+  /** Merchants ahead, as rows `(m, s)`. */
+  const ahead = (merchants: ReadonlyMap<number, number>) =>
+    sql`unnest(${[...merchants.keys()]}::integer[], ${[...merchants.values()]}::bigint[]) AS a (m, s)`
+
+  /** Bounded on both sides and ordered by, so that no other index can serve it. */
+  const ofMerchant = sql`environment = 'devnet' AND merchant_id >= a.m AND merchant_id <= a.m`
+
+  /**
+   * To read from in place of the table: whole rows, at most `limit`, due when the system's clock says `now` (epoch
+   * seconds). Each is then decided at its merchant's time.
+   */
+  const due = (now: number, limit: number): Statement.Fragment => {
+    const merchants = clock.ahead()
+    const usual = sql`(SELECT * FROM ${rows} WHERE due_at <= ${now} ORDER BY due_at LIMIT ${limit})`
+    if (merchants.size === 0) return usual
+    return sql`(${usual} UNION ALL (
+      SELECT r.* FROM ${ahead(merchants)} CROSS JOIN LATERAL (
+        SELECT * FROM ${rows} WHERE ${ofMerchant} AND due_at > ${now} AND due_at <= ${now} + a.s
+        ORDER BY merchant_id, due_at LIMIT ${limit}
+      ) r LIMIT ${limit}
+    ) LIMIT ${limit})`
+  }
+
+  /** Epoch seconds at which the system's clock finds the earliest row due; null: no row is. */
+  const next = Effect.suspend(() => {
+    const merchants = clock.ahead()
+    const usual = sql`SELECT min(due_at) AS due_at FROM ${rows} WHERE due_at IS NOT NULL`
+    return (merchants.size === 0 ? sql<Next>`${usual}` : sql<Next>`SELECT min(due_at) AS due_at FROM (${usual} UNION ALL
+      SELECT (SELECT due_at FROM ${rows} WHERE ${ofMerchant} AND due_at IS NOT NULL
+        ORDER BY merchant_id, due_at LIMIT 1) - a.s FROM ${ahead(merchants)}) earliest`).pipe(
+      Effect.map(([row]) => row?.due_at == null ? null : Number(row.due_at))
+    )
+  })
+
+  return { due, next }
+})
+
+interface Next {
+  readonly due_at: bigint | null
+}
