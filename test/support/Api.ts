@@ -8,6 +8,7 @@ import * as GroupCommit from "../../runtime/commit/GroupCommit.ts"
 import * as Tail from "../../runtime/eventbus/Tail.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/leases/Database.ts"
+import * as MerchantClock from "../../runtime/merchantclock/Rows.ts"
 import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
@@ -104,7 +105,7 @@ export const kernel = <E>(
   ).pipe(Layer.provideMerge(database))
   const tables = [...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables)]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  return Tail.layer.pipe(
+  return Layer.mergeAll(Tail.layer, MerchantClock.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
     Layer.provideMerge(migrated),
     Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc))
