@@ -73,13 +73,19 @@ export type AddressVerdict =
   /** What is wrong, by wire field name (`zip_code`). */
   | { readonly _tag: "Invalid"; readonly fields: Readonly<Record<string, string>> }
 
+/** An item of an order, as it was offered when the order was made. */
+export interface OrderedItem extends OfferedItem {
+  /** Names it in shipments: `li_1`. */
+  readonly lineItemId: string
+}
+
 /** What is placed. Repeated with the same `orderId`, it is the same order: a retailer never delivers it twice. */
 export interface Placement {
   readonly orderId: string
   readonly merchantId: number
   readonly environment: Environment
   readonly customerId: string | null
-  readonly items: ReadonlyArray<OfferedItem & { readonly lineItemId: string }>
+  readonly items: ReadonlyArray<OrderedItem>
   readonly address: PostalAddress
   readonly shippingOptionId: string
 }
@@ -114,6 +120,9 @@ export interface PlacedOrder {
   readonly environment: Environment
   /** Null while the retailer has not named it. */
   readonly providerOrderId: string | null
+  /** Epoch seconds; null while it is not placed. */
+  readonly placedAt: number | null
+  readonly items: ReadonlyArray<OrderedItem>
 }
 
 /** Every call ends within 10 s. Placing, tracking and canceling answer with the reports there are by now, perhaps none. */

@@ -6,6 +6,7 @@ export {
   type AddressVerdict,
   type Offer,
   type OfferedItem,
+  type OrderedItem,
   type PlacedOrder,
   type Placement,
   type PostalAddress,
