@@ -146,8 +146,15 @@ export interface RetailerDriver {
   readonly cancel: (order: PlacedOrder) => Effect.Effect<ReadonlyArray<RetailerReport>, RetailerUnavailable>
 }
 
-/** Takes a report up. Errors: `ORDER_NOT_FOUND`, and `INVALID_TRANSITION` for what cannot be true of the order now. */
-export type ReportHandler = (orderId: string, report: RetailerReport) => Effect.Effect<void, PublicError>
+/**
+ * Takes a report up that is the truth for orders of one environment only: a retailer of devnet says nothing of money.
+ * Errors: `ORDER_NOT_FOUND`, also for an order of the other environment, and `INVALID_TRANSITION` for what cannot be true
+ * of the order now.
+ */
+export type ReportHandler = (
+  order: { readonly environment: Environment; readonly orderId: string },
+  report: RetailerReport
+) => Effect.Effect<void, PublicError>
 
 export class Retailers extends Context.Service<Retailers, {
   /** For as long as the scope lives. Two drivers of one environment are a bug. */
@@ -176,7 +183,7 @@ export class Retailers extends Context.Service<Retailers, {
         }),
       driver: (environment) => drivers.get(environment),
       onReport: (handler) => forScope(() => handlers.push(handler), () => handlers.splice(handlers.indexOf(handler), 1)),
-      report: (orderId, report) => handlers[0]?.(orderId, report) ?? Effect.fail(publicError("ORDER_NOT_FOUND"))
+      report: (order, report) => handlers[0]?.(order, report) ?? Effect.fail(publicError("ORDER_NOT_FOUND"))
     })
   })
 }
