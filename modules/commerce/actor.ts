@@ -1,0 +1,312 @@
+/**
+ * Orders: the companion that moves an order in the commit of its invoice, whoever changes that; the one way to tell an
+ * order of a fact; and the work that is due, which is to call the retailer.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Commit, type CommitCause, type Committed, noCause, type Replayed, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Timers } from "../../runtime/Timers.ts"
+import { publicError, type PublicError, isPublicError } from "../../schemas/Errors.ts"
+import type { WireObject } from "../../schemas/Event.ts"
+import { isUuid } from "../../schemas/Ids.ts"
+import {
+  type Aggregate,
+  type Along,
+  type Command,
+  type Followed,
+  type Following,
+  InvoiceCompanions,
+  Invoices,
+  type InvoiceState,
+  type Told
+} from "../invoices/plugin.ts"
+import { type RetailerDriver, type RetailerReport, Retailers } from "../retail/plugin.ts"
+import {
+  answerSeconds,
+  concluded,
+  created,
+  decide,
+  newOrder,
+  type NewOrder,
+  type OrderFact,
+  orderObject,
+  type OrderState,
+  placedOrderOf,
+  placementOf,
+  type RefundView,
+  taskOf,
+  trackingSeconds
+} from "./machine.ts"
+import { makeRepo, orderWrite, type Repo } from "./repo.ts"
+
+/** Facts for the companion of orders. */
+interface OrderTold extends Told {
+  readonly _tag: "Order"
+  readonly facts: ReadonlyArray<OrderFact>
+}
+
+/** What became of the order, for whoever asked for the change. */
+interface OrderChanged extends Told {
+  readonly _tag: "OrderChanged"
+  readonly order: OrderState
+}
+
+/** What else lands in the commit of an order's change. */
+export interface More {
+  /** For the order's invoice. */
+  readonly commands?: ReadonlyArray<Command>
+  readonly writes?: ReadonlyArray<Write>
+  readonly told?: ReadonlyArray<Told>
+  /** The answer to keep for the caller's idempotency key. */
+  readonly reply?: (order: OrderState, invoice: Aggregate) => ReplyWrite | undefined
+}
+
+/** An order after its commit; `committed` is null when there was nothing to change. */
+export interface ChangedOrder {
+  readonly order: OrderState
+  readonly object: WireObject
+  readonly invoice: Aggregate
+  readonly committed: Committed | null
+}
+
+export class Orders extends Context.Service<Orders, {
+  /** A new order of a new invoice, whose `orderId` is the order's: for `Invoices.createAlong`. */
+  readonly creation: (input: NewOrder, invoice: InvoiceState) => { readonly order: OrderState; readonly along: Along }
+  /** Facts about an order, for a change of its invoice that something else asks for. */
+  readonly told: (facts: ReadonlyArray<OrderFact>) => Told
+  /**
+   * Tells an order of facts, in turn, in one commit with its invoice: at most one `commerce.order.updated`, with every
+   * step in the timeline. Errors: `ORDER_NOT_FOUND`; `INVALID_TRANSITION` for a fact that cannot be true of it now;
+   * `ORDER_NOT_CANCELABLE`; those of refunds; `SERVICE_UNAVAILABLE`. Nothing is written then.
+   */
+  readonly change: (
+    merchantId: number,
+    orderId: string,
+    cause: CommitCause,
+    facts: ReadonlyArray<OrderFact>,
+    more?: More
+  ) => Effect.Effect<ChangedOrder, PublicError | Replayed>
+  /** By id alone: for callers who were handed the id by us. */
+  readonly find: Repo["find"]
+  /** The same within a merchant: another merchant's order is as unknown as none. */
+  readonly get: Repo["get"]
+  readonly several: Repo["several"]
+  readonly list: Repo["list"]
+  readonly count: Repo["count"]
+}>()("tillwire/modules/commerce/Orders") {
+  static readonly layer = Layer.effect(Orders, Effect.suspend(() => make))
+}
+
+/** Orders due in one run. */
+export const dueBatch = 100
+
+/** Calls to retailers under way at once. */
+const callsAtOnce = 16
+
+const isTold = <T extends Told>(tag: T["_tag"]) => (told: Told): told is T => told._tag === tag
+
+/** Facts about the order among all that was told, in the order it was told in. */
+const factsOf = (told: ReadonlyArray<Told>): ReadonlyArray<OrderFact> =>
+  told.flatMap((each): ReadonlyArray<OrderFact> => {
+    switch (each._tag) {
+      case "Order":
+        return (each as OrderTold).facts
+      case "Refund":
+        return [{ _tag: "Refund", refund: (each as Told & { readonly refund: RefundView }).refund }]
+      case "SettlementAbandoned":
+        return [each as Told & { readonly _tag: "SettlementAbandoned"; readonly paymentId: string }]
+      default:
+        return []
+    }
+  })
+
+const make = Effect.gen(function*() {
+  const companions = yield* InvoiceCompanions
+  const invoices = yield* Invoices
+  const retailers = yield* Retailers
+  const timers = yield* Timers
+  const repo = yield* makeRepo
+
+  const told = (facts: ReadonlyArray<OrderFact>): OrderTold => ({ _tag: "Order", facts })
+
+  const follow = Effect.fnUntraced(function*(
+    { decision, now, told }: Following
+  ): Effect.fn.Return<Followed, PublicError> {
+    const { invoice } = decision.next
+    const before = invoice.orderId === null ? null : yield* repo.get(invoice.merchantId, invoice.orderId)
+    if (before === null || before.invoiceId !== invoice.id) return {}
+    const decided = decide(before, factsOf(told), decision.next, now)
+    if (isPublicError(decided)) return yield* decided
+    const done = concluded(before, decided.next, now)
+    const order = done?.order ?? before
+    return {
+      commands: decided.commands,
+      writes: done === null ? [] : [orderWrite(order)],
+      events: done?.events ?? [],
+      told: [{ _tag: "OrderChanged", order } as OrderChanged],
+      ...(order.dueAt !== null && order.dueAt !== before.dueAt ? { after: timers.wake("orders") } : {})
+    }
+  })
+
+  const change: Orders["Service"]["change"] = Effect.fn("Orders.change")(function*(
+    merchantId,
+    orderId,
+    cause,
+    facts,
+    more = {}
+  ) {
+    const known = isUuid(orderId) ? yield* repo.get(merchantId, orderId) : null
+    if (known === null) return yield* publicError("ORDER_NOT_FOUND")
+    const orderIn = (all: ReadonlyArray<Told>) => all.find(isTold<OrderChanged>("OrderChanged"))?.order ?? known
+    const { reply } = more
+    const { aggregate, committed, told: all } = yield* invoices.change(known.invoiceId, cause, () =>
+      Effect.succeed({
+        commands: more.commands ?? [],
+        writes: more.writes ?? [],
+        told: [...more.told ?? [], told(facts)],
+        ...(reply === undefined ? {} : { reply: (next: Aggregate, all: ReadonlyArray<Told>) => reply(orderIn(all), next) })
+      }))
+    const order = orderIn(all)
+    return { order, object: orderObject(order), invoice: aggregate, committed }
+  })
+
+  yield* companions.register({ name: "commerce", follow })
+  yield* retailers.onReport(Effect.fnUntraced(function*(orderId, report) {
+    const order = isUuid(orderId) ? yield* repo.find(orderId) : null
+    if (order === null) return yield* publicError("ORDER_NOT_FOUND")
+    yield* change(order.merchantId, order.id, noCause, [report]).pipe(unasked)
+  }))
+  yield* timers.register({ name: "orders", batchSize: dueBatch, ...yield* makeWork(repo, change) })
+
+  return Orders.of({
+    creation: (input, invoice) => {
+      const order = newOrder(input, invoice.id, invoice.createdAt)
+      return { order, along: { writes: [orderWrite(order)], events: [created(order)] } }
+    },
+    told,
+    change,
+    find: repo.find,
+    get: repo.get,
+    several: repo.several,
+    list: repo.list,
+    count: repo.count
+  })
+})
+
+/** A change that no request asked for has no reply that another could have stored. */
+const unasked = <A, E>(self: Effect.Effect<A, E | Replayed>): Effect.Effect<A, Exclude<E, Replayed>> =>
+  Effect.catch(self, (error) =>
+    (error as { readonly _tag?: unknown })._tag === "Replayed"
+      ? Effect.die(error)
+      : Effect.fail(error as Exclude<E, Replayed>))
+
+/**
+ * Calls the retailer for orders that are due. Before a call that does something, its beginning is committed, and with it
+ * when it is repeated if this process ends in between: a retailer takes the same order for the same.
+ */
+const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service"]["change"]) {
+  const clock = yield* MerchantClock
+  const commit = yield* Commit
+  const invoices = yield* Invoices
+  const retailers = yield* Retailers
+
+  const tell = (order: OrderState, facts: ReadonlyArray<OrderFact>) =>
+    change(order.merchantId, order.id, noCause, facts).pipe(unasked)
+
+  /** The row alone: when it is looked at again is no decision. */
+  const postpone = Effect.fnUntraced(function*(order: OrderState, seconds: number | null) {
+    const now = Math.floor((yield* clock.nowMillis(order.merchantId, order.environment)) / 1000)
+    yield* commit.append({
+      merchantId: order.merchantId,
+      environment: order.environment,
+      cause: noCause,
+      writes: [orderWrite({ ...order, version: order.version + 1, dueAt: seconds === null ? null : now + seconds })],
+      events: []
+    }).pipe(Effect.catchTag("Replayed", (impossible) => Effect.die(impossible)))
+  })
+
+  /** What cannot be true of the order is left out and logged; the rest of what the retailer said still counts. */
+  const take = (order: OrderState, reports: ReadonlyArray<RetailerReport>, more: ReadonlyArray<OrderFact>) =>
+    tell(order, [...reports, ...more]).pipe(
+      Effect.catchIf(({ code }) => code === "INVALID_TRANSITION", () =>
+        Effect.forEach([...reports, ...more], (fact) =>
+          tell(order, [fact]).pipe(
+            Effect.catchIf(({ code }) => code === "INVALID_TRANSITION", () =>
+              Effect.logWarning("a retailer told what cannot be true of the order", { report: fact._tag }))
+          ), { discard: true })),
+      Effect.asVoid
+    )
+
+  const attempt = (driver: RetailerDriver, begun: OrderFact, order: OrderState, call: Effect.Effect<
+    readonly [ReadonlyArray<RetailerReport>, ReadonlyArray<OrderFact>],
+    { readonly _tag: "RetailerUnavailable"; readonly reason: string }
+  >) =>
+    tell(order, [begun]).pipe(
+      Effect.andThen(call),
+      Effect.matchEffect({
+        onSuccess: ([reports, more]) => take(order, reports, more),
+        onFailure: (error) =>
+          error._tag === "RetailerUnavailable"
+            ? Effect.logWarning("a retailer gave no answer", { retailer: driver.name, reason: error.reason }).pipe(
+              Effect.andThen(tell(order, [{ _tag: "RetailerSilent" }])),
+              Effect.asVoid
+            )
+            : Effect.fail(error)
+      })
+    )
+
+  const handle = Effect.fnUntraced(function*(order: OrderState) {
+    const invoice = yield* invoices.find(order.invoiceId)
+    const task = invoice === null ? null : taskOf(order, invoice)
+    if (task === null) return yield* postpone(order, null)
+    const driver = retailers.driver(order.environment)
+    if (driver === undefined) return yield* postpone(order, answerSeconds)
+    const asked = placedOrderOf(order)
+    const answered = (reports: ReadonlyArray<RetailerReport>) => [reports, [{ _tag: "RetailerAnswered" }]] as const
+    switch (task) {
+      case "place":
+        return yield* attempt(
+          driver,
+          { _tag: "PlacementBegun" },
+          order,
+          Effect.map(driver.place(placementOf(order)), answered)
+        )
+      case "cancel":
+        return yield* attempt(driver, { _tag: "CancellationBegun" }, order, Effect.map(driver.cancel(asked), answered))
+      case "withdraw":
+        return yield* attempt(driver, { _tag: "CancellationBegun" }, order, Effect.gen(function*() {
+          const known = yield* driver.track(asked)
+          if (known.some(({ _tag }) => _tag === "Placed")) return [known, []] as const
+          yield* driver.cancel(asked)
+          return [[], [{ _tag: "Withdrawn" }]] as const
+        }))
+      case "track": {
+        const isOwed = order.status === "processing" || order.substatus === "CANCELLATION_REQUESTED"
+        yield* postpone(order, isOwed ? answerSeconds : trackingSeconds)
+        const reports = yield* driver.track(asked).pipe(
+          Effect.catch(({ reason }) =>
+            Effect.as(Effect.logWarning("a retailer could not be asked", { retailer: driver.name, reason }), []))
+        )
+        return reports.length === 0 ? undefined : yield* take(order, reports, [])
+      }
+    }
+  }, (handling, order) =>
+    handling.pipe(
+      // Somebody else was first: the row is due again if it still is.
+      Effect.catchTag("Conflict", () => Effect.void),
+      Effect.catchCause((cause) =>
+        Effect.logError("an order that is due could not be handled", cause).pipe(
+          Effect.andThen(Effect.ignore(postpone(order, answerSeconds)))
+        )),
+      Effect.annotateLogs({ order_id: order.id })
+    ))
+
+  const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
+    const due = yield* repo.due(Math.floor(nowMillis / 1000), limit)
+    yield* Effect.forEach(due, handle, { concurrency: callsAtOnce, discard: true })
+    return due.length
+  })
+
+  const nextDueMillis = Effect.map(repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
+  return { run, nextDueMillis }
+})
