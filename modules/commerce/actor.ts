@@ -171,9 +171,9 @@ const make = Effect.gen(function*() {
   })
 
   yield* companions.register({ name: "commerce", follow })
-  yield* retailers.onReport(Effect.fnUntraced(function*(orderId, report) {
+  yield* retailers.onReport(Effect.fnUntraced(function*({ environment, orderId }, report) {
     const order = isUuid(orderId) ? yield* repo.find(orderId) : null
-    if (order === null) return yield* publicError("ORDER_NOT_FOUND")
+    if (order?.environment !== environment) return yield* publicError("ORDER_NOT_FOUND")
     yield* change(order.merchantId, order.id, noCause, [report]).pipe(unasked)
   }))
   yield* timers.register({ name: "orders", batchSize: dueBatch, ...yield* makeWork(repo, change) })
@@ -215,7 +215,7 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
 
   /** The row alone: when it is looked at again is no decision. */
   const postpone = Effect.fnUntraced(function*(order: OrderState, seconds: number | null) {
-    const now = Math.floor((yield* clock.nowMillis(order.merchantId, order.environment)) / 1000)
+    const now = yield* clock.nowSeconds(order.merchantId, order.environment)
     yield* commit.append({
       merchantId: order.merchantId,
       environment: order.environment,

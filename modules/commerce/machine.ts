@@ -54,7 +54,7 @@ import type {
 } from "../../schemas/Order.ts"
 import { isCounted, type SettlementStatus } from "../../schemas/Payment.ts"
 import { type Aggregate, type Command, hasPending, type PaymentState } from "../invoices/plugin.ts"
-import type { OfferedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
+import type { OfferedItem, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
 
 /** Where a refund goes. */
 export interface Destination {
@@ -89,8 +89,6 @@ export interface NewOrder {
   readonly refundDestination: Destination | null
   readonly metadata: Metadata
 }
-
-export type OrderItem = OfferedItem & { readonly lineItemId: string }
 
 /** What an order shows of its invoice's payment. */
 export interface OrderPaymentState {
@@ -145,7 +143,7 @@ export interface OrderState {
   readonly placedAt: number | null
   readonly deliveredAt: number | null
   readonly shipments: ReadonlyArray<Shipment>
-  readonly items: ReadonlyArray<OrderItem>
+  readonly items: ReadonlyArray<OrderedItem>
   readonly amounts: OrderAmounts
   readonly customerId: string | null
   readonly walletAddress: string | null
@@ -936,7 +934,9 @@ export const placedOrderOf = (order: OrderState): PlacedOrder => ({
   orderId: order.id,
   merchantId: order.merchantId,
   environment: order.environment,
-  providerOrderId: order.providerOrderId
+  providerOrderId: order.providerOrderId,
+  placedAt: order.placedAt,
+  items: order.items
 })
 
 /**

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import { cover, type Piece, width } from "../../runtime/Rollups.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
@@ -246,6 +247,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const statements = makeStatements(sql)
+  const merchantDue = yield* makeMerchantDue("orders")
 
   const first = (rows: ReadonlyArray<Row>): OrderState | null => rows[0] === undefined ? null : readOrder(rows[0])
 
@@ -269,18 +271,15 @@ export const makeRepo = Effect.gen(function*() {
   const count = (filter: OrderFilter) =>
     statements.total(filter).pipe(Effect.orDie, Effect.map((rows) => Number(rows[0]?.total ?? 0n)))
 
-  /** Orders due at `now`, longest due first. */
+  /** Orders due when the system's clock says `now`. */
   const due = (now: number, limit: number) =>
-    sql<Row>`SELECT * FROM orders WHERE due_at <= ${now} ORDER BY due_at LIMIT ${limit}`.pipe(
+    sql<Row>`SELECT * FROM ${merchantDue.due(now, limit)} o`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readOrder))
     )
 
-  /** Epoch seconds of the earliest order the clock does something for. */
-  const nextDue = sql<Row>`SELECT min(due_at) AS due_at FROM orders WHERE due_at IS NOT NULL`.pipe(
-    Effect.orDie,
-    Effect.map((rows) => number(rows[0]?.due_at ?? null))
-  )
+  /** Epoch seconds of the system's clock at which the earliest order is due. */
+  const nextDue = Effect.orDie(merchantDue.next)
 
   return { find, get, several, list, count, due, nextDue }
 })
