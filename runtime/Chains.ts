@@ -229,6 +229,8 @@ export class Chains extends Context.Service<Chains, {
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>
   /** Every target that was allocated to the invoice, by family: one small query. */
   readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
+  /** The journal of the invoice, in no order: one small query. */
+  readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
    * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, again after a failure
    * with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.

@@ -12057,15 +12057,17 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a transfer to the address it had by then.
+                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; `missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; `drop`: no block has it any more.
                      * @enum {string}
                      */
-                    action: "pay" | "partial" | "overpay" | "late" | "expire";
+                    action: "pay" | "partial" | "overpay" | "late" | "confirm" | "reorg" | "drop" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate" | "expire";
                     /** @enum {string} */
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;
                     /** @example 49990 */
                     amount?: number;
+                    /** @description Blocks that confirm the transfer; default: as many as it needs. 0: seen only. */
+                    confirmations?: number;
                 };
             };
         };
@@ -12251,6 +12253,8 @@ export interface operations {
             };
             /**
              * @description `INVOICE_NOT_PAYABLE`: This invoice takes no payment any more.
+             *
+             *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
              *
              *     `ROUTE_LOCKED`: A part was paid: the rest is paid with the same token on the same network.
              *

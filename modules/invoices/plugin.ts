@@ -13,6 +13,7 @@ import { InvoicesRpc } from "./rpc.ts"
 
 export {
   type Along,
+  type Change,
   type Changed,
   type Companion,
   type Followed,

@@ -102,6 +102,14 @@ export class Payments extends Context.Service<Payments, {
    * none, or the invoice cannot be paid any more.
    */
   readonly shown: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
+  /**
+   * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as dealt
+   * with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
+   */
+  readonly credit: (
+    entry: JournalEntry,
+    current: Aggregate
+  ) => Effect.Effect<{ readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> }, PublicError>
   /** Prices and counts a payment that is `manual_retry`. */
   readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
@@ -206,9 +214,11 @@ export class Payments extends Context.Service<Payments, {
       return aggregate
     })
 
-    yield* chains.onTransfer(yield* makeCredit)
+    const credit = yield* makeCredit
+    yield* chains.onTransfer((entry) =>
+      Effect.asVoid(invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current))))
 
-    return Payments.of({ route, shown, retry })
+    return Payments.of({ route, shown, credit, retry })
   }))
 }
 
@@ -493,11 +503,13 @@ const makePricing = Effect.gen(function*() {
   })
 })
 
-/** Turns a journal entry into commands for its invoice; the entry is marked as dealt with in the same commit. */
+/** The payment that a transfer becomes: the same one however often it is seen. */
+export const paymentIdOf = ({ id }: Pick<JournalEntry, "id">): string => uuidOf(`payment:${id}`)
+
+/** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
   const chains = yield* Chains
   const catalog = yield* TokenCatalog
-  const invoices = yield* Invoices
   const price = yield* makePricing
 
   const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
@@ -535,8 +547,8 @@ const makeCredit = Effect.gen(function*() {
     return arrival
   })
 
-  const plan = Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
-    const paymentId = uuidOf(`payment:${entry.id}`)
+  return Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
+    const paymentId = paymentIdOf(entry)
     const known = payments.find(({ id }) => id === paymentId)
     const writes = [chains.handled(entry, depthOf(entry, invoice))]
     if (entry.status === "reverted") {
@@ -572,9 +584,6 @@ const makeCredit = Effect.gen(function*() {
     const giveUp: Command = { _tag: "GiveUp", paymentId }
     return { commands: [...observe, giveUp], writes }
   })
-
-  return (entry: JournalEntry) =>
-    invoices.change(entry.invoiceId, noCause, (current) => plan(entry, current)).pipe(Effect.asVoid)
 })
 
 const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>

@@ -7,17 +7,31 @@ import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Payment } from "../../schemas/Payment.ts"
 
+/** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
+export const maximumConfirmations = 10_000
+
 /** What to simulate, on the route named, else on the one shown last. */
 export const SimulateRequest = Schema.Struct({
-  action: Schema.Literals(["pay", "partial", "overpay", "late", "expire"]).annotate({
+  action: Schema.Literals([
+    "pay", "partial", "overpay", "late", "confirm", "reorg", "drop", "wrong_token", "wrong_network", "missing_memo",
+    "duplicate", "expire"
+  ]).annotate({
     description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
       "more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a " +
-      "transfer to the address it had by then."
+      "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +
+      "`missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once " +
+      "more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; " +
+      "`drop`: no block has it any more."
   }),
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
-  amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)))
-}).annotate({ examples: [{ action: "pay" }] })
+  amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0))),
+  confirmations: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumConfirmations })).annotate({
+      description: "Blocks that confirm the transfer; default: as many as it needs. 0: seen only."
+    })
+  )
+}).annotate({ examples: [{ action: "pay" }, { action: "pay", confirmations: 0 }] })
 
 export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   HttpApiEndpoint.post("simulateInvoice", "/api/v1/devnet/invoices/:id/simulate", {
@@ -42,6 +56,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
       "DEVNET_ONLY",
       "INVOICE_NOT_FOUND",
       "INVOICE_NOT_PAYABLE",
+      "INVALID_TRANSITION",
       "QUOTE_UNAVAILABLE",
       "ROUTE_LOCKED",
       "NETWORK_DEGRADED",

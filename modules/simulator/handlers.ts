@@ -1,12 +1,19 @@
 /** Simulated payments between the wire and the simulator. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CurrentPrincipal, inVersion, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
+import { CurrentPrincipal, Idempotency, inVersion, jsonText, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
 import { Simulator } from "./actor.ts"
 import { SimulatorApi } from "./api.ts"
+
+/** The call is why everything of it happens. */
+const requestCause = Effect.gen(function*() {
+  const { key } = yield* Idempotency
+  const { requestId } = yield* RequestInfo
+  return { requestId, idempotencyKey: key }
+})
 
 const devnetKey = Effect.gen(function*() {
   const principal = yield* CurrentPrincipal
@@ -22,7 +29,7 @@ export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.f
     const { merchantId } = yield* devnetKey
     const found = isUuid(params.id) ? yield* invoices.get(merchantId, params.id) : null
     if (found === null || found.invoice.environment !== "devnet") return yield* publicError("INVOICE_NOT_FOUND")
-    const { aggregate: { invoice }, eventIds, payment } = yield* simulator.simulate(found, payload)
+    const { aggregate: { invoice }, eventIds, payment } = yield* simulator.simulate(found, payload, yield* requestCause)
     const data = {
       invoice: invoiceObject(invoice),
       invoice_payment: payment === undefined ? null : yield* inVersion(paymentObject(invoice, payment)),

@@ -2,7 +2,6 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { SimulatedChain } from "../chains/simulated.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
@@ -14,7 +13,7 @@ export const plugin = Plugin.make({
   name: "simulator",
   slot: "modules",
   environments: ["devnet"],
-  needs: { simulated: SimulatedChain, invoices: Invoices, payments: [Payments, SimulatedPayments], quotes: PaymentQuotes },
+  needs: { invoices: Invoices, payments: [Payments, SimulatedPayments], quotes: PaymentQuotes },
   http: SimulatorApi,
   layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Simulator.layer))
 })

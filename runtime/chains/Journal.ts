@@ -213,6 +213,7 @@ const make = Effect.gen(function*() {
     allocate,
     target,
     targets: targetsOf,
+    transfers: rows.transfersOfInvoice,
     onTransfer,
     handled,
     report,

@@ -241,6 +241,7 @@ export const make = Effect.gen(function*() {
     /** Entries by id, at most as many as asked for. */
     transfers: (ids: ReadonlyArray<string>) =>
       entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
+    transfersOfInvoice: (invoiceId: string) => entries(sql`SELECT * FROM transfers WHERE invoice_id = ${invoiceId}`),
     /** Entries still counted that lie above `height`: what a rollback to it undoes. */
     above: (network: Network, environment: Environment, height: bigint, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
