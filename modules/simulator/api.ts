@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
-import { EventId } from "../../schemas/Ids.ts"
+import { EpochSeconds, EventId } from "../../schemas/Ids.ts"
 import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Payment } from "../../schemas/Payment.ts"
@@ -33,6 +33,16 @@ export const SimulateRequest = Schema.Struct({
   )
 }).annotate({ examples: [{ action: "pay" }, { action: "pay", confirmations: 0 }] })
 
+/** Seconds that one call can move a merchant's clock by: 365 days. Ours. */
+export const maximumAdvanceSeconds = 31_536_000
+
+export const AdvanceRequest = Schema.Struct({
+  seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumAdvanceSeconds }))
+}).annotate({ examples: [{ seconds: 43_200 }] })
+
+/** Refusals that every route of play money has. */
+const devnetOnly = ["UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "DEVNET_ONLY", "SERVICE_UNAVAILABLE"] as const
+
 export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   HttpApiEndpoint.post("simulateInvoice", "/api/v1/devnet/invoices/:id/simulate", {
     params: { id: Schema.String },
@@ -50,23 +60,35 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
       "VALIDATION_ERROR",
       "TOKEN_NOT_ACCEPTED",
       "UNSUPPORTED_NETWORK",
-      "UNAUTHORIZED",
-      "API_KEY_INVALID",
-      "SCOPE_MISMATCH",
-      "DEVNET_ONLY",
       "INVOICE_NOT_FOUND",
       "INVOICE_NOT_PAYABLE",
       "INVALID_TRANSITION",
       "QUOTE_UNAVAILABLE",
       "ROUTE_LOCKED",
       "NETWORK_DEGRADED",
-      "SERVICE_UNAVAILABLE"
+      ...devnetOnly
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Simulate a payment or the end of an invoice",
     description: "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
       "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end " +
       "that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply."
+  })),
+  HttpApiEndpoint.post("advanceClock", "/api/v1/devnet/clock/advance", {
+    payload: AdvanceRequest,
+    success: Schema.Struct({
+      success: Schema.tag(true),
+      data: Schema.Struct({
+        now: EpochSeconds.annotate({ description: "The merchant's time." }),
+        ahead_seconds: Schema.Int.annotate({ description: "By how much it is ahead of the service's own." })
+      }).annotate({ examples: [{ now: EpochSeconds.make(1_766_363_696), ahead_seconds: 43_200 }] })
+    }),
+    error: errors("wrapped", "VALIDATION_ERROR", ...devnetOnly)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Move your devnet clock forward",
+    description: "Whatever is due in that time comes due: the end of invoices and quotes, grace, waiting webhook retries. " +
+      "Objects are dated by it from then on. Event ids, sessions, idempotency keys and rate limits stay with the service's " +
+      "clock, and nobody else's time moves. There is no way back; all steps together come to ten years at most."
   }))
 )
   .middleware(MerchantAuth)

@@ -1,7 +1,8 @@
 /** Simulated payments between the wire and the simulator. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CurrentPrincipal, Idempotency, inVersion, jsonText, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { CurrentPrincipal, Idempotency, inVersion, jsonText, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
@@ -23,9 +24,22 @@ const devnetKey = Effect.gen(function*() {
 
 export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.fn(function*(group) {
   const invoices = yield* Invoices
+  const clock = yield* MerchantClock
   const simulator = yield* Simulator
 
-  return group.handle("simulateInvoice", Effect.fnUntraced(function*({ params, payload }) {
+  return group.handle("advanceClock", Effect.fnUntraced(function*({ payload }) {
+    const { merchantId } = yield* devnetKey
+    const idempotency = yield* Idempotency
+    const now = yield* clock.nowSeconds(merchantId, "devnet")
+    const before = clock.aheadSeconds(merchantId, "devnet")
+    const body = (ahead: number) =>
+      JSON.stringify({ success: true, data: { now: now - before + ahead, ahead_seconds: ahead } })
+    const ahead = yield* clock.advance(merchantId, payload.seconds, {
+      cause: yield* requestCause,
+      reply: (ahead) => idempotency.reply(200, body(ahead))
+    }).pipe(replayed)
+    return jsonText(body(ahead))
+  })).handle("simulateInvoice", Effect.fnUntraced(function*({ params, payload }) {
     const { merchantId } = yield* devnetKey
     const found = isUuid(params.id) ? yield* invoices.get(merchantId, params.id) : null
     if (found === null || found.invoice.environment !== "devnet") return yield* publicError("INVOICE_NOT_FOUND")

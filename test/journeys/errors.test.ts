@@ -616,6 +616,27 @@ badSimulate(
   ({ open }) => open.id,
   ({ tokens }) => ({ action: "pay", token_id: tokens.get("base WETH") })
 )
+badSimulate("INVALID_TRANSITION", "nothing to drop", "merchant", ({ open }) => open.id, () => ({ action: "drop" }))
+badSimulate("INVALID_TRANSITION", "nothing to confirm", "merchant", ({ open }) => open.id, () => ({ action: "confirm" }))
+badSimulate("INVALID_TRANSITION", "no wrong network", "merchant", ({ open }) => open.id, () => ({ action: "wrong_network" }))
+badSimulate("VALIDATION_ERROR", "no memo there", "merchant", ({ open }) => open.id, () => ({ action: "missing_memo" }))
+badSimulate("VALIDATION_ERROR", "less than nothing", "merchant", ({ open }) => open.id, () => ({ action: "pay", confirmations: -1 }))
+
+// The merchant's clock.
+const badAdvance = (code: string, name: string, key: keyof Keys, body: unknown, of?: "both") =>
+  rows.push({
+    code,
+    name: `clock: ${name}`,
+    family: "wrapped",
+    path: () => "/api/v1/devnet/clock/advance",
+    sent: (world) => ({ headers: { "x-api-key": world.keys[key] }, body }),
+    ...(of === undefined ? {} : { of })
+  })
+badAdvance("SCOPE_MISMATCH", "a commerce key", "commerce", { seconds: 1 })
+badAdvance("DEVNET_ONLY", "a mainnet key", "mainnet", { seconds: 1 }, "both")
+for (const seconds of [0, -1, 1.5, 31_536_001, "60", null, undefined]) {
+  badAdvance("VALIDATION_ERROR", `seconds ${JSON.stringify(seconds)}`, "merchant", { seconds })
+}
 
 // The payor's socket, refused before the upgrade.
 const upgrade = {
