@@ -160,8 +160,13 @@ export type Command =
   | { readonly _tag: "Tick"; readonly outage: boolean }
   /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
   | { readonly _tag: "End" }
-  /** Its settlement has come so far; null: there is nothing to settle any more. */
-  | { readonly _tag: "Settle"; readonly paymentId: string; readonly settlement: PaymentSettlement | null }
+  /** Its settlement has come so far; null: there is nothing to settle any more. `needsSomeone`: an exception opens. */
+  | {
+    readonly _tag: "Settle"
+    readonly paymentId: string
+    readonly settlement: PaymentSettlement | null
+    readonly needsSomeone?: boolean
+  }
   /** A refund of so many usd_millis of the payment has reached the payor. */
   | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
   /** `byOwner`: what the invoice stands for ends too, in the same commit; only then a commerce invoice can be canceled. */
@@ -251,8 +256,9 @@ export const decide = (
     const step = apply(state, command, now)
     if (typeof step === "string") return step
     state = step.next
-    events.push(...step.events)
     opens.push(...step.opens)
+    if (command._tag === "Settle") step.events.forEach((event) => coalesce(events, event))
+    else events.push(...step.events)
   }
   const versions = new Map(before.payments.map((payment) => [payment.id, payment.version]))
   const known = new Map(before.payments.map((payment) => [payment.id, payment]))
@@ -266,6 +272,25 @@ export const decide = (
     changed: payments.filter((payment) => known.get(payment.id) !== payment),
     events,
     opens
+  }
+}
+
+/**
+ * A settlement that moves in the decision that moved its payment is told with it: one event, from the state before both
+ * to the state after. What changes nothing in the end is not told.
+ */
+const coalesce = (events: Array<EventDraft>, told: EventDraft): void => {
+  const at = events.findLastIndex(({ object }) => object.object === "invoice_payment" && object.id === told.object.id)
+  const earlier = events[at]
+  if (earlier?.type === "invoice_payment.created") {
+    events[at] = { ...earlier, object: told.object }
+  } else if (earlier?.type === "invoice_payment.updated") {
+    const before = { ...earlier.object, ...earlier.previousAttributes } as WireObject
+    const changed = previousAttributes(before, told.object)
+    const isSame = Object.keys(changed).length === 0
+    events.splice(at, 1, ...(isSame ? [] : [{ ...told, previousAttributes: changed }]))
+  } else {
+    events.push(told)
   }
 }
 
@@ -294,7 +319,7 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "End":
       return end(state, now)
     case "Settle":
-      return settleTo(state, command.paymentId, command.settlement)
+      return settleTo(state, command)
     case "Refund":
       return refund(state, command)
     case "Cancel":
@@ -405,7 +430,7 @@ const revert = (state: Aggregate, paymentId: string, now: number): Step => {
     ...payment,
     status: "reverted",
     confirmedAt: null,
-    settlement: hasReached(payment.settlement) ? payment.settlement : null,
+    settlement: isLasting(payment) ? payment.settlement : null,
     metadata: { ...payment.metadata, confirmations: 0, block_number: null }
   }
   const opens = isCounted(payment.status)
@@ -451,16 +476,26 @@ const end = (state: Aggregate, now: number): Step => {
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
 }
 
-/** Whether money reached the merchant, whatever became of the payor's transfer later. */
-const hasReached = (settlement: PaymentSettlement | null): boolean => settlement?.settledAmount != null
+/**
+ * Whether a settlement outlives its payment's transfer: money that was forwarded or refunded has gone, whatever became
+ * of the payor's transfer later. What came straight from the payor goes with it.
+ */
+const isLasting = ({ refunded, settlement }: PaymentState): boolean =>
+  refunded > 0n || (settlement?.progress === "settled" && settlement.txHash !== null)
 
-const settleTo = (state: Aggregate, paymentId: string, settlement: PaymentSettlement | null): Step => {
+const settleTo = (
+  state: Aggregate,
+  { needsSomeone = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>
+): Step => {
   const payment = paymentOf(state, paymentId)
   if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return nothing(state)
+  const opens = needsSomeone
+    ? open(state, { type: "settlement_failed", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
+    : []
   const after: PaymentState = { ...payment, settlement }
   const told = paymentUpdated(state.invoice, payment, after)
-  if (Object.keys(told.previousAttributes).length === 0) return nothing(state)
-  return { next: withPayment(state, after), events: [told], opens: [] }
+  if (Object.keys(told.previousAttributes).length === 0) return { next: withOpened(state, opens), events: [], opens }
+  return { next: withOpened(withPayment(state, after), opens), events: [told], opens }
 }
 
 /**
@@ -474,13 +509,15 @@ const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; am
   const given = amount < left ? amount : left
   if (given <= 0n) return nothing(state)
   const refunded = usdMillis(payment.refunded + given)
-  const net = usdMillis(payment.amount - refunded)
+  const arrived = payment.settlement?.progress === "settled" ? payment.settlement.settledAmount : null
+  const rest = arrived === null ? payment.amount - refunded : arrived - given
+  const net = usdMillis(rest > 0n ? rest : 0n)
   const after: PaymentState = {
     ...payment,
     refunded,
     settlement: {
       ...payment.settlement ?? unsettled,
-      status: net === 0n ? "refunded" : "partially_refunded",
+      status: refunded === payment.amount ? "refunded" : "partially_refunded",
       settledAmount: net
     }
   }

@@ -1,0 +1,245 @@
+/** Settlements: drivers register, payments are followed in their invoices' own commits, reports move them. */
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import type { CommitCause, Replayed, Write } from "../../runtime/Commit.ts"
+import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
+import { Timers } from "../../runtime/Timers.ts"
+import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import type { SettlementStatus } from "../../schemas/Payment.ts"
+import { type Aggregate, type Changed, type Companion, InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
+import {
+  concerned,
+  type DriverManner,
+  follow,
+  type PaymentReport,
+  type Reported,
+  reported,
+  type SettlementReport,
+  type SettlementState,
+  type SettlementTold
+} from "./machine.ts"
+import { makeRepo, type Place, settlementWrite } from "./repo.ts"
+
+/** The driver gave no answer: it is asked again. */
+export class SettlementUnavailable extends Schema.TaggedError<SettlementUnavailable>()("SettlementUnavailable", {
+  reason: Schema.String
+}) {
+  override get message() {
+    return this.reason
+  }
+}
+
+/** A payment a driver is asked about. */
+export interface Unsettled {
+  readonly paymentId: string
+  readonly invoiceId: string
+  readonly merchantId: number
+  readonly environment: Environment
+  /** Tries that failed before this one: with the payment's id it names one try, asked once or many times. */
+  readonly tries: number
+}
+
+/** Whoever brings the money of payments to merchants. */
+export interface SettlementDriver extends DriverManner {
+  readonly environments: ReadonlyArray<Environment>
+  /**
+   * Moves these payments on, or looks how far they are: their reports by payment id, none for what has not moved. The
+   * same payment may be asked about again and again: it is never settled twice. Ends within 10 s.
+   */
+  readonly settle: (
+    payments: ReadonlyArray<Unsettled>
+  ) => Effect.Effect<ReadonlyMap<string, SettlementReport>, SettlementUnavailable>
+}
+
+/** Settlements looked at in one run, and payments a driver is asked about at once. */
+export const settlementBatch = 200
+
+/** Seconds before a driver that gave no answer is asked again. */
+export const unavailableSeconds = 30
+
+export class Settlements extends Context.Service<Settlements, {
+  /** For as long as the scope lives. Two drivers of one environment are a bug. */
+  readonly register: (driver: SettlementDriver) => Effect.Effect<void, never, Scope.Scope>
+  readonly driver: (environment: Environment) => SettlementDriver | undefined
+  /**
+   * Reports as commands for a change of their invoice, and what must be told with it: put both into the change's plan.
+   * Pure. Errors: `NOT_FOUND`, `INVALID_TRANSITION`, `VALIDATION_ERROR`.
+   */
+  readonly reports: (current: Aggregate, reports: ReadonlyArray<PaymentReport>, now: number) => Reported | PublicError
+  /** One report as a change of its own. Errors: those of {@link reports}; `NOT_FOUND` for an unknown payment. */
+  readonly report: (
+    paymentId: string,
+    report: SettlementReport,
+    cause: CommitCause
+  ) => Effect.Effect<Changed, PublicError | Replayed>
+  /** The row beside a payment's settlement; null: none. */
+  readonly get: (current: Aggregate, paymentId: string) => Effect.Effect<SettlementState | null>
+  /** Settlements under way in an environment, oldest first. */
+  readonly open: (
+    environment: Environment,
+    statuses: ReadonlyArray<SettlementStatus>,
+    after: Place | null,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<SettlementState>>
+}>()("tillwire/modules/settlement/Settlements") {
+  static readonly layer = Layer.effect(Settlements, Effect.gen(function*() {
+    const companions = yield* InvoiceCompanions
+    const invoices = yield* Invoices
+    const repo = yield* makeRepo
+    const timers = yield* Timers
+    const drivers = new Map<Environment, SettlementDriver>()
+
+    const register = (driver: SettlementDriver) =>
+      Effect.gen(function*() {
+        const taken = driver.environments.find((environment) => drivers.has(environment))
+        if (taken !== undefined) {
+          return yield* Effect.die(
+            new Error(`two settlements of ${taken}: ${drivers.get(taken)?.name} and ${driver.name}: remove one`)
+          )
+        }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => { for (const environment of driver.environments) drivers.set(environment, driver) }),
+          () => Effect.sync(() => { for (const environment of driver.environments) drivers.delete(environment) })
+        )
+        yield* timers.wake(sourceName)
+      })
+
+    const companion: Companion = {
+      name: "settlement",
+      follow: Effect.fnUntraced(function*({ before, decision, now, told }) {
+        const driver = drivers.get(before.invoice.environment)
+        const moved = driver === undefined ? [] : concerned(before, decision.next, told)
+        if (driver === undefined || moved.length === 0) return {}
+        const { environment, id: invoiceId, merchantId } = before.invoice
+        const rows = new Map((yield* repo.ofInvoice(merchantId, invoiceId)).map((row) => [row.paymentId, row]))
+        const beside = moved.map((one) =>
+          follow({ ...one, row: rows.get(one.after.id) }, { merchantId, environment, invoiceId }, driver, told, now))
+        const commands = beside.flatMap((one) => one.commands)
+        const writes: ReadonlyArray<Write> = beside.flatMap((one) => one.rows.map(settlementWrite))
+        return {
+          ...(commands.length === 0 ? {} : { commands }),
+          writes,
+          ...(beside.some((one) => one.rows.some(({ dueAt }) => dueAt !== null)) ? { after: timers.wake(sourceName) } : {})
+        }
+      })
+    }
+    yield* companions.register(companion)
+
+    const report = (paymentId: string, told: SettlementReport, cause: CommitCause) =>
+      Effect.gen(function*() {
+        const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
+        if (invoiceId === null) return yield* publicError("NOT_FOUND")
+        return yield* invoices.change(invoiceId, cause, (current, now) => {
+          const taken = reported(current, [{ paymentId, report: told }], now)
+          return isPublicError(taken) ? Effect.fail(taken) : Effect.succeed(taken)
+        })
+      })
+
+    yield* timers.register({ name: sourceName, batchSize: settlementBatch, ...(yield* makeDue(repo, drivers)) })
+
+    return Settlements.of({
+      register,
+      driver: (environment) => drivers.get(environment),
+      reports: reported,
+      report,
+      get: ({ invoice }, paymentId) =>
+        Effect.map(repo.ofInvoice(invoice.merchantId, invoice.id), (rows) =>
+          rows.find((row) => row.paymentId === paymentId) ?? null),
+      open: repo.open
+    })
+  }))
+}
+
+const sourceName = "settlements"
+
+/**
+ * What is due: drivers are asked in one call for many payments, and what failed is tried again. Payments of which a
+ * driver says nothing are put off in one commit; each that moves is a change of its invoice.
+ */
+const makeDue = Effect.fnUntraced(function*(
+  repo: Effect.Success<typeof makeRepo>,
+  drivers: ReadonlyMap<Environment, SettlementDriver>
+) {
+  const commit = yield* Commit
+  const invoices = yield* Invoices
+
+  /** Their turn comes again; a row that changed meanwhile has its own time. */
+  const putOff = (rows: ReadonlyArray<SettlementState>, driver: SettlementDriver, dueAt: number | null) =>
+    rows.length === 0 ? Effect.void : commit.append({
+      merchantId: systemMerchant,
+      environment: rows[0]!.environment,
+      cause: noCause,
+      writes: rows.map((row) =>
+        settlementWrite({ ...row, driver: driver.name, dueAt, version: row.version + 1 })),
+      events: []
+    }).pipe(
+      Effect.asVoid,
+      Effect.catchTags({
+        Conflict: () => Effect.void,
+        PublicError: (error) => Effect.logWarning("settlements could not be put off", error),
+        Replayed: (bug) => Effect.die(bug)
+      })
+    )
+
+  /** One payment: an automatic retry where it had failed, then what its driver says. */
+  const move = (row: SettlementState, said: SettlementReport | undefined) =>
+    invoices.change(row.invoiceId, noCause, Effect.fnUntraced(function*(current, now) {
+      const payment = current.payments.find(({ id }) => id === row.paymentId)
+      const isRetry = payment?.settlement?.progress === "failed"
+      const reports: ReadonlyArray<SettlementReport> = [
+        ...(isRetry ? [{ _tag: "Retry" } as const] : []),
+        ...(said === undefined ? [] : [said])
+      ]
+      const taken = reported(current, reports.map((report) => ({ paymentId: row.paymentId, report })), now)
+      const asked: SettlementTold = { _tag: "SettlementAsked", paymentId: row.paymentId, isRetry }
+      // It was taken back, or settled by somebody else, since it was due.
+      if (isPublicError(taken)) return { commands: [], told: [asked] }
+      return { commands: taken.commands, told: [asked, ...taken.told] }
+    })).pipe(
+      Effect.asVoid,
+      Effect.catchTags({
+        PublicError: (error) => Effect.logWarning("a settlement could not be moved", { paymentId: row.paymentId }, error),
+        Replayed: (bug) => Effect.die(bug)
+      })
+    )
+
+  const ask = Effect.fnUntraced(function*(
+    driver: SettlementDriver,
+    rows: ReadonlyArray<SettlementState>,
+    now: number
+  ) {
+    const said = driver.firstAskSeconds === null
+      ? new Map<string, SettlementReport>()
+      : yield* driver.settle(rows.map(({ environment, invoiceId, merchantId, paymentId, retries }) => ({
+        environment, invoiceId, merchantId, paymentId, tries: retries
+      }))).pipe(
+        Effect.tapError((error) => Effect.logWarning("settlements could not be looked at", { driver: driver.name }, error)),
+        Effect.catch(() => Effect.succeed(null))
+      )
+    if (said === null) return yield* putOff(rows, driver, now + unavailableSeconds)
+    // A due row that failed is a retry, also where the driver is never asked; a part's refund hides what failed.
+    const [moving, still] = partition(rows, ({ paymentId, status }) =>
+      said.has(paymentId) || status === "failed" || status === "partially_refunded")
+    yield* putOff(still, driver, driver.firstAskSeconds === null ? null : now + driver.askSeconds)
+    yield* Effect.forEach(moving, (row) => move(row, said.get(row.paymentId)), { concurrency: "unbounded", discard: true })
+  })
+
+  const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
+    const now = Math.floor(nowMillis / 1000)
+    const strange = yield* Effect.forEach([...drivers], ([environment, { name }]) =>
+      repo.strange({ environment, driver: name }, limit))
+    const taken = strange.flat().slice(0, limit)
+    const known = new Set(taken.map(({ paymentId }) => paymentId))
+    const due = (yield* repo.due(now, limit - taken.length)).filter(({ paymentId }) => !known.has(paymentId))
+    for (const [driver, rows] of Map.groupBy([...taken, ...due], ({ environment }) => drivers.get(environment))) {
+      if (driver !== undefined) yield* ask(driver, rows, now)
+    }
+    return taken.length + due.length
+  })
+
+  const nextDueMillis = Effect.map(repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
+  return { run, nextDueMillis }
+})
+
+const partition = <A>(all: ReadonlyArray<A>, is: (one: A) => boolean): readonly [ReadonlyArray<A>, ReadonlyArray<A>] =>
+  [all.filter(is), all.filter((one) => !is(one))]
