@@ -8,6 +8,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
 import { type Aggregate, type Changed, type Companion, InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
 import {
+  asked,
   concerned,
   type DriverManner,
   follow,
@@ -15,8 +16,7 @@ import {
   type Reported,
   reported,
   type SettlementReport,
-  type SettlementState,
-  type SettlementTold
+  type SettlementState
 } from "./machine.ts"
 import { makeRepo, type Place, settlementWrite } from "./repo.ts"
 
@@ -183,19 +183,9 @@ const makeDue = Effect.fnUntraced(function*(
 
   /** One payment: an automatic retry where it had failed, then what its driver says. */
   const move = (row: SettlementState, said: SettlementReport | undefined) =>
-    invoices.change(row.invoiceId, noCause, Effect.fnUntraced(function*(current, now) {
-      const payment = current.payments.find(({ id }) => id === row.paymentId)
-      const isRetry = payment?.settlement?.progress === "failed"
-      const reports: ReadonlyArray<SettlementReport> = [
-        ...(isRetry ? [{ _tag: "Retry" } as const] : []),
-        ...(said === undefined ? [] : [said])
-      ]
-      const taken = reported(current, reports.map((report) => ({ paymentId: row.paymentId, report })), now)
-      const asked: SettlementTold = { _tag: "SettlementAsked", paymentId: row.paymentId, isRetry }
-      // It was taken back, or settled by somebody else, since it was due.
-      if (isPublicError(taken)) return { commands: [], told: [asked] }
-      return { commands: taken.commands, told: [asked, ...taken.told] }
-    })).pipe(
+    invoices.change(row.invoiceId, noCause, (current, now) =>
+      Effect.succeed(asked(current, row.paymentId, said, now))
+    ).pipe(
       Effect.asVoid,
       Effect.catchTags({
         PublicError: (error) => Effect.logWarning("a settlement could not be moved", { paymentId: row.paymentId }, error),

@@ -256,6 +256,27 @@ export const reported = (
   return { commands, told }
 }
 
+/**
+ * A payment whose time has come: an automatic retry where it had failed, then what its driver said, if anything. What
+ * cannot be true any more, because somebody else was first, changes nothing.
+ */
+export const asked = (
+  current: Aggregate,
+  paymentId: string,
+  said: SettlementReport | undefined,
+  now: number
+): Reported => {
+  const payment = current.payments.find(({ id }) => id === paymentId)
+  const isRetry = payment?.settlement?.progress === "failed"
+  const facts: ReadonlyArray<SettlementReport> = [
+    ...(isRetry ? [{ _tag: "Retry" } as const] : []),
+    ...(said === undefined ? [] : [said])
+  ]
+  const taken = reported(current, facts.map((report) => ({ paymentId, report })), now)
+  const { commands, told } = "code" in taken ? { commands: [], told: [] } : taken
+  return { commands, told: [{ _tag: "SettlementAsked", paymentId, isRetry }, ...told] }
+}
+
 /** What a change of an invoice means for the rows beside it. */
 export interface Beside {
   readonly commands: ReadonlyArray<Command>
