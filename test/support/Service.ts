@@ -15,7 +15,7 @@ import { generousLimits } from "./Limits.ts"
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
 
 /** For every Node process that a test starts: compiled code is kept between starts, a third of their processor time. */
-export const compileCache = join(tmpdir(), "till-compile-cache")
+export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", import.meta.url).pathname
 
 /** Pause between two looks at something that another process is about to do. */
 const lookMillis = 20
