@@ -816,6 +816,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/commerce/merchant/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List orders, newest first
+         * @description Orders that pass every filter given, and how many there are. `created_from` and `created_to` are inclusive.
+         */
+        get: operations["orders.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/orders/{order_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an order
+         * @description The order as its newest event carries it.
+         */
+        get: operations["orders.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/orders/{order_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an order
+         * @description Before it is paid, order and invoice end at once, and a part that was paid is refunded. Once placed, the retailer is asked, and its answer ends the order or not. In between, and when it is shipped, an order cannot be canceled.
+         */
+        post: operations["orders.cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/orders/{order_id}/refund-destination": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Say where a refund goes
+         * @description Until a refund is on its way. The address is checked as its network writes it, checksum included; the address that paid is never taken by itself.
+         */
+        put: operations["orders.refundDestination"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/payments/{order_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the payment status of an order
+         * @description What was paid of it and where the money stands.
+         */
+        get: operations["orders.paymentStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/payments/bulk-status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get the payment status of several orders
+         * @description At most 100 at once.
+         */
+        post: operations["orders.bulkStatus"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -1972,6 +2092,628 @@ export interface components {
             /** @description Whether there are groups beyond the 100. */
             groups_has_more: boolean;
         };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "payments": [
+         *           {
+         *             "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "environment": "devnet",
+         *             "status": "paid",
+         *             "order_status": "processing",
+         *             "order_substatus": "AWAITING_SETTLEMENT",
+         *             "amount": 13990,
+         *             "amount_decimal": "13.990",
+         *             "amount_paid": 13990,
+         *             "amount_paid_decimal": "13.990",
+         *             "amount_remaining": 0,
+         *             "amount_remaining_decimal": "0.000",
+         *             "amount_unit": "usd_millis",
+         *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *             "network": "bsc",
+         *             "paid_at": 1766320496,
+         *             "settlement_status": "pending",
+         *             "settled_at": null,
+         *             "refund_status": "NONE"
+         *           }
+         *         ],
+         *         "not_found": []
+         *       }
+         *     }
+         */
+        OrderPaymentStatusList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description In the order they were asked for, each once. */
+                payments: components["schemas"]["OrderPaymentStatus"][];
+                /** @description Those that are no orders of yours here. */
+                not_found: string[];
+            };
+        };
+        /** @description How the payment of an order stands. */
+        OrderPaymentStatus: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            order_id: string;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /**
+             * @description Of the invoice.
+             * @enum {string}
+             */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @enum {string} */
+            order_status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            /** @enum {string} */
+            order_substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            tx_hash: string | null;
+            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            paid_at: number | null;
+            settlement_status: string | null;
+            settled_at: number | null;
+            /** @enum {string} */
+            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+        };
+        /**
+         * @example {
+         *       "order_ids": [
+         *         "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"
+         *       ]
+         *     }
+         */
+        BulkOrderPaymentStatus: {
+            order_ids: string[];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "environment": "devnet",
+         *         "status": "paid",
+         *         "order_status": "processing",
+         *         "order_substatus": "AWAITING_SETTLEMENT",
+         *         "amount": 13990,
+         *         "amount_decimal": "13.990",
+         *         "amount_paid": 13990,
+         *         "amount_paid_decimal": "13.990",
+         *         "amount_remaining": 0,
+         *         "amount_remaining_decimal": "0.000",
+         *         "amount_unit": "usd_millis",
+         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *         "network": "bsc",
+         *         "paid_at": 1766320496,
+         *         "settlement_status": "pending",
+         *         "settled_at": null,
+         *         "refund_status": "NONE"
+         *       }
+         *     }
+         */
+        OneOrderPaymentStatus: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["OrderPaymentStatus"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "commerce_order",
+         *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "merchant_id": 123,
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "environment": "devnet",
+         *         "retailer": "amazon",
+         *         "status": "processing",
+         *         "substatus": "AWAITING_SETTLEMENT",
+         *         "actions": {
+         *           "can_cancel": false,
+         *           "can_set_refund_destination": true,
+         *           "cancel_reason_code": null
+         *         },
+         *         "timeline": [
+         *           {
+         *             "status": "pending_payment",
+         *             "substatus": "AWAITING_PAYMENT",
+         *             "timestamp": 1766320000,
+         *             "message": "Order created"
+         *           },
+         *           {
+         *             "status": "processing",
+         *             "substatus": "AWAITING_SETTLEMENT",
+         *             "timestamp": 1766320496,
+         *             "message": "Payment received"
+         *           }
+         *         ],
+         *         "payment": {
+         *           "status": "paid",
+         *           "amount_paid": 13990,
+         *           "amount_paid_decimal": "13.990",
+         *           "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *           "network": "bsc",
+         *           "paid_at": 1766320496,
+         *           "settlement": {
+         *             "status": "pending",
+         *             "tx_hash": null,
+         *             "network": null,
+         *             "settled_at": null
+         *           }
+         *         },
+         *         "fulfillment": {
+         *           "provider_order_id": null,
+         *           "placed_at": null,
+         *           "delivered_at": null,
+         *           "shipments": []
+         *         },
+         *         "line_items": [
+         *           {
+         *             "id": "li_1",
+         *             "product_id": "B08N5WRWNW",
+         *             "title": "Item",
+         *             "image_url": null,
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "status": "processing"
+         *           }
+         *         ],
+         *         "currency": "usd",
+         *         "total_amount": 13990,
+         *         "total_amount_decimal": "13.990",
+         *         "amount_unit": "usd_millis",
+         *         "customer_id": "cust_1",
+         *         "wallet_address": null,
+         *         "wallet_network": null,
+         *         "cancellation_status": "none",
+         *         "refund_status": "NONE",
+         *         "refund": {
+         *           "status": "NONE",
+         *           "refund_id": null,
+         *           "amount": null,
+         *           "amount_decimal": null,
+         *           "fee": null,
+         *           "fee_decimal": null,
+         *           "destination_wallet_address": null,
+         *           "destination_network": null,
+         *           "tx_hash": null,
+         *           "reason": null
+         *         },
+         *         "refund_quote": null,
+         *         "created_at": 1766320000,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        OneOrder: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["CommerceOrder"];
+        };
+        /**
+         * @description Retailer goods, paid by one invoice and placed only once its money has settled.
+         * @example {
+         *       "object": "commerce_order",
+         *       "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *       "merchant_id": 123,
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "environment": "devnet",
+         *       "retailer": "amazon",
+         *       "status": "processing",
+         *       "substatus": "AWAITING_SETTLEMENT",
+         *       "actions": {
+         *         "can_cancel": false,
+         *         "can_set_refund_destination": true,
+         *         "cancel_reason_code": null
+         *       },
+         *       "timeline": [
+         *         {
+         *           "status": "pending_payment",
+         *           "substatus": "AWAITING_PAYMENT",
+         *           "timestamp": 1766320000,
+         *           "message": "Order created"
+         *         },
+         *         {
+         *           "status": "processing",
+         *           "substatus": "AWAITING_SETTLEMENT",
+         *           "timestamp": 1766320496,
+         *           "message": "Payment received"
+         *         }
+         *       ],
+         *       "payment": {
+         *         "status": "paid",
+         *         "amount_paid": 13990,
+         *         "amount_paid_decimal": "13.990",
+         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *         "network": "bsc",
+         *         "paid_at": 1766320496,
+         *         "settlement": {
+         *           "status": "pending",
+         *           "tx_hash": null,
+         *           "network": null,
+         *           "settled_at": null
+         *         }
+         *       },
+         *       "fulfillment": {
+         *         "provider_order_id": null,
+         *         "placed_at": null,
+         *         "delivered_at": null,
+         *         "shipments": []
+         *       },
+         *       "line_items": [
+         *         {
+         *           "id": "li_1",
+         *           "product_id": "B08N5WRWNW",
+         *           "title": "Item",
+         *           "image_url": null,
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "status": "processing"
+         *         }
+         *       ],
+         *       "currency": "usd",
+         *       "total_amount": 13990,
+         *       "total_amount_decimal": "13.990",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "cancellation_status": "none",
+         *       "refund_status": "NONE",
+         *       "refund": {
+         *         "status": "NONE",
+         *         "refund_id": null,
+         *         "amount": null,
+         *         "amount_decimal": null,
+         *         "fee": null,
+         *         "fee_decimal": null,
+         *         "destination_wallet_address": null,
+         *         "destination_network": null,
+         *         "tx_hash": null,
+         *         "reason": null
+         *       },
+         *       "refund_quote": null,
+         *       "created_at": 1766320000,
+         *       "updated_at": 1766320496
+         *     }
+         */
+        CommerceOrder: {
+            /** @enum {string} */
+            object: "commerce_order";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            retailer: ("amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other") | null;
+            /** @enum {string} */
+            status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            /** @enum {string} */
+            substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            actions: {
+                can_cancel: boolean;
+                can_set_refund_destination: boolean;
+                cancel_reason_code: string | null;
+            };
+            timeline: {
+                /** @enum {string} */
+                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @enum {string} */
+                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+                /** @example 1766320496 */
+                timestamp: number;
+                message: string;
+            }[];
+            payment: {
+                /** @enum {string} */
+                status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+                /** @example 49990 */
+                amount_paid: number;
+                /** @example 49.990 */
+                amount_paid_decimal: string;
+                tx_hash: string | null;
+                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                paid_at: number | null;
+                settlement: {
+                    status: string | null;
+                    tx_hash: string | null;
+                    network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                    settled_at: number | null;
+                };
+            };
+            fulfillment: {
+                provider_order_id: string | null;
+                placed_at: number | null;
+                delivered_at: number | null;
+                shipments: {
+                    shipment_id: string;
+                    carrier: string | null;
+                    tracking_number: string | null;
+                    carrier_tracking_url: string | null;
+                    /** @enum {string} */
+                    delivery_status: "pending" | "in_transit" | "out_for_delivery" | "delivered" | "exception" | "returned";
+                    retailer_tracking_number: string | null;
+                    retailer_tracking_url: string | null;
+                    /** @example 1766320496 */
+                    obtained_at: number;
+                    line_item_ids: string[];
+                }[];
+            };
+            line_items: {
+                id: string;
+                product_id: string;
+                title: string;
+                image_url: string | null;
+                quantity: number;
+                /** @example 49990 */
+                unit_amount: number;
+                /** @example 49.990 */
+                unit_amount_decimal: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @enum {string} */
+                status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
+            }[];
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            total_amount: number;
+            /** @example 49.990 */
+            total_amount_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @enum {string} */
+            cancellation_status: "none" | "requested" | "accepted" | "rejected";
+            /** @enum {string} */
+            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+            refund: {
+                /** @enum {string} */
+                status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+                refund_id: string | null;
+                amount: number | null;
+                amount_decimal: string | null;
+                fee: number | null;
+                fee_decimal: string | null;
+                destination_wallet_address: string | null;
+                destination_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                tx_hash: string | null;
+                reason: string | null;
+            };
+            refund_quote: {
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @example 49990 */
+                fee: number;
+                /** @example 49.990 */
+                fee_decimal: string;
+                /** @example 49990 */
+                net_amount: number;
+                /** @example 49.990 */
+                net_amount_decimal: string;
+                token: string;
+                /** @enum {string} */
+                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @example 1766320496 */
+                valid_until: number;
+            } | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        /**
+         * @example {
+         *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+         *       "network": "bsc"
+         *     }
+         */
+        OrderRefundDestination: {
+            address: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            memo?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "status": "cancelled",
+         *         "substatus": "CANCELLED_BY_MERCHANT",
+         *         "refund_quote": null
+         *       }
+         *     }
+         */
+        CancelledOrder: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                order_id: string;
+                /** @enum {string} */
+                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @enum {string} */
+                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+                refund_quote: {
+                    /** @example 49990 */
+                    amount: number;
+                    /** @example 49.990 */
+                    amount_decimal: string;
+                    /** @example 49990 */
+                    fee: number;
+                    /** @example 49.990 */
+                    fee_decimal: string;
+                    /** @example 49990 */
+                    net_amount: number;
+                    /** @example 49.990 */
+                    net_amount_decimal: string;
+                    token: string;
+                    /** @enum {string} */
+                    network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                    /** @example 1766320496 */
+                    valid_until: number;
+                } | null;
+            };
+        };
+        /**
+         * @example {
+         *       "reason": "Customer changed their mind"
+         *     }
+         */
+        CancelOrder: {
+            refund_destination_wallet_address_bsc?: string | null;
+            reason?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "orders": [
+         *           {
+         *             "object": "commerce_order",
+         *             "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *             "merchant_id": 123,
+         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "environment": "devnet",
+         *             "retailer": "amazon",
+         *             "status": "processing",
+         *             "substatus": "AWAITING_SETTLEMENT",
+         *             "actions": {
+         *               "can_cancel": false,
+         *               "can_set_refund_destination": true,
+         *               "cancel_reason_code": null
+         *             },
+         *             "timeline": [
+         *               {
+         *                 "status": "pending_payment",
+         *                 "substatus": "AWAITING_PAYMENT",
+         *                 "timestamp": 1766320000,
+         *                 "message": "Order created"
+         *               },
+         *               {
+         *                 "status": "processing",
+         *                 "substatus": "AWAITING_SETTLEMENT",
+         *                 "timestamp": 1766320496,
+         *                 "message": "Payment received"
+         *               }
+         *             ],
+         *             "payment": {
+         *               "status": "paid",
+         *               "amount_paid": 13990,
+         *               "amount_paid_decimal": "13.990",
+         *               "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *               "network": "bsc",
+         *               "paid_at": 1766320496,
+         *               "settlement": {
+         *                 "status": "pending",
+         *                 "tx_hash": null,
+         *                 "network": null,
+         *                 "settled_at": null
+         *               }
+         *             },
+         *             "fulfillment": {
+         *               "provider_order_id": null,
+         *               "placed_at": null,
+         *               "delivered_at": null,
+         *               "shipments": []
+         *             },
+         *             "line_items": [
+         *               {
+         *                 "id": "li_1",
+         *                 "product_id": "B08N5WRWNW",
+         *                 "title": "Item",
+         *                 "image_url": null,
+         *                 "quantity": 1,
+         *                 "unit_amount": 9990,
+         *                 "unit_amount_decimal": "9.990",
+         *                 "amount": 9990,
+         *                 "amount_decimal": "9.990",
+         *                 "status": "processing"
+         *               }
+         *             ],
+         *             "currency": "usd",
+         *             "total_amount": 13990,
+         *             "total_amount_decimal": "13.990",
+         *             "amount_unit": "usd_millis",
+         *             "customer_id": "cust_1",
+         *             "wallet_address": null,
+         *             "wallet_network": null,
+         *             "cancellation_status": "none",
+         *             "refund_status": "NONE",
+         *             "refund": {
+         *               "status": "NONE",
+         *               "refund_id": null,
+         *               "amount": null,
+         *               "amount_decimal": null,
+         *               "fee": null,
+         *               "fee_decimal": null,
+         *               "destination_wallet_address": null,
+         *               "destination_network": null,
+         *               "tx_hash": null,
+         *               "reason": null
+         *             },
+         *             "refund_quote": null,
+         *             "created_at": 1766320000,
+         *             "updated_at": 1766320496
+         *           }
+         *         ],
+         *         "pagination": {
+         *           "limit": 20,
+         *           "offset": 0,
+         *           "count": 1,
+         *           "total": 1
+         *         }
+         *       }
+         *     }
+         */
+        OrderList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                orders: components["schemas"]["CommerceOrder"][];
+                pagination: {
+                    limit: number;
+                    offset: number;
+                    /** @description Orders on this page. */
+                    count: number;
+                    /** @description Orders that pass every filter. */
+                    total: number;
+                };
+            };
+        };
         /** @description Errors of tokens, wallets, invoices, payment pages and merchant settings. */
         FlatError: {
             error: string;
@@ -3104,230 +3846,6 @@ export interface components {
                  */
                 previous_attributes: Record<string, never>;
             };
-        };
-        /**
-         * @description Retailer goods, paid by one invoice and placed only once its money has settled.
-         * @example {
-         *       "object": "commerce_order",
-         *       "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *       "merchant_id": 123,
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "environment": "devnet",
-         *       "retailer": "amazon",
-         *       "status": "processing",
-         *       "substatus": "AWAITING_SETTLEMENT",
-         *       "actions": {
-         *         "can_cancel": false,
-         *         "can_set_refund_destination": true,
-         *         "cancel_reason_code": null
-         *       },
-         *       "timeline": [
-         *         {
-         *           "status": "pending_payment",
-         *           "substatus": "AWAITING_PAYMENT",
-         *           "timestamp": 1766320000,
-         *           "message": "Order created"
-         *         },
-         *         {
-         *           "status": "processing",
-         *           "substatus": "AWAITING_SETTLEMENT",
-         *           "timestamp": 1766320496,
-         *           "message": "Payment received"
-         *         }
-         *       ],
-         *       "payment": {
-         *         "status": "paid",
-         *         "amount_paid": 13990,
-         *         "amount_paid_decimal": "13.990",
-         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *         "network": "bsc",
-         *         "paid_at": 1766320496,
-         *         "settlement": {
-         *           "status": "pending",
-         *           "tx_hash": null,
-         *           "network": null,
-         *           "settled_at": null
-         *         }
-         *       },
-         *       "fulfillment": {
-         *         "provider_order_id": null,
-         *         "placed_at": null,
-         *         "delivered_at": null,
-         *         "shipments": []
-         *       },
-         *       "line_items": [
-         *         {
-         *           "id": "li_1",
-         *           "product_id": "B08N5WRWNW",
-         *           "title": "Item",
-         *           "image_url": null,
-         *           "quantity": 1,
-         *           "unit_amount": 9990,
-         *           "unit_amount_decimal": "9.990",
-         *           "amount": 9990,
-         *           "amount_decimal": "9.990",
-         *           "status": "processing"
-         *         }
-         *       ],
-         *       "currency": "usd",
-         *       "total_amount": 13990,
-         *       "total_amount_decimal": "13.990",
-         *       "amount_unit": "usd_millis",
-         *       "customer_id": "cust_1",
-         *       "wallet_address": null,
-         *       "wallet_network": null,
-         *       "cancellation_status": "none",
-         *       "refund_status": "NONE",
-         *       "refund": {
-         *         "status": "NONE",
-         *         "refund_id": null,
-         *         "amount": null,
-         *         "amount_decimal": null,
-         *         "fee": null,
-         *         "fee_decimal": null,
-         *         "destination_wallet_address": null,
-         *         "destination_network": null,
-         *         "tx_hash": null,
-         *         "reason": null
-         *       },
-         *       "refund_quote": null,
-         *       "created_at": 1766320000,
-         *       "updated_at": 1766320496
-         *     }
-         */
-        CommerceOrder: {
-            /** @enum {string} */
-            object: "commerce_order";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @example 123 */
-            merchant_id: number;
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            retailer: ("amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other") | null;
-            /** @enum {string} */
-            status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-            /** @enum {string} */
-            substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
-            actions: {
-                can_cancel: boolean;
-                can_set_refund_destination: boolean;
-                cancel_reason_code: string | null;
-            };
-            timeline: {
-                /** @enum {string} */
-                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-                /** @enum {string} */
-                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
-                /** @example 1766320496 */
-                timestamp: number;
-                message: string;
-            }[];
-            payment: {
-                /** @enum {string} */
-                status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-                /** @example 49990 */
-                amount_paid: number;
-                /** @example 49.990 */
-                amount_paid_decimal: string;
-                tx_hash: string | null;
-                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                paid_at: number | null;
-                settlement: {
-                    status: string | null;
-                    tx_hash: string | null;
-                    network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                    settled_at: number | null;
-                };
-            };
-            fulfillment: {
-                provider_order_id: string | null;
-                placed_at: number | null;
-                delivered_at: number | null;
-                shipments: {
-                    shipment_id: string;
-                    carrier: string | null;
-                    tracking_number: string | null;
-                    carrier_tracking_url: string | null;
-                    /** @enum {string} */
-                    delivery_status: "pending" | "in_transit" | "out_for_delivery" | "delivered" | "exception" | "returned";
-                    retailer_tracking_number: string | null;
-                    retailer_tracking_url: string | null;
-                    /** @example 1766320496 */
-                    obtained_at: number;
-                    line_item_ids: string[];
-                }[];
-            };
-            line_items: {
-                id: string;
-                product_id: string;
-                title: string;
-                image_url: string | null;
-                quantity: number;
-                /** @example 49990 */
-                unit_amount: number;
-                /** @example 49.990 */
-                unit_amount_decimal: string;
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @enum {string} */
-                status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
-            }[];
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            total_amount: number;
-            /** @example 49.990 */
-            total_amount_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            customer_id: string | null;
-            wallet_address: string | null;
-            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            /** @enum {string} */
-            cancellation_status: "none" | "requested" | "accepted" | "rejected";
-            /** @enum {string} */
-            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
-            refund: {
-                /** @enum {string} */
-                status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
-                refund_id: string | null;
-                amount: number | null;
-                amount_decimal: string | null;
-                fee: number | null;
-                fee_decimal: string | null;
-                destination_wallet_address: string | null;
-                destination_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                tx_hash: string | null;
-                reason: string | null;
-            };
-            refund_quote: {
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @example 49990 */
-                fee: number;
-                /** @example 49.990 */
-                fee_decimal: string;
-                /** @example 49990 */
-                net_amount: number;
-                /** @example 49.990 */
-                net_amount_decimal: string;
-                token: string;
-                /** @enum {string} */
-                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                /** @example 1766320496 */
-                valid_until: number;
-            } | null;
-            /** @example 1766320496 */
-            created_at: number;
-            /** @example 1766320496 */
-            updated_at: number;
         };
         /**
          * @description What a merchant decides about its later invoices and its payment page, in one environment.
@@ -10511,6 +11029,1127 @@ export interface operations {
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
+        };
+    };
+    "orders.list": {
+        parameters: {
+            query?: {
+                /** @description States, comma-separated; `all` does not filter. */
+                status?: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @description Your own id of the customer. */
+                customer_id?: string;
+                /** @description `wallet_address` of the order. */
+                wallet?: string;
+                /** @description wallet_network */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description retailer */
+                retailer?: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                /** @description created_from */
+                created_from?: string;
+                /** @description created_to */
+                created_to?: string;
+                /** @description Orders at most, 1 to 100; 20 if not said. */
+                limit?: number;
+                /** @description Newest orders to skip, at most 10000: further on, narrow by `created_to`. */
+                offset?: number;
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OrderList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "orders": [
+                     *           {
+                     *             "object": "commerce_order",
+                     *             "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *             "merchant_id": 123,
+                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *             "environment": "devnet",
+                     *             "retailer": "amazon",
+                     *             "status": "processing",
+                     *             "substatus": "AWAITING_SETTLEMENT",
+                     *             "actions": {
+                     *               "can_cancel": false,
+                     *               "can_set_refund_destination": true,
+                     *               "cancel_reason_code": null
+                     *             },
+                     *             "timeline": [
+                     *               {
+                     *                 "status": "pending_payment",
+                     *                 "substatus": "AWAITING_PAYMENT",
+                     *                 "timestamp": 1766320000,
+                     *                 "message": "Order created"
+                     *               },
+                     *               {
+                     *                 "status": "processing",
+                     *                 "substatus": "AWAITING_SETTLEMENT",
+                     *                 "timestamp": 1766320496,
+                     *                 "message": "Payment received"
+                     *               }
+                     *             ],
+                     *             "payment": {
+                     *               "status": "paid",
+                     *               "amount_paid": 13990,
+                     *               "amount_paid_decimal": "13.990",
+                     *               "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *               "network": "bsc",
+                     *               "paid_at": 1766320496,
+                     *               "settlement": {
+                     *                 "status": "pending",
+                     *                 "tx_hash": null,
+                     *                 "network": null,
+                     *                 "settled_at": null
+                     *               }
+                     *             },
+                     *             "fulfillment": {
+                     *               "provider_order_id": null,
+                     *               "placed_at": null,
+                     *               "delivered_at": null,
+                     *               "shipments": []
+                     *             },
+                     *             "line_items": [
+                     *               {
+                     *                 "id": "li_1",
+                     *                 "product_id": "B08N5WRWNW",
+                     *                 "title": "Item",
+                     *                 "image_url": null,
+                     *                 "quantity": 1,
+                     *                 "unit_amount": 9990,
+                     *                 "unit_amount_decimal": "9.990",
+                     *                 "amount": 9990,
+                     *                 "amount_decimal": "9.990",
+                     *                 "status": "processing"
+                     *               }
+                     *             ],
+                     *             "currency": "usd",
+                     *             "total_amount": 13990,
+                     *             "total_amount_decimal": "13.990",
+                     *             "amount_unit": "usd_millis",
+                     *             "customer_id": "cust_1",
+                     *             "wallet_address": null,
+                     *             "wallet_network": null,
+                     *             "cancellation_status": "none",
+                     *             "refund_status": "NONE",
+                     *             "refund": {
+                     *               "status": "NONE",
+                     *               "refund_id": null,
+                     *               "amount": null,
+                     *               "amount_decimal": null,
+                     *               "fee": null,
+                     *               "fee_decimal": null,
+                     *               "destination_wallet_address": null,
+                     *               "destination_network": null,
+                     *               "tx_hash": null,
+                     *               "reason": null
+                     *             },
+                     *             "refund_quote": null,
+                     *             "created_at": 1766320000,
+                     *             "updated_at": 1766320496
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "limit": 20,
+                     *           "offset": 0,
+                     *           "count": 1,
+                     *           "total": 1
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrderList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_OFFSET`: `offset` must be an integer of 0 or more.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "orders.retrieve": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description order_id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneOrder */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "commerce_order",
+                     *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *         "merchant_id": 123,
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "environment": "devnet",
+                     *         "retailer": "amazon",
+                     *         "status": "processing",
+                     *         "substatus": "AWAITING_SETTLEMENT",
+                     *         "actions": {
+                     *           "can_cancel": false,
+                     *           "can_set_refund_destination": true,
+                     *           "cancel_reason_code": null
+                     *         },
+                     *         "timeline": [
+                     *           {
+                     *             "status": "pending_payment",
+                     *             "substatus": "AWAITING_PAYMENT",
+                     *             "timestamp": 1766320000,
+                     *             "message": "Order created"
+                     *           },
+                     *           {
+                     *             "status": "processing",
+                     *             "substatus": "AWAITING_SETTLEMENT",
+                     *             "timestamp": 1766320496,
+                     *             "message": "Payment received"
+                     *           }
+                     *         ],
+                     *         "payment": {
+                     *           "status": "paid",
+                     *           "amount_paid": 13990,
+                     *           "amount_paid_decimal": "13.990",
+                     *           "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *           "network": "bsc",
+                     *           "paid_at": 1766320496,
+                     *           "settlement": {
+                     *             "status": "pending",
+                     *             "tx_hash": null,
+                     *             "network": null,
+                     *             "settled_at": null
+                     *           }
+                     *         },
+                     *         "fulfillment": {
+                     *           "provider_order_id": null,
+                     *           "placed_at": null,
+                     *           "delivered_at": null,
+                     *           "shipments": []
+                     *         },
+                     *         "line_items": [
+                     *           {
+                     *             "id": "li_1",
+                     *             "product_id": "B08N5WRWNW",
+                     *             "title": "Item",
+                     *             "image_url": null,
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "status": "processing"
+                     *           }
+                     *         ],
+                     *         "currency": "usd",
+                     *         "total_amount": 13990,
+                     *         "total_amount_decimal": "13.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "customer_id": "cust_1",
+                     *         "wallet_address": null,
+                     *         "wallet_network": null,
+                     *         "cancellation_status": "none",
+                     *         "refund_status": "NONE",
+                     *         "refund": {
+                     *           "status": "NONE",
+                     *           "refund_id": null,
+                     *           "amount": null,
+                     *           "amount_decimal": null,
+                     *           "fee": null,
+                     *           "fee_decimal": null,
+                     *           "destination_wallet_address": null,
+                     *           "destination_network": null,
+                     *           "tx_hash": null,
+                     *           "reason": null
+                     *         },
+                     *         "refund_quote": null,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneOrder"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ORDER_NOT_FOUND`: No such order. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "orders.cancel": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header: {
+                /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
+                "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description order_id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Customer changed their mind"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelOrder"];
+            };
+        };
+        responses: {
+            /** @description CancelledOrder */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *         "status": "cancelled",
+                     *         "substatus": "CANCELLED_BY_MERCHANT",
+                     *         "refund_quote": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CancelledOrder"];
+                };
+            };
+            /**
+             * @description `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ORDER_NOT_FOUND`: No such order. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `ORDER_NOT_CANCELABLE`: The order has gone too far to be canceled: see its actions.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "orders.refundDestination": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description order_id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+                 *       "network": "bsc"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderRefundDestination"];
+            };
+        };
+        responses: {
+            /** @description OneOrder */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "commerce_order",
+                     *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *         "merchant_id": 123,
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "environment": "devnet",
+                     *         "retailer": "amazon",
+                     *         "status": "processing",
+                     *         "substatus": "AWAITING_SETTLEMENT",
+                     *         "actions": {
+                     *           "can_cancel": false,
+                     *           "can_set_refund_destination": true,
+                     *           "cancel_reason_code": null
+                     *         },
+                     *         "timeline": [
+                     *           {
+                     *             "status": "pending_payment",
+                     *             "substatus": "AWAITING_PAYMENT",
+                     *             "timestamp": 1766320000,
+                     *             "message": "Order created"
+                     *           },
+                     *           {
+                     *             "status": "processing",
+                     *             "substatus": "AWAITING_SETTLEMENT",
+                     *             "timestamp": 1766320496,
+                     *             "message": "Payment received"
+                     *           }
+                     *         ],
+                     *         "payment": {
+                     *           "status": "paid",
+                     *           "amount_paid": 13990,
+                     *           "amount_paid_decimal": "13.990",
+                     *           "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *           "network": "bsc",
+                     *           "paid_at": 1766320496,
+                     *           "settlement": {
+                     *             "status": "pending",
+                     *             "tx_hash": null,
+                     *             "network": null,
+                     *             "settled_at": null
+                     *           }
+                     *         },
+                     *         "fulfillment": {
+                     *           "provider_order_id": null,
+                     *           "placed_at": null,
+                     *           "delivered_at": null,
+                     *           "shipments": []
+                     *         },
+                     *         "line_items": [
+                     *           {
+                     *             "id": "li_1",
+                     *             "product_id": "B08N5WRWNW",
+                     *             "title": "Item",
+                     *             "image_url": null,
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "status": "processing"
+                     *           }
+                     *         ],
+                     *         "currency": "usd",
+                     *         "total_amount": 13990,
+                     *         "total_amount_decimal": "13.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "customer_id": "cust_1",
+                     *         "wallet_address": null,
+                     *         "wallet_network": null,
+                     *         "cancellation_status": "none",
+                     *         "refund_status": "NONE",
+                     *         "refund": {
+                     *           "status": "NONE",
+                     *           "refund_id": null,
+                     *           "amount": null,
+                     *           "amount_decimal": null,
+                     *           "fee": null,
+                     *           "fee_decimal": null,
+                     *           "destination_wallet_address": null,
+                     *           "destination_network": null,
+                     *           "tx_hash": null,
+                     *           "reason": null
+                     *         },
+                     *         "refund_quote": null,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneOrder"];
+                };
+            };
+            /**
+             * @description `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ORDER_NOT_FOUND`: No such order. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "orders.paymentStatus": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description order_id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneOrderPaymentStatus */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "environment": "devnet",
+                     *         "status": "paid",
+                     *         "order_status": "processing",
+                     *         "order_substatus": "AWAITING_SETTLEMENT",
+                     *         "amount": 13990,
+                     *         "amount_decimal": "13.990",
+                     *         "amount_paid": 13990,
+                     *         "amount_paid_decimal": "13.990",
+                     *         "amount_remaining": 0,
+                     *         "amount_remaining_decimal": "0.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *         "network": "bsc",
+                     *         "paid_at": 1766320496,
+                     *         "settlement_status": "pending",
+                     *         "settled_at": null,
+                     *         "refund_status": "NONE"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneOrderPaymentStatus"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ORDER_NOT_FOUND`: No such order. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "orders.bulkStatus": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT looks or acts; default: the merchant's. A key's is its own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "order_ids": [
+                 *         "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkOrderPaymentStatus"];
+            };
+        };
+        responses: {
+            /** @description OrderPaymentStatusList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "payments": [
+                     *           {
+                     *             "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *             "environment": "devnet",
+                     *             "status": "paid",
+                     *             "order_status": "processing",
+                     *             "order_substatus": "AWAITING_SETTLEMENT",
+                     *             "amount": 13990,
+                     *             "amount_decimal": "13.990",
+                     *             "amount_paid": 13990,
+                     *             "amount_paid_decimal": "13.990",
+                     *             "amount_remaining": 0,
+                     *             "amount_remaining_decimal": "0.000",
+                     *             "amount_unit": "usd_millis",
+                     *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *             "network": "bsc",
+                     *             "paid_at": 1766320496,
+                     *             "settlement_status": "pending",
+                     *             "settled_at": null,
+                     *             "refund_status": "NONE"
+                     *           }
+                     *         ],
+                     *         "not_found": []
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrderPaymentStatusList"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
         };
     };
     "metrics.read": {

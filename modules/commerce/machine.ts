@@ -505,7 +505,7 @@ const applied = (
         })
         : invalid()
     case "CancelRequested":
-      return cancelRequested(order, fact.destination, current, now)
+      return cancelRequested(order, fact, current, now)
     case "RefundDestinationSet":
       return canSetRefundDestination(order) ? { ...order, refundDestination: fact.destination } : invalid()
     case "SettlementAbandoned":
@@ -610,7 +610,7 @@ const arriving = (
 
 const cancelRequested = (
   order: OrderState,
-  destination: Destination | null,
+  { destination, reason }: { readonly destination: Destination | null; readonly reason: string | null },
   current: Aggregate,
   now: number
 ): Step | PublicError => {
@@ -619,13 +619,14 @@ const cancelRequested = (
   }
   const known = { ...order, refundDestination: destination ?? order.refundDestination }
   if (order.status === "placed") {
-    const asked = to(known, "placed", "CANCELLATION_REQUESTED", "Cancellation requested", now, {
+    const asked = to(known, "placed", "CANCELLATION_REQUESTED", reason ?? "Cancellation requested", now, {
       cancellation: "requested",
       dueAt: now
     })
     return { order: asked, commands: [] }
   }
-  const ended = to(known, "cancelled", "CANCELLED_BY_MERCHANT", "Canceled before it was paid", now, { cancellation: "accepted" })
+  const message = reason ?? "Canceled before it was paid"
+  const ended = to(known, "cancelled", "CANCELLED_BY_MERCHANT", message, now, { cancellation: "accepted" })
   return {
     order: { ...ended, payment: { ...ended.payment, status: "canceled" } },
     commands: [{ _tag: "Cancel", byOwner: true }]
@@ -889,6 +890,35 @@ export const orderObject = (order: OrderState): WireObject => {
     refund_quote: order.refundQuote,
     created_at: order.createdAt,
     updated_at: order.updatedAt
+  }
+}
+
+/** How the payment of an order stands, as of the order's last change. */
+export const paymentStatusObject = (order: OrderState) => {
+  const { amounts, payment } = order
+  const remaining = payment.status === "paid" || payment.amountPaid >= amounts.total
+    ? usdMillis(0n)
+    : usdMillis(amounts.total - payment.amountPaid)
+  return {
+    order_id: order.id,
+    invoice_id: order.invoiceId,
+    environment: order.environment,
+    status: payment.status,
+    order_status: order.status,
+    order_substatus: order.substatus,
+    amount: usdWire(amounts.total),
+    amount_decimal: usdDecimal(amounts.total),
+    amount_paid: usdWire(payment.amountPaid),
+    amount_paid_decimal: usdDecimal(payment.amountPaid),
+    amount_remaining: usdWire(remaining),
+    amount_remaining_decimal: usdDecimal(remaining),
+    amount_unit: "usd_millis",
+    tx_hash: payment.txHash,
+    network: payment.network,
+    paid_at: payment.paidAt,
+    settlement_status: payment.settlement.status,
+    settled_at: payment.settlement.settledAt,
+    refund_status: refundStatus(order)
   }
 }
 

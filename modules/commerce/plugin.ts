@@ -1,10 +1,15 @@
 /** Orders: retailer goods, paid by one invoice and placed only once its money has settled. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
 import { Orders } from "./actor.ts"
+import { CommerceApi } from "./api.ts"
+import { handlers, rpcHandlers } from "./handlers.ts"
 import { orderStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
+import { OrdersRpc } from "./rpc.ts"
 
 export { type ChangedOrder, type More, Orders } from "./actor.ts"
 export {
@@ -22,8 +27,13 @@ export const plugin = Plugin.make({
   name: "commerce",
   slot: "modules",
   needs: { invoices: [Invoices, InvoiceCompanions], retail: Retailers },
+  http: CommerceApi,
+  rpc: OrdersRpc,
   migrations,
   tables,
   rollups: [orderStates],
-  layer: () => Orders.layer
+  layer: () =>
+    Layer.merge(HttpApiBuilder.layer(CommerceApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
+      Layer.provideMerge(Orders.layer)
+    )
 })

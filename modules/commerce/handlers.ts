@@ -1,0 +1,172 @@
+/** Orders between the wire and the actor: reads what was sent, says what was done. No rules of its own. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { noCause } from "../../runtime/Commit.ts"
+import {
+  CurrentPrincipal,
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  replayed,
+  RequestInfo,
+  writeEnvironment
+} from "../../runtime/Http.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
+import { readAddress } from "../../schemas/Address.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { isUuid } from "../../schemas/Ids.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { Order } from "../../schemas/Order.ts"
+import { Orders } from "./actor.ts"
+import { CommerceApi, type OrderQuery } from "./api.ts"
+import { type Destination, type OrderFact, orderObject, type OrderState, paymentStatusObject } from "./machine.ts"
+import type { OrderFilter } from "./repo.ts"
+import { OrdersRpc } from "./rpc.ts"
+
+/** Orders of a page where the caller does not say (API reference, "Commerce orders"). */
+const defaultLimit = 20
+
+const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+
+/** Who may see orders: keys of commerce scope, and wallets. Fails with `SCOPE_MISMATCH`. */
+const shopkeeper = Effect.flatMap(CurrentPrincipal, (principal) =>
+  principal.scope === "commerce" || principal.kind === "wallet"
+    ? Effect.succeed(principal)
+    : Effect.fail(publicError("SCOPE_MISMATCH")))
+
+const reader = Effect.fnUntraced(function*(asked: Environment | undefined) {
+  const principal = yield* shopkeeper
+  return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, asked) }
+})
+
+const writer = Effect.fnUntraced(function*(asked: Environment | undefined) {
+  const principal = yield* shopkeeper
+  return { merchantId: principal.merchantId, environment: yield* writeEnvironment(principal, asked) }
+})
+
+/** Fails with `WALLET_ADDRESS_INVALID`. */
+const readDestination = (
+  network: Network,
+  environment: Environment,
+  sent: { readonly address: string; readonly memo: string | null },
+  param: string
+) => {
+  const address = readAddress(network, environment, sent.address)
+  return address === null
+    ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param }))
+    : Effect.succeed<Destination>({ network, address, memo: sent.memo })
+}
+
+const filterOf = (
+  owner: { readonly merchantId: number; readonly environment: Environment },
+  query: OrderQuery
+): OrderFilter => ({
+  ...owner,
+  ...(query.status === undefined ? {} : { status: query.status }),
+  ...(query.customer_id === undefined ? {} : { customerId: query.customer_id }),
+  ...(query.wallet === undefined ? {} : { wallet: query.wallet }),
+  ...(query.wallet_network === undefined ? {} : { walletNetwork: query.wallet_network }),
+  ...(query.retailer === undefined ? {} : { retailer: query.retailer }),
+  ...(query.created_from === undefined ? {} : { createdFrom: query.created_from }),
+  ...(query.created_to === undefined ? {} : { createdTo: query.created_to })
+})
+
+const cancelledObject = (order: OrderState) => ({
+  order_id: order.id,
+  status: order.status,
+  substatus: order.substatus,
+  refund_quote: order.refundQuote
+})
+
+export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(function*(group) {
+  const orders = yield* Orders
+
+  const visible = Effect.fnUntraced(function*(
+    { environment, merchantId }: { readonly merchantId: number; readonly environment: Environment },
+    id: string
+  ) {
+    const order = isUuid(id) ? yield* orders.get(merchantId, id) : null
+    return order?.environment === environment ? order : yield* publicError("ORDER_NOT_FOUND")
+  })
+
+  /** Tells an order of the caller's of a fact, and keeps the answer for a repeat in the same commit. */
+  const change = Effect.fnUntraced(function*(
+    order: OrderState,
+    fact: OrderFact,
+    render: (order: OrderState) => object
+  ) {
+    const idempotency = yield* Idempotency
+    const { requestId } = yield* RequestInfo
+    const changed = yield* orders.change(
+      order.merchantId,
+      order.id,
+      { requestId, idempotencyKey: idempotency.key },
+      [fact],
+      { reply: (order) => idempotency.reply(200, wrapped(render(order))) }
+    ).pipe(replayed)
+    return jsonText(wrapped(render(changed.order)))
+  })
+
+  return group
+    .handle("list", Effect.fnUntraced(function*({ query }) {
+      const filter = filterOf(yield* reader(query.environment), query)
+      const page = { limit: query.limit ?? defaultLimit, offset: query.offset ?? 0 }
+      const [found, total] = yield* Effect.all([orders.list(filter, page), orders.count(filter)], { concurrency: 2 })
+      return jsonText(wrapped({ orders: found.map(orderObject), pagination: { ...page, count: found.length, total } }))
+    }))
+    .handle("retrieve", Effect.fnUntraced(function*({ params, query }) {
+      return jsonText(wrapped(orderObject(yield* visible(yield* reader(query.environment), params.order_id))))
+    }))
+    .handle("cancel", Effect.fnUntraced(function*({ params, payload, query }) {
+      const order = yield* visible(yield* writer(query.environment), params.order_id)
+      const field = "refund_destination_wallet_address_bsc"
+      const address = payload[field] ?? null
+      const destination = address === null
+        ? null
+        : yield* readDestination("bsc", order.environment, { address, memo: null }, field)
+      const fact = { _tag: "CancelRequested", reason: payload.reason ?? null, destination } as const
+      return yield* change(order, fact, cancelledObject)
+    }))
+    .handle("refundDestination", Effect.fnUntraced(function*({ params, payload, query }) {
+      const order = yield* visible(yield* writer(query.environment), params.order_id)
+      const { address, memo = null, network } = payload
+      const destination = yield* readDestination(network, order.environment, { address, memo }, "address")
+      return yield* change(order, { _tag: "RefundDestinationSet", destination }, orderObject)
+    }))
+    .handle("paymentStatus", Effect.fnUntraced(function*({ params, query }) {
+      return jsonText(wrapped(paymentStatusObject(yield* visible(yield* reader(query.environment), params.order_id))))
+    }))
+    .handle("bulkStatus", Effect.fnUntraced(function*({ payload, query }) {
+      const { environment, merchantId } = yield* reader(query.environment)
+      const ids = [...new Set<string>(payload.order_ids)]
+      const found = new Map((yield* orders.several(merchantId, environment, ids)).map((order) => [order.id, order]))
+      return jsonText(wrapped({
+        payments: ids.flatMap((id) => found.get(id) ?? []).map(paymentStatusObject),
+        not_found: ids.filter((id) => !found.has(id))
+      }))
+    }))
+}))
+
+/** The calls of `OrdersRpc`. */
+export const rpcHandlers = Rpc.handlers(OrdersRpc, Effect.gen(function*() {
+  const orders = yield* Orders
+
+  const shown = (order: OrderState) => orderObject(order) as unknown as Order
+
+  const report = ({ merchant_id, order_id }: { readonly merchant_id: number; readonly order_id: string }, fact: OrderFact) =>
+    orders.change(merchant_id, order_id, noCause, [fact]).pipe(
+      Effect.catchTag("Replayed", (impossible) => Effect.die(impossible)),
+      Effect.map(({ order }) => shown(order))
+    )
+
+  return OrdersRpc.of({
+    "orders.get": Effect.fnUntraced(function*({ merchant_id, order_id }) {
+      const order = isUuid(order_id) ? yield* orders.get(merchant_id, order_id) : null
+      return order === null ? yield* publicError("ORDER_NOT_FOUND") : shown(order)
+    }),
+    "orders.report.placed": (sent) => report(sent, { _tag: "Placed", providerOrderId: sent.provider_order_id }),
+    "orders.report.shipped": (sent) => report(sent, { _tag: "Shipped", shipment: sent.shipment }),
+    "orders.report.delivered": (sent) => report(sent, { _tag: "Delivered", isConfirmed: sent.confirmed }),
+    "orders.report.failed": (sent) => report(sent, { _tag: "PlacementFailed", reason: sent.reason })
+  })
+}))
