@@ -1,7 +1,8 @@
 /** What a payor sees and does: gathers a page's facts from the services of the payor's API, and takes its orders to them. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -68,6 +69,7 @@ export class Checkout extends Context.Service<Checkout, {
   static readonly layer = Layer.effect(Checkout, Effect.gen(function*() {
     const catalog = yield* TokenCatalog
     const chains = yield* Chains
+    const clock = yield* MerchantClock
     const desk = yield* PayorDesk
     const merchantSettings = yield* MerchantSettings
     const payorDetails = yield* PayorDetails
@@ -86,7 +88,7 @@ export class Checkout extends Context.Service<Checkout, {
 
     const view = Effect.fnUntraced(function*(current: Aggregate, asked: Asked) {
       const { invoice, payments } = current
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
       const payable = isPayable(invoice, now)
       const details = yield* desk.details(current)
       const look = yield* branding(current)
@@ -206,6 +208,7 @@ export class Checkout extends Context.Service<Checkout, {
  * id is kept with it in one commit, in the place of a reply to an idempotency key, for as long as a restart is offered.
  */
 const makeRestart = Effect.gen(function*() {
+  const clock = yield* MerchantClock
   const invoices = yield* Invoices
   const secrets = yield* Secrets
   const sessions = yield* PayorSessions
@@ -215,9 +218,9 @@ const makeRestart = Effect.gen(function*() {
     allowed: boolean,
     cause: CommitCause
   ): Effect.fn.Return<Outcome, PublicError> {
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const { environment, id: endedId, merchantId } = current.invoice
+    const now = yield* clock.nowSeconds(merchantId, environment)
     if (!mayRestart(current, allowed, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
-    const { environment, id: endedId } = current.invoice
     const id = yield* invoices.create(restarted(current.invoice), cause, ({ id }) => ({
       environment,
       scope: `POST /pay/${endedId} restart`,

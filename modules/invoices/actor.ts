@@ -1,5 +1,5 @@
 /** Load, decide, commit: the only way an invoice or one of its payments changes. */
-import { Clock, Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
@@ -12,9 +12,10 @@ import {
   type Write
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { Timers } from "../../runtime/Timers.ts"
-import { uuidV4, uuidV7 } from "../../runtime/Uuid.ts"
+import { uuidV4, uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { EventDraft } from "../../schemas/Event.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
@@ -83,7 +84,7 @@ export interface Following {
   readonly decision: Decision
   /** By the change itself and the companions before. */
   readonly told: ReadonlyArray<Told>
-  /** Epoch seconds. */
+  /** Epoch seconds of the merchant's time. */
   readonly now: number
 }
 
@@ -218,6 +219,7 @@ export class Invoices extends Context.Service<Invoices, {
 }>()("tillwire/modules/invoices/Invoices") {
   static readonly layer = Layer.effect(Invoices, Effect.gen(function*() {
     const actors = yield* Actors
+    const clock = yield* MerchantClock
     const commit = yield* Commit
     const companions = yield* InvoiceCompanions
     const settings = yield* MerchantSettings
@@ -231,9 +233,11 @@ export class Invoices extends Context.Service<Invoices, {
       reply: (invoice: InvoiceState) => ReplyWrite | undefined,
       along: (invoice: InvoiceState) => Along
     ) {
-      const nowMillis = yield* Clock.currentTimeMillis
-      const chosen = yield* settings.forInvoices(input.merchantId, input.environment)
-      const invoice = newInvoice(input, chosen, InvoiceId.make(yield* uuidV7), nowMillis)
+      const { environment, merchantId } = input
+      const nowMillis = yield* clock.nowMillis(merchantId, environment)
+      const chosen = yield* settings.forInvoices(merchantId, environment)
+      const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
+      const invoice = newInvoice(input, chosen, id, nowMillis)
       const kept = reply(invoice)
       const { events, writes } = along(invoice)
       yield* commit.append({
@@ -265,7 +269,7 @@ export class Invoices extends Context.Service<Invoices, {
       actors.send("invoice", id, Effect.gen(function*() {
         const current = yield* repo.find(id)
         if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
-        const now = yield* currentSeconds
+        const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
         const planned = yield* plan(current, now)
         const first = decide(current, planned.commands, now)
         if (first === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
@@ -332,8 +336,6 @@ const series = Object.fromEntries(
 const count = (before: InvoiceState | null, { status }: InvoiceState) =>
   before?.status === status ? Effect.void : Metric.update(series[status], 1)
 
-const currentSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
-
 /** A decision that would write the same rows again, but for the version. */
 const isIdle = (current: Aggregate, { next, changed, events, opens }: Decision): boolean =>
   changed.length === 0 && events.length === 0 && opens.length === 0 &&
@@ -349,11 +351,12 @@ const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
 })
 
 /**
- * Expiry and the end of grace: one query reads a batch, each invoice is decided by the same machine as a payment, all
+ * Expiry and the end of grace, by each merchant's clock: one query reads a batch, each invoice is decided by the same machine as a payment, all
  * commits share flushes. It goes round the mailboxes: the version each row expects makes a race with a payment a
  * conflict, and the row is due again at once.
  */
 const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
+  const clock = yield* MerchantClock
   const commit = yield* Commit
   const companions = yield* InvoiceCompanions
   const chains = yield* Chains
@@ -394,7 +397,8 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     const now = Math.floor(nowMillis / 1000)
     const invoices = yield* repo.due(now, limit)
     const down = networksDown()
-    yield* Effect.forEach(invoices, (current) => expire(current, now, down), {
+    const nowOf = ({ invoice }: Aggregate) => now + clock.aheadSeconds(invoice.merchantId, invoice.environment)
+    yield* Effect.forEach(invoices, (current) => expire(current, nowOf(current), down), {
       concurrency: "unbounded",
       discard: true
     })

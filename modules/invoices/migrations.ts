@@ -93,5 +93,11 @@ export const migrations: Migrations = {
     yield* sql`ALTER TABLE invoice_payments
       ADD COLUMN settlement json,
       ADD COLUMN refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0)`
+  }),
+  // Where a merchant's devnet time is ahead, its invoices are due before others of the same moment.
+  "0004_merchant_due": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices (merchant_id, due_at)
+      WHERE due_at IS NOT NULL AND environment = 'devnet'`
   })
 }

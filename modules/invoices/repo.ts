@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { cover, type Piece, width } from "../../runtime/Rollups.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import { InvoiceStatus, InvoiceType } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -428,15 +429,14 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows) => new Map(rows.map(({ id, payments }) => [id, payments.map(readPayment)])))
     )
 
-  /** Epoch seconds of the earliest invoice the clock may change. */
-  const nextDue = sql<Row>`SELECT min(due_at) AS due_at FROM invoices WHERE due_at IS NOT NULL`.pipe(
-    Effect.orDie,
-    Effect.map((rows) => number(rows[0]?.due_at ?? null))
-  )
+  const dueRows = yield* makeMerchantDue("invoices")
 
-  /** Invoices due at `now`, longest due first. */
+  /** Epoch seconds at which the earliest invoice is due that the clock may change. */
+  const nextDue = Effect.orDie(dueRows.next)
+
+  /** Invoices due when the system's clock says `now`, longest due first, those of merchants who are ahead last. */
   const due = (now: number, limit: number) =>
-    sql<Row>`SELECT ${aggregate} FROM invoices i WHERE i.due_at <= ${now} ORDER BY i.due_at LIMIT ${limit}`.pipe(
+    sql<Row>`SELECT ${aggregate} FROM ${dueRows.due(now, limit)} i`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readAggregate))
     )

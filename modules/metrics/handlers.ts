@@ -1,7 +1,8 @@
 /** Metrics between the wire and the sums. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, jsonText, readEnvironment } from "../../runtime/Http.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { attemptsSum } from "../../runtime/Webhooks.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
@@ -58,11 +59,12 @@ const body = (
 })
 
 export const handlers = HttpApiBuilder.group(MetricsApi, "metrics", Effect.fn(function*(group) {
+  const clock = yield* MerchantClock
   const repo = yield* Repo.make
   return group.handle("read", Effect.fnUntraced(function*({ query }) {
     const principal = yield* CurrentPrincipal
     const environment = yield* readEnvironment(principal, query.environment)
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const now = yield* clock.nowSeconds(principal.merchantId, environment)
     const question = readQuestion(query, now)
     if (question instanceof PublicError) return yield* question
     const rows = yield* repo.read({

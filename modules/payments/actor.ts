@@ -9,6 +9,7 @@ import {
   type ReceiveTarget
 } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -115,6 +116,7 @@ export class Payments extends Context.Service<Payments, {
 }>()("tillwire/modules/payments/Payments") {
   static readonly layer = Layer.effect(Payments, Effect.gen(function*() {
     const chains = yield* Chains
+    const clock = yield* MerchantClock
     const commit = yield* Commit
     const catalog = yield* TokenCatalog
     const quotes = yield* PaymentQuotes
@@ -152,7 +154,7 @@ export class Payments extends Context.Service<Payments, {
 
     const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
       const { invoice } = current
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
       const token = yield* payableToken(current, network, catalog.get(tokenId), now)
       const driver = chains.driver(token.network, token.environment)
       if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
@@ -180,7 +182,7 @@ export class Payments extends Context.Service<Payments, {
 
     const shown = Effect.fnUntraced(function*(current: Aggregate) {
       const { invoice } = current
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
       const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
       if (quote === null) return null
       const locked = lockedRoute(current)
@@ -245,6 +247,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   static readonly layer = Layer.effect(PayorDetails, Effect.gen(function*() {
     const actors = yield* Actors
     const catalog = yield* TokenCatalog
+    const clock = yield* MerchantClock
     const commit = yield* Commit
     const repo = yield* makeRepo
 
@@ -256,7 +259,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       const once = Effect.gen(function*() {
         const write = yield* next
         if (write === null) return
-        const updatedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const updatedAt = yield* clock.nowSeconds(merchantId, environment)
         yield* commit.append({ merchantId, environment, cause: noCause, writes: [write(updatedAt)], events: [] })
       })
       return actors.send("payor-details", id, once).pipe(
@@ -350,6 +353,7 @@ export class PayorDesk extends Context.Service<PayorDesk, {
   static readonly layer = Layer.effect(PayorDesk, Effect.gen(function*() {
     const catalog = yield* TokenCatalog
     const chains = yield* Chains
+    const clock = yield* MerchantClock
     const invoices = yield* Invoices
     const merchants = yield* Merchants
     const merchantSettings = yield* MerchantSettings
@@ -363,6 +367,7 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     const current = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
       const aggregate = yield* invoices.find(invoiceId)
       if (aggregate === null) return yield* publicError("SESSION_INVALID")
+      // A session ends by the system's clock: one that is ahead must not take a payor's way back.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const end = sessionEnd(aggregate.invoice)
       return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
@@ -374,7 +379,8 @@ export class PayorDesk extends Context.Service<PayorDesk, {
       const { branding } = yield* merchantSettings.get(merchantId, environment)
       const locked = lockedRoute(aggregate)
       const target = locked === null ? null : yield* chains.target(id, familyOf(locked.network))
-      return detailsBody(aggregate, merchant, branding, target?.address ?? null, yield* Clock.currentTimeMillis)
+      const now = yield* clock.nowMillis(merchantId, environment)
+      return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
     })
 
     /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
@@ -394,6 +400,7 @@ export class PayorDesk extends Context.Service<PayorDesk, {
       if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
       const receiving = yield* receivingFamilies(invoice)
       const policy = yield* policies.get(merchantId, environment)
+      // By which prices are told to be old: they come by the system's clock.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const down = new Set(chains.status(environment).filter(({ healthy }) => !healthy).map(({ network }) => network))
       return catalog.list(environment)
@@ -509,8 +516,13 @@ export const paymentIdOf = ({ id }: Pick<JournalEntry, "id">): string => uuidOf(
 /** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
   const chains = yield* Chains
+  const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
   const price = yield* makePricing
+
+  /** A chain's times are the system's: what is seen now was seen now by the merchant's clock too. */
+  const seenAtBy = ({ blockTime, observedAt }: JournalEntry, { environment, merchantId }: InvoiceState) =>
+    seenAtOf(blockTime, observedAt) + clock.aheadSeconds(merchantId, environment)
 
   const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
@@ -520,7 +532,7 @@ const makeCredit = Effect.gen(function*() {
     }
     const target = yield* chains.target(entry.invoiceId, familyOf(entry.network))
     const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
-    const seenAt = seenAtOf(entry.blockTime, entry.observedAt)
+    const seenAt = seenAtBy(entry, invoice)
     const priced = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
     const metadata: PaymentMetadata = {
       quote: priced?.quote ?? null,
@@ -571,7 +583,7 @@ const makeCredit = Effect.gen(function*() {
     const refused = (arrival ?? known)?.metadata.exception != null
     if (quoted !== null || refused) return { commands: [...observe, confirm], writes }
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
-    const seenAt = known?.seenAt ?? seenAtOf(entry.blockTime, entry.observedAt)
+    const seenAt = known?.seenAt ?? seenAtBy(entry, invoice)
     const priced = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
     if (priced !== null) {
       const valued: Command = { _tag: "Value", paymentId, ...priced }

@@ -4,6 +4,7 @@ import type { SqlClient } from "effect/sql"
 import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -117,6 +118,7 @@ export const isRefused = (token: Token, allocated: AllocatedTarget | null, polic
  * the merchant refuses. Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
  */
 export const makePriceable = Effect.gen(function*() {
+  const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
   const chains = yield* Chains
   const policies = yield* TokenPolicies
@@ -127,7 +129,8 @@ export const makePriceable = Effect.gen(function*() {
     tokenId: number
   ): Effect.fn.Return<Token, PublicError> {
     const { environment, id, merchantId } = current.invoice
-    const token = yield* payableToken(current, network, catalog.get(tokenId), yield* nowSeconds)
+    const now = yield* clock.nowSeconds(merchantId, environment)
+    const token = yield* payableToken(current, network, catalog.get(tokenId), now)
     if (chains.driver(token.network, environment) === undefined) {
       return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
     }
@@ -139,6 +142,7 @@ export const makePriceable = Effect.gen(function*() {
 })
 
 const make = Effect.gen(function*() {
+  const clock = yield* MerchantClock
   const quotes = yield* Quotes
   const chains = yield* Chains
   const repo = yield* makeRepo
@@ -147,12 +151,12 @@ const make = Effect.gen(function*() {
     Effect.map(repo.newestShown([row.invoiceId]), ([shown]) => shown?.id === row.id)
 
   const issue: PaymentQuotes["Service"]["issue"] = Effect.fn("PaymentQuotes.issue")(function*(request) {
-    const { environment, invoiceId, shown, token } = request
+    const { environment, invoiceId, merchantId, shown, token } = request
     const made = (row: QuoteRow, now: number) => ({ quote: quoteObject(row, now), row, write: writeOf(row) })
     const status = chains.status(environment).find(({ network }) => network === token.network)
     if (status?.healthy === false) return { quote: unavailableObject(request, degraded), row: null, write: null }
     const last = yield* repo.newest(invoiceId, token.network, token.id)
-    const askedAt = yield* nowSeconds
+    const askedAt = yield* clock.nowSeconds(merchantId, environment)
     if (last !== null && isReusable(last, request, askedAt)) {
       return shown && !(yield* isShownLast(last))
         ? made(shownAgain(yield* newId, last, askedAt), askedAt)
@@ -160,8 +164,9 @@ const make = Effect.gen(function*() {
     }
     return yield* quotes.spot(token).pipe(
       Effect.flatMap(Effect.fnUntraced(function*(spot) {
-        const now = yield* nowSeconds
-        return made(priced(yield* newId, request, spot, now), now)
+        const now = yield* clock.nowSeconds(merchantId, environment)
+        const at = spot.at + clock.aheadSeconds(merchantId, environment)
+        return made(priced(yield* newId, request, { ...spot, at }, now), now)
       })),
       Effect.catchTag("PriceUnavailable", ({ reason, retryAfterSeconds }) =>
         Effect.succeed({
@@ -175,7 +180,7 @@ const make = Effect.gen(function*() {
   const current: PaymentQuotes["Service"]["current"] = Effect.fn("PaymentQuotes.current")(
     function*(invoiceId) {
       const [last] = yield* repo.newestShown([invoiceId])
-      return last === undefined ? null : quoteObject(last, yield* nowSeconds)
+      return last === undefined ? null : quoteObject(last, yield* clock.nowSeconds(last.merchantId, last.environment))
     }
   )
 
@@ -189,10 +194,8 @@ const make = Effect.gen(function*() {
   return PaymentQuotes.of({ issue, candidates, current, get: repo.get })
 })
 
-export const layer: Layer.Layer<PaymentQuotes, never, Quotes | Chains | SqlClient.SqlClient> = Layer.effect(
-  PaymentQuotes,
-  make
-)
+export const layer: Layer.Layer<PaymentQuotes, never, MerchantClock | Quotes | Chains | SqlClient.SqlClient> =
+  Layer.effect(PaymentQuotes, make)
 
 /** Invoices looked at closely in one second, at most; what is left has its turn a second later. */
 export const maximumRenewals = 500
@@ -208,7 +211,7 @@ const maximumRead = 1_000
 
 /** A payor's invoice as this instance keeps it fresh. */
 interface Watched {
-  /** Epoch seconds of the next look; `Infinity`: only an event of the invoice changes anything. */
+  /** Epoch seconds, of the merchant's time, of the next look; `Infinity`: only an event of the invoice changes anything. */
   lookAt: number
   /** The quote its payors know; undefined while they were told of none. */
   last: QuoteRow | undefined
@@ -246,6 +249,7 @@ export class QuoteRenewal extends Context.Service<QuoteRenewal, {
 const makeRenewal = Effect.gen(function*() {
   const bus = yield* EventBus
   const catalog = yield* TokenCatalog
+  const clock = yield* MerchantClock
   const commit = yield* Commit
   const invoices = yield* Invoices
   const quotes = yield* PaymentQuotes
@@ -276,7 +280,7 @@ const makeRenewal = Effect.gen(function*() {
   const renew = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, before: Quote | null) {
     const aggregate = yield* invoices.find(row.invoiceId)
     const token = catalog.get(row.tokenId)
-    const now = yield* nowSeconds
+    const now = yield* clock.nowSeconds(row.merchantId, row.environment)
     const payable = aggregate === null
       ? Result.fail(publicError("INVOICE_NOT_FOUND"))
       : yield* Effect.result(payableToken(aggregate, row.network, token, now))
@@ -347,17 +351,20 @@ const makeRenewal = Effect.gen(function*() {
 
   const tick = Effect.gen(function*() {
     follow()
-    const now = yield* nowSeconds
-    const due = [...watchedInvoices].filter(([, { lookAt }]) => lookAt <= now).slice(0, maximumRead)
+    const systemNow = yield* nowSeconds
+    const nowOf = (row: QuoteRow | undefined) =>
+      row === undefined ? systemNow : systemNow + clock.aheadSeconds(row.merchantId, row.environment)
+    const due = [...watchedInvoices].filter(([, { last, lookAt }]) => lookAt <= nowOf(last)).slice(0, maximumRead)
     if (due.length === 0) return
     const rows = new Map((yield* repo.newestShown(due.map(([id]) => id))).map((row) => [row.invoiceId as string, row]))
     let renewals = 0
     const looks = due.flatMap(([id, watched]) => {
       const row = rows.get(id)
       if (row === undefined) {
-        watched.lookAt = now + renewSeconds
+        watched.lookAt = systemNow + renewSeconds
         return []
       }
+      const now = nowOf(row)
       if (isDue(row, watched, now) && ++renewals > maximumRenewals) return []
       return [look(row, watched, now)]
     })
@@ -376,7 +383,7 @@ const makeRenewal = Effect.gen(function*() {
     } else {
       watched.lookAt = 0
     }
-    return quoteObject(row, yield* nowSeconds)
+    return quoteObject(row, yield* clock.nowSeconds(row.merchantId, row.environment))
   })
 
   return QuoteRenewal.of({ greet })

@@ -1,5 +1,5 @@
 /** Quotes between the wire and the actor. */
-import { Clock, Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Commit } from "../../runtime/Commit.ts"
 import {
@@ -10,6 +10,7 @@ import {
   replayed,
   RequestInfo
 } from "../../runtime/Http.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -29,8 +30,6 @@ const isQuoteId = Schema.is(QuoteId)
 const identified = (id: string | null, quote: Quote) => ({ id, ...quote })
 
 const text = (data: unknown): string => JSON.stringify({ success: true, data })
-
-const currentSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** An invoice the caller may write about; every other one is as unknown as none. */
 const ownInvoice = Effect.fnUntraced(function*(id: string) {
@@ -97,6 +96,7 @@ const refusal = ({ code, message, param }: PublicError) => ({ code, message, par
 
 export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(function*(group) {
   const catalog = yield* TokenCatalog
+  const clock = yield* MerchantClock
   const invoices = yield* Invoices
   const prices = yield* Quotes
   const quotes = yield* PaymentQuotes
@@ -112,7 +112,8 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
     }))
     .handle("createBatch", Effect.fnUntraced(function*({ payload }) {
       const current = yield* own(payload.invoice_id)
-      if (!isPayable(current.invoice, yield* currentSeconds)) return yield* publicError("INVOICE_NOT_PAYABLE")
+      const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
+      if (!isPayable(current.invoice, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
       // A route asked for twice is priced once: its two results are one quote.
       const keyOf = (route: { readonly network: string; readonly token_id: number }) =>
         `${route.network}:${route.token_id}`
@@ -144,7 +145,8 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
         const found = yield* invoices.get(principal.merchantId, row.invoiceId)
         if (found?.invoice.type !== "commerce") return yield* publicError("QUOTE_NOT_FOUND")
       }
-      return jsonText(text(identified(row.id, quoteObject(row, yield* currentSeconds))))
+      const now = yield* clock.nowSeconds(row.merchantId, row.environment)
+      return jsonText(text(identified(row.id, quoteObject(row, now))))
     }))
     .handle("estimate", Effect.fnUntraced(function*({ query }) {
       const principal = yield* CurrentPrincipal

@@ -8,9 +8,10 @@ import { SqlClient, type Statement } from "effect/sql"
 import { MerchantClock } from "../MerchantClock.ts"
 
 /**
- * Reads due rows of `table`, which has the columns `merchant_id`, `environment` and `due_at` (epoch seconds of the
- * merchant's time, null: never), and an index of `(due_at) WHERE due_at IS NOT NULL` and one of
- * `(merchant_id, due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for.
+ * Reads due rows of `table`, which has the columns `merchant_id`, `environment` and `due_at` (bigint: epoch seconds of
+ * the merchant's time, null: never), and an index of `(due_at) WHERE due_at IS NOT NULL` and one of
+ * `(merchant_id, due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for. Of the
+ * second one pairs are compared: the planner has no other index for these, whatever it knows of the table.
  */
 export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   const sql = yield* SqlClient.SqlClient
@@ -21,8 +22,7 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   const ahead = (merchants: ReadonlyMap<number, number>) =>
     sql`unnest(${[...merchants.keys()]}::integer[], ${[...merchants.values()]}::bigint[]) AS a (m, s)`
 
-  /** Bounded on both sides and ordered by, so that no other index can serve it. */
-  const ofMerchant = sql`environment = 'devnet' AND merchant_id >= a.m AND merchant_id <= a.m`
+  const waitsOnDevnet = sql`environment = 'devnet' AND due_at IS NOT NULL`
 
   /**
    * To read from in place of the table: whole rows, at most `limit`, due when the system's clock says `now` (epoch
@@ -30,11 +30,12 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
    */
   const due = (now: number, limit: number): Statement.Fragment => {
     const merchants = clock.ahead()
-    const usual = sql`(SELECT * FROM ${rows} WHERE due_at <= ${now} ORDER BY due_at LIMIT ${limit})`
+    const usual = sql`(SELECT * FROM ${rows} WHERE due_at <= ${now}::bigint ORDER BY due_at LIMIT ${limit})`
     if (merchants.size === 0) return usual
     return sql`(${usual} UNION ALL (
       SELECT r.* FROM ${ahead(merchants)} CROSS JOIN LATERAL (
-        SELECT * FROM ${rows} WHERE ${ofMerchant} AND due_at > ${now} AND due_at <= ${now} + a.s
+        SELECT * FROM ${rows} WHERE ${waitsOnDevnet}
+          AND (merchant_id, due_at) > (a.m, ${now}::bigint) AND (merchant_id, due_at) <= (a.m, ${now}::bigint + a.s)
         ORDER BY merchant_id, due_at LIMIT ${limit}
       ) r LIMIT ${limit}
     ) LIMIT ${limit})`
@@ -43,12 +44,15 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   /** Epoch seconds at which the system's clock finds the earliest row due; null: no row is. */
   const next = Effect.suspend(() => {
     const merchants = clock.ahead()
-    const usual = sql`SELECT min(due_at) AS due_at FROM ${rows} WHERE due_at IS NOT NULL`
-    return (merchants.size === 0 ? sql<Next>`${usual}` : sql<Next>`SELECT min(due_at) AS due_at FROM (${usual} UNION ALL
-      SELECT (SELECT due_at FROM ${rows} WHERE ${ofMerchant} AND due_at IS NOT NULL
-        ORDER BY merchant_id, due_at LIMIT 1) - a.s FROM ${ahead(merchants)}) earliest`).pipe(
-      Effect.map(([row]) => row?.due_at == null ? null : Number(row.due_at))
-    )
+    const usual = sql<Next>`SELECT min(due_at) AS due_at FROM ${rows} WHERE due_at IS NOT NULL`
+    const sooner = sql`SELECT e.due_at - a.s AS due_at FROM ${ahead(merchants)} CROSS JOIN LATERAL (
+        SELECT merchant_id, due_at FROM ${rows} WHERE ${waitsOnDevnet} AND (merchant_id, due_at) >= (a.m, 0::bigint)
+        ORDER BY merchant_id, due_at LIMIT 1
+      ) e WHERE e.merchant_id = a.m`
+    const found = merchants.size === 0
+      ? usual
+      : sql<Next>`SELECT min(due_at) AS due_at FROM (${usual} UNION ALL ${sooner}) earliest`
+    return Effect.map(found, ([row]) => row?.due_at == null ? null : Number(row.due_at))
   })
 
   return { due, next }

@@ -29,6 +29,7 @@ import * as Actors from "../../../runtime/actors/Local.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/Rows.ts"
 import { Credentials } from "../../../runtime/Http.ts"
+import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -185,7 +186,9 @@ export const till = apiLayer(
       settingsLayer({ environments: ["devnet", "mainnet"] })
     ))
   )
-) as unknown as Layer.Layer<Api | Keys | InvoiceCompanions | Invoices | Payments | SqlClient.SqlClient | TokenPolicies>
+) as unknown as Layer.Layer<
+  Api | Keys | InvoiceCompanions | Invoices | MerchantClock | Payments | PayorDesk | SqlClient.SqlClient | TokenPolicies
+>
 
 /** A merchant that calls the API with one of its keys. */
 export interface Caller {

@@ -10,6 +10,7 @@ import { invoiceObject, invoiceStates, type InvoiceState } from "../../../module
 import { migrations, tables } from "../../../modules/invoices/migrations.ts"
 import { type InvoiceFilter, type InvoicePage, makeRepo, makeStatements } from "../../../modules/invoices/repo.ts"
 import { Commit } from "../../../runtime/Commit.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { bucketOf } from "../../../runtime/Rollups.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { beginning, dice, histories, newInvoice } from "../../fixtures/histories.ts"
@@ -18,7 +19,7 @@ import { kernel } from "../../support/Api.ts"
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 
 const served = kernel([{ name: "invoices", migrations, tables, rollups: [invoiceStates] }]) as Layer.Layer<
-  Commit | SqlClient.SqlClient
+  Commit | MerchantClock | SqlClient.SqlClient
 >
 
 const live = (seed: number, count: number) => Effect.map(histories(seed, count), (all) => all.map(({ invoice }) => invoice))
