@@ -83,6 +83,9 @@ export type KeyId = typeof KeyId.Type
 export const SignInWalletId = prefixed("siw").pipe(Schema.brand("SignInWalletId"))
 export type SignInWalletId = typeof SignInWalletId.Type
 
+export const RefundId = prefixed("re").pipe(Schema.brand("RefundId"))
+export type RefundId = typeof RefundId.Type
+
 export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 

@@ -223,6 +223,16 @@ export const tokenAmountUp = (amount: UsdMillis, rate: Rate, decimals: number): 
 }
 
 /**
+ * Base units that `amount` buys at `rate`, rounded DOWN at the token's last decimal: what is paid out is never more than
+ * is owed, and less than one base unit less.
+ *
+ * @example
+ * tokenAmountDown(usdMillis(10_000n), { numerator: 3n, denominator: 1n }, 2) // => 333n
+ */
+export const tokenAmountDown = (amount: UsdMillis, rate: Rate, decimals: number): BaseUnits =>
+  baseUnits((amount * 10n ** BigInt(decimals) * rate.denominator) / (1000n * rate.numerator))
+
+/**
  * What `units` are worth at `rate`, rounded DOWN to a whole usd_milli: a credit is never more than was received.
  *
  * @example

@@ -243,6 +243,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   readonly email: (owner: InvoiceOwner) => Effect.Effect<string | null>
   /** Where the payor wants refunds on a network, if that was told. */
   readonly refundDestination: (owner: InvoiceOwner, network: Network) => Effect.Effect<RefundDestination | null>
+  /** The same on every network, in no order. */
+  readonly refundDestinations: (owner: InvoiceOwner) => Effect.Effect<ReadonlyArray<RefundDestination>>
 }>()("tillwire/modules/payments/PayorDetails") {
   static readonly layer = Layer.effect(PayorDetails, Effect.gen(function*() {
     const actors = yield* Actors
@@ -305,7 +307,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       tellRefundAddress,
       email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
       refundDestination: (owner, network) =>
-        Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null)
+        Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
+      refundDestinations: repo.destinations
     })
   }))
 }

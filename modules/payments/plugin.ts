@@ -14,7 +14,7 @@ import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
 export { paymentIdOf, Payments, PayorDesk, PayorDetails, type Route, SimulatedPayments } from "./actor.ts"
-export { matchesEtag, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
+export { isMemo, matchesEtag, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
 export type { RefundDestination } from "./repo.ts"
 
 export const plugin = Plugin.make({

@@ -143,8 +143,8 @@ const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
 const modules = [
   "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments",
-  "settlement", "settlements/simulated", "retail", "retailers/simulated", "commerce", "checkout", "metrics", "webhooks",
-  "streams"
+  "settlement", "settlements/simulated", "refunds", "retail", "retailers/simulated", "commerce", "checkout", "metrics",
+  "webhooks", "streams"
 ]
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */

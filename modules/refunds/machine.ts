@@ -1,0 +1,459 @@
+/**
+ * Money of an invoice on its way back: every rule about when a refund changes and what it may come to. Pure: no clock, no
+ * ids, no SQL, no prices.
+ *
+ *   awaiting_destination ──> pending_approval ──> processing ──> succeeded
+ *   awaiting_destination ──── 30 days ────> expired               (what it was for stays owed)
+ *   awaiting_destination | pending_approval ───> canceled
+ *   processing ───> failed ───> processing
+ *   pending_approval ─── a cut left no more than the fee ────> awaiting_destination
+ *
+ * Source: API reference, "Refunds". What can be given back is a function of (payments, refunds): all refunds together
+ * never come to more than was received. Every decision lands in the commit of a change of its invoice, so that no two
+ * can both be made of the same money.
+ */
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import type { InvoiceId } from "../../schemas/Ids.ts"
+import { type BaseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { RefundQuote } from "../../schemas/Order.ts"
+import { isCounted } from "../../schemas/Payment.ts"
+import type { Refund, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import type { Aggregate, Command, InvoiceState, PaymentState } from "../invoices/plugin.ts"
+
+/** Where a refund goes; the address in the form `readAddress` gives. */
+export interface Destination {
+  readonly network: Network
+  readonly address: string
+  readonly memo: string | null
+}
+
+/** What is paid out: so many base units of this token. */
+export interface Payout {
+  readonly token: { readonly id: number; readonly symbol: string; readonly decimals: number }
+  readonly units: BaseUnits
+}
+
+/** The fee a payor was told, and the last second it is honoured. */
+export interface QuotedFee {
+  readonly network: Network
+  readonly fee: UsdMillis
+  readonly validUntil: number
+}
+
+export interface RefundState {
+  readonly id: string
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly version: number
+  readonly invoiceId: InvoiceId
+  /** Null: of whatever was received, the oldest payment first. */
+  readonly paymentId: string | null
+  /** `late`: of payments that came too late to count; `all`: of every payment. */
+  readonly source: RefundSource
+  readonly status: RefundStatus
+  readonly amount: UsdMillis
+  /** usd_millis kept of the amount for the payout; 0 until the network is known. */
+  readonly fee: UsdMillis
+  /** It costs the payor nothing. */
+  readonly feeFree: boolean
+  /** The last one told; it may have ended. */
+  readonly quoted: QuotedFee | null
+  readonly destination: Destination | null
+  readonly token: Payout["token"] | null
+  /** Base units, worked out when it was approved, or tried again. */
+  readonly tokenAmount: BaseUnits | null
+  readonly txHash: string | null
+  readonly reason: RefundReason
+  readonly failureCode: string | null
+  /** Epoch seconds, as all times here. */
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** When the clock may change it; null: never by the clock alone. */
+  readonly dueAt: number | null
+}
+
+export type RefundSource = "all" | "late"
+
+export type RefundCommand =
+  /** `quote`: what the payor was told it would cost; the fee of one that has not ended is honoured. */
+  | { readonly _tag: "SetDestination"; readonly destination: Destination; readonly quote?: RefundQuote | null }
+  /** It may be paid out. */
+  | { readonly _tag: "Approve" }
+  /** Its payout is sent. */
+  | { readonly _tag: "Submit"; readonly txHash: string }
+  /** Its payout is final. */
+  | { readonly _tag: "Succeed"; readonly txHash: string }
+  /** Nothing was paid out. */
+  | { readonly _tag: "Fail"; readonly code: string }
+  /** To be paid out once more, at the price now. */
+  | { readonly _tag: "Retry" }
+  | { readonly _tag: "Cancel" }
+  /** The clock may have ended it. */
+  | { readonly _tag: "Expire" }
+
+/** What a decision depends on beside the refund and the command. */
+export interface Circumstances {
+  readonly now: number
+  readonly invoice: Aggregate
+  /** All refunds of the invoice, this one among them or not. */
+  readonly refunds: ReadonlyArray<RefundState>
+  /** What paying out on a network costs, where nothing was quoted. */
+  readonly fees: Fees
+}
+
+export type Fees = Readonly<Record<Network, UsdMillis>>
+
+/** A refund as it will be, and what must land with it. */
+export interface RefundDecision {
+  readonly next: RefundState
+  /** For the invoice: which payment gives how much. */
+  readonly commands: ReadonlyArray<Command>
+}
+
+/** Seconds a refund waits for a destination (API reference, "Refunds"): 30 days. */
+export const destinationSeconds = 30 * 86_400
+
+/** Seconds the fee of a quote is honoured (API reference, "Commerce orders": `valid_until` of its example). */
+export const quoteSeconds = 600
+
+/** Seconds until a payout without a price is tried again: as old as the refund is, within these. Ours. */
+const minimumRetrySeconds = 60
+const maximumRetrySeconds = 3_600
+
+export const retrySeconds = ({ createdAt }: Pick<RefundState, "createdAt">, now: number): number =>
+  Math.min(Math.max(now - createdAt, minimumRetrySeconds), maximumRetrySeconds)
+
+/** `failure_code` of a refund whose money went away while it was to be paid out. */
+export const revertedCode = "payment_reverted"
+
+/** Came too late to count, but is there: it can be given back. */
+export const isLate = ({ metadata, status }: PaymentState): boolean =>
+  status === "rejected" && metadata.exception === "late_payment"
+
+/** Whether a payment's money is there. */
+export const isReceived = (payment: PaymentState): boolean => isCounted(payment.status) || isLate(payment)
+
+const total = <A>(all: ReadonlyArray<A>, of: (each: A) => bigint): bigint =>
+  all.reduce((sum, each) => sum + of(each), 0n)
+
+/** Refunds that still stand for money, paid or to be paid. */
+export const isStanding = ({ status }: Pick<RefundState, "status">): boolean => status !== "canceled" && status !== "expired"
+
+/** Neither paid nor over. */
+export const isOpen = (refund: RefundState): boolean => isStanding(refund) && refund.status !== "succeeded"
+
+const notBelowZero = (value: bigint): UsdMillis => usdMillis(value > 0n ? value : 0n)
+
+/** What was received of a source less what was given back and what is promised; negative after a payment reverted. */
+const balance = (payments: ReadonlyArray<PaymentState>, of: (payment: PaymentState) => boolean, refunds: ReadonlyArray<RefundState>): bigint => {
+  const received = total(payments, (each) => (isReceived(each) && of(each) ? each.amount : 0n))
+  const given = total(payments, (each) => (of(each) ? each.refunded : 0n))
+  const succeeded = total(refunds, (each) => (each.status === "succeeded" ? each.amount : 0n))
+  const promised = total(refunds, (each) => (isOpen(each) ? each.amount : 0n))
+  // A payout of this very change is not in the payments yet.
+  return received - (given > succeeded ? given : succeeded) - promised
+}
+
+const balanceOf = ({ payments }: Pick<Aggregate, "payments">, refunds: ReadonlyArray<RefundState>, source: RefundSource): bigint => {
+  const all = balance(payments, () => true, refunds)
+  if (source === "all") return all
+  const late = balance(payments, isLate, refunds.filter((each) => each.source === "late"))
+  return late < all ? late : all
+}
+
+/** usd_millis that can still be given back: received, less what was, less what other refunds stand for. */
+export const refundable = (
+  invoice: Pick<Aggregate, "payments">,
+  refunds: ReadonlyArray<RefundState>,
+  source: RefundSource = "all"
+): UsdMillis => notBelowZero(balanceOf(invoice, refunds, source))
+
+/** The fee on a network now: nothing, what was quoted and has not ended, or what it costs. */
+export const feeOf = (
+  { feeFree, quoted }: Pick<RefundState, "feeFree" | "quoted">,
+  network: Network,
+  fees: Fees,
+  now: number
+): UsdMillis =>
+  feeFree ? usdMillis(0n) : quoted?.network === network && now <= quoted.validUntil ? quoted.fee : fees[network]
+
+export const quotedFee = ({ fee, network, valid_until }: RefundQuote): QuotedFee => ({
+  network,
+  fee: usdMillis(BigInt(fee)),
+  validUntil: valid_until
+})
+
+/** What a refund would come to; null where the fee leaves nothing of it. */
+export const quoteOf = (
+  { amount, feeFree, fees, network, symbol }: {
+    readonly amount: UsdMillis
+    readonly feeFree: boolean
+    readonly fees: Fees
+    readonly network: Network
+    readonly symbol: string
+  },
+  now: number
+): RefundQuote | null => {
+  const fee = feeOf({ feeFree, quoted: null }, network, fees, now)
+  if (amount <= fee) return null
+  const net = usdMillis(amount - fee)
+  return {
+    amount: usdWire(amount),
+    amount_decimal: usdDecimal(amount),
+    fee: usdWire(fee),
+    fee_decimal: usdDecimal(fee),
+    net_amount: usdWire(net),
+    net_amount_decimal: usdDecimal(net),
+    token: symbol,
+    network,
+    valid_until: now + quoteSeconds
+  }
+}
+
+/** A refund as it is asked for. */
+export interface Ask {
+  /** `remaining`: all that can be given back now. */
+  readonly amount: UsdMillis | "remaining"
+  readonly reason: RefundReason
+  readonly feeFree: boolean
+  readonly source: RefundSource
+  readonly quote: RefundQuote | null
+}
+
+/** A new refund, without a destination; null where nothing remains. Errors: `REFUND_EXCEEDS_RECEIVED`. */
+export const opened = (
+  id: string,
+  ask: Ask,
+  { invoice, now, refunds }: Circumstances
+): RefundState | null | PublicError => {
+  const left = refundable(invoice, refunds, ask.source)
+  const amount = ask.amount === "remaining" ? left : ask.amount
+  if (amount > left) return publicError("REFUND_EXCEEDS_RECEIVED")
+  if (amount === 0n) return null
+  const { environment, id: invoiceId, merchantId } = invoice.invoice
+  return {
+    id,
+    merchantId,
+    environment,
+    version: 1,
+    invoiceId,
+    paymentId: null,
+    source: ask.source,
+    status: "awaiting_destination",
+    amount,
+    fee: usdMillis(0n),
+    feeFree: ask.feeFree,
+    quoted: ask.quote === null ? null : quotedFee(ask.quote),
+    destination: null,
+    token: null,
+    tokenAmount: null,
+    txHash: null,
+    reason: ask.reason,
+    failureCode: null,
+    createdAt: now,
+    updatedAt: now,
+    dueAt: now + destinationSeconds
+  }
+}
+
+/**
+ * Applies one command. `next` is the refund itself where it changes nothing; a change raises its version by one. Errors:
+ * `INVALID_TRANSITION`, `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `QUOTE_UNAVAILABLE` where there is no
+ * `payout` to approve, `VALIDATION_ERROR` where the fee leaves nothing.
+ */
+export const decide = (
+  refund: RefundState,
+  command: RefundCommand,
+  circumstances: Circumstances,
+  payout: Payout | null
+): RefundDecision | PublicError => {
+  const { now } = circumstances
+  const same: RefundDecision = { next: refund, commands: [] }
+  const to = (status: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
+    next: { ...refund, dueAt: null, ...more, status, version: refund.version + 1, updatedAt: now },
+    commands: []
+  })
+  const invalid = () => publicError("INVALID_TRANSITION")
+  switch (command._tag) {
+    case "SetDestination":
+      return directed(refund, command, circumstances)
+    case "Approve":
+      return refund.status === "pending_approval" ? begun(refund, circumstances, payout) : invalid()
+    case "Retry":
+      return refund.status === "failed" ? begun(refund, circumstances, payout) : invalid()
+    case "Submit":
+      if (refund.status !== "processing") return invalid()
+      return refund.txHash === command.txHash ? same : to("processing", { txHash: command.txHash })
+    case "Succeed": {
+      if (refund.status === "succeeded" && refund.txHash === command.txHash) return same
+      if (refund.status !== "processing") return invalid()
+      const paid = to("succeeded", { txHash: command.txHash })
+      return { ...paid, commands: shares(refund, circumstances.invoice.payments) }
+    }
+    case "Fail":
+      if (refund.status === "failed" && refund.failureCode === command.code) return same
+      return refund.status === "processing" ? to("failed", { failureCode: command.code }) : invalid()
+    case "Cancel":
+      if (refund.status === "canceled") return same
+      return refund.status === "awaiting_destination" || refund.status === "pending_approval"
+        ? to("canceled")
+        : publicError("REFUND_NOT_CANCELABLE")
+    case "Expire":
+      return refund.status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
+        ? to("expired")
+        : same
+  }
+}
+
+/** Until it is being paid out, and again once that failed. */
+const directed = (
+  refund: RefundState,
+  { destination, quote }: RefundCommand & { readonly _tag: "SetDestination" },
+  { fees, now }: Circumstances
+): RefundDecision | PublicError => {
+  const { status } = refund
+  if (status !== "awaiting_destination" && status !== "pending_approval" && status !== "failed") {
+    return publicError("INVALID_TRANSITION")
+  }
+  const known = refund.destination
+  const isKnown = known?.network === destination.network && known.address === destination.address && known.memo === destination.memo
+  if (isKnown) return { next: refund, commands: [] }
+  const quoted = quote == null ? refund.quoted : quotedFee(quote)
+  const fee = feeOf({ feeFree: refund.feeFree, quoted }, destination.network, fees, now)
+  if (fee >= refund.amount) {
+    return publicError("VALIDATION_ERROR", {
+      message: `network: a payout on ${destination.network} costs ${usdDecimal(fee)} dollars, and only ${usdDecimal(refund.amount)} are to be refunded`,
+      param: "network"
+    })
+  }
+  return {
+    next: {
+      ...refund,
+      status: status === "awaiting_destination" ? "pending_approval" : status,
+      destination,
+      quoted,
+      fee,
+      dueAt: null,
+      version: refund.version + 1,
+      updatedAt: now
+    },
+    commands: []
+  }
+}
+
+/** To be paid out from now on, if the money for it is still there. */
+const begun = (
+  refund: RefundState,
+  { invoice, now, refunds }: Circumstances,
+  payout: Payout | null
+): RefundDecision | PublicError => {
+  const others = refunds.filter(({ id }) => id !== refund.id)
+  if (refund.amount > refundable(invoice, others, refund.source)) return publicError("REFUND_EXCEEDS_RECEIVED")
+  if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")
+  if (payout === null) return publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: minimumRetrySeconds })
+  return {
+    next: {
+      ...refund,
+      status: "processing",
+      token: payout.token,
+      tokenAmount: payout.units,
+      txHash: null,
+      failureCode: null,
+      dueAt: null,
+      version: refund.version + 1,
+      updatedAt: now
+    },
+    commands: []
+  }
+}
+
+/**
+ * Which payments give what a payout gave back: those of its source, the oldest first, each as far as it goes. What was paid
+ * out of money that is gone by now is the loss of those payments, so that no other is asked for it twice.
+ */
+export const shares = (
+  { amount, source }: Pick<RefundState, "amount" | "source">,
+  payments: ReadonlyArray<PaymentState>
+): ReadonlyArray<Command> => {
+  const rank = (payment: PaymentState): number =>
+    isReceived(payment) ? source === "late" && !isLate(payment) ? 1 : 0 : 2
+  const inOrder = payments.toSorted((a, b) =>
+    rank(a) - rank(b) || a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+  let left: bigint = amount
+  return inOrder.flatMap((payment) => {
+    const room = payment.amount - payment.refunded
+    const given = room < left ? room : left
+    if (given <= 0n) return []
+    left -= given
+    return [{ _tag: "Refund", paymentId: payment.id, amount: usdMillis(given) } as const]
+  })
+}
+
+/**
+ * What becomes of open refunds once a payment is gone from the chain: the newest give way first. What waits is cut to what
+ * is still there, or canceled; what was to be paid out and is not sent has failed, as its token amount no longer holds.
+ * A payout that is sent is a fact.
+ */
+export const cut = (refunds: ReadonlyArray<RefundState>, invoice: Aggregate, now: number): ReadonlyArray<RefundState> => {
+  let excess = -balance(invoice.payments, () => true, refunds)
+  return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).flatMap((refund) => {
+    if (excess <= 0n || !isOpen(refund) || refund.txHash !== null) return []
+    const lost = excess < refund.amount ? excess : refund.amount
+    const left = usdMillis(refund.amount - lost)
+    const waits = refund.status === "awaiting_destination" || refund.status === "pending_approval"
+    if (waits || left > 0n) excess -= lost
+    const changed = { ...refund, version: refund.version + 1, updatedAt: now }
+    if (!waits) {
+      const amount = left > 0n ? left : refund.amount
+      return refund.status === "failed" && amount === refund.amount
+        ? []
+        : [{ ...changed, status: "failed" as const, failureCode: revertedCode, amount }]
+    }
+    if (left === 0n) return [{ ...changed, status: "canceled" as const, dueAt: null }]
+    return refund.fee < left
+      ? [{ ...changed, amount: left }]
+      : [{
+        ...changed,
+        status: "awaiting_destination" as const,
+        amount: left,
+        fee: usdMillis(0n),
+        destination: null,
+        dueAt: refund.createdAt + destinationSeconds
+      }]
+  })
+}
+
+/** What the payor gets: the amount without the fee. */
+export const net = ({ amount, fee }: Pick<RefundState, "amount" | "fee">): UsdMillis => notBelowZero(amount - fee)
+
+/** The refund on the wire: exactly the fields of the contract, in its order. */
+export const refundObject = (refund: RefundState, invoice: InvoiceState): typeof Refund.Encoded => ({
+  id: refund.id,
+  object: "refund",
+  invoice_id: refund.invoiceId,
+  invoice_payment_id: refund.paymentId,
+  commerce_order_id: invoice.orderId,
+  status: refund.status,
+  amount: usdWire(refund.amount),
+  amount_decimal: usdDecimal(refund.amount),
+  amount_unit: "usd_millis",
+  currency: "usd",
+  token_amount: refund.token === null || refund.tokenAmount === null
+    ? null
+    : formatUnits(refund.tokenAmount, refund.token.decimals),
+  token_symbol: refund.token?.symbol ?? null,
+  network: refund.destination?.network ?? null,
+  fee: usdWire(refund.fee),
+  fee_decimal: usdDecimal(refund.fee),
+  net_amount: usdWire(net(refund)),
+  net_amount_decimal: usdDecimal(net(refund)),
+  destination_address: refund.destination?.address ?? null,
+  tx_hash: refund.txHash,
+  balance_transaction_id: null,
+  claim_url: null,
+  reason: refund.reason,
+  failure_code: refund.failureCode,
+  created_at: refund.createdAt,
+  updated_at: refund.updatedAt
+})

@@ -1,0 +1,47 @@
+/** Refunds of invoices. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrations } from "../../runtime/Plugin.ts"
+
+export const tables: ReadonlyArray<string> = ["refunds"]
+
+export const migrations: Migrations = {
+  "0001_refunds": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    // Ids hold a UUID of version 7: the primary key is also the order of creation, newest last.
+    yield* sql`CREATE TABLE refunds (
+      merchant_id integer NOT NULL,
+      id text NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      invoice_id uuid NOT NULL,
+      payment_id uuid,
+      source text NOT NULL CHECK (source IN ('all', 'late')),
+      status text NOT NULL CHECK (status IN ('awaiting_destination', 'pending_approval', 'processing', 'succeeded',
+        'failed', 'canceled', 'expired')),
+      amount bigint NOT NULL CHECK (amount > 0),
+      fee bigint NOT NULL CHECK (fee >= 0 AND fee < amount),
+      fee_free boolean NOT NULL,
+      quoted json,
+      destination json,
+      token json,
+      token_amount numeric(78, 0) CHECK (token_amount > 0),
+      tx_hash text,
+      reason text NOT NULL,
+      failure_code text,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      due_at bigint,
+      PRIMARY KEY (merchant_id, id),
+      CHECK ((status IN ('pending_approval', 'processing', 'succeeded') AND destination IS NULL) IS FALSE),
+      CHECK ((status IN ('processing', 'succeeded') AND token_amount IS NULL) IS FALSE),
+      CHECK ((status = 'succeeded' AND tx_hash IS NULL) IS FALSE)
+    )`
+    yield* sql`CREATE INDEX refunds_by_invoice ON refunds (merchant_id, invoice_id)`
+    yield* sql`CREATE INDEX refunds_by_id ON refunds (id)`
+    yield* sql`CREATE INDEX refunds_by_status ON refunds (status, id)`
+    yield* sql`CREATE INDEX refunds_due ON refunds (due_at) WHERE due_at IS NOT NULL`
+    yield* sql`CREATE INDEX refunds_due_devnet ON refunds (merchant_id, due_at)
+      WHERE due_at IS NOT NULL AND environment = 'devnet'`
+  })
+}

@@ -1,0 +1,63 @@
+/** Refunds: money of an invoice on its way back to the payor, paid out by an operator. */
+import { Schema } from "effect"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
+import { type Network, networks } from "../../schemas/Network.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { PayorDetails } from "../payments/plugin.ts"
+import { Refunds } from "./actor.ts"
+import { migrations, tables } from "./migrations.ts"
+
+export { type OpenAsk, type QuoteAsk, Refunds, type RefundStep, type RefundTold } from "./actor.ts"
+export {
+  type Destination,
+  isOpen,
+  type RefundCommand,
+  refundObject,
+  type RefundState
+} from "./machine.ts"
+
+/**
+ * usd_millis kept of a refund for its payout. Base and BSC are the API reference's examples; the others are ours, about
+ * what a token transfer costs there in a busy hour.
+ */
+export const defaultFees: Readonly<Record<Network, number>> = {
+  ethereum: 2_000,
+  base: 20,
+  solana: 50,
+  avalanche: 50,
+  ton: 100,
+  bsc: 500,
+  arbitrum: 50,
+  optimism: 50,
+  cardano: 300,
+  sui: 20
+}
+
+const fee = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))
+
+const Options = Schema.Struct({
+  /** usd_millis kept of a refund for its payout, by the network it is paid out on; $100 at most. */
+  fees: Schema.optionalKey(Schema.Struct(
+    Object.fromEntries(networks.map((network) => [network, fee])) as Record<Network, typeof fee>
+  )),
+  /**
+   * Whether a refund may be paid out as soon as its destination is known. False: it waits for `refunds.approve`. Default:
+   * true, as every payout is an operator's own act.
+   */
+  autoApprove: Schema.optionalKey(Schema.Boolean)
+})
+
+const feesOf = (chosen: typeof Options.Type["fees"] = {}) =>
+  Object.fromEntries(networks.map((network) =>
+    [network, usdMillis(BigInt(chosen[network] ?? defaultFees[network]))])) as Record<Network, UsdMillis>
+
+export const plugin = Plugin.make({
+  name: "refunds",
+  slot: "modules",
+  needs: { invoices: Invoices, payments: PayorDetails },
+  options: Options,
+  migrations,
+  tables,
+  layer: ({ autoApprove = true, fees }) => Refunds.layer({ autoApprove, fees: feesOf(fees) })
+})

@@ -1,0 +1,128 @@
+/** The only SQL of refunds. A database fault is a defect. */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Write } from "../../runtime/Commit.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { InvoiceId } from "../../schemas/Ids.ts"
+import { baseUnits, usdMillis } from "../../schemas/Money.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import type { RefundState } from "./machine.ts"
+
+const Row = Schema.Struct({
+  merchant_id: Schema.Int,
+  id: Schema.String,
+  version: Schema.BigInt,
+  environment: Environment,
+  invoice_id: InvoiceId,
+  payment_id: Schema.NullOr(Schema.String),
+  source: Schema.Literals(["all", "late"]),
+  status: RefundStatus,
+  amount: Schema.BigInt,
+  fee: Schema.BigInt,
+  fee_free: Schema.Boolean,
+  /** Its fee as text, so that no digit is lost. */
+  quoted: Schema.NullOr(Schema.Struct({ network: Network, fee: Schema.String, validUntil: Schema.Int })),
+  destination: Schema.NullOr(Schema.Struct({ network: Network, address: Schema.String, memo: Schema.NullOr(Schema.String) })),
+  token: Schema.NullOr(Schema.Struct({ id: Schema.Int, symbol: Schema.String, decimals: Schema.Int })),
+  token_amount: Schema.NullOr(Schema.String),
+  tx_hash: Schema.NullOr(Schema.String),
+  reason: RefundReason,
+  failure_code: Schema.NullOr(Schema.String),
+  created_at: Schema.BigInt,
+  updated_at: Schema.BigInt,
+  due_at: Schema.NullOr(Schema.BigInt)
+})
+
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+const fromRow = (row: typeof Row.Type): RefundState => ({
+  id: row.id,
+  merchantId: row.merchant_id,
+  environment: row.environment,
+  version: Number(row.version),
+  invoiceId: row.invoice_id,
+  paymentId: row.payment_id,
+  source: row.source,
+  status: row.status,
+  amount: usdMillis(row.amount),
+  fee: usdMillis(row.fee),
+  feeFree: row.fee_free,
+  quoted: row.quoted === null ? null : { ...row.quoted, fee: usdMillis(BigInt(row.quoted.fee)) },
+  destination: row.destination,
+  token: row.token,
+  tokenAmount: row.token_amount === null ? null : baseUnits(BigInt(row.token_amount)),
+  txHash: row.tx_hash,
+  reason: row.reason,
+  failureCode: row.failure_code,
+  createdAt: Number(row.created_at),
+  updatedAt: Number(row.updated_at),
+  dueAt: row.due_at === null ? null : Number(row.due_at)
+})
+
+export const refundWrite = (refund: RefundState): Write => ({
+  table: "refunds",
+  row: {
+    merchant_id: refund.merchantId,
+    id: refund.id,
+    version: refund.version,
+    environment: refund.environment,
+    invoice_id: refund.invoiceId,
+    payment_id: refund.paymentId,
+    source: refund.source,
+    status: refund.status,
+    amount: refund.amount.toString(),
+    fee: refund.fee.toString(),
+    fee_free: refund.feeFree,
+    quoted: refund.quoted === null ? null : { ...refund.quoted, fee: refund.quoted.fee.toString() },
+    destination: refund.destination,
+    token: refund.token,
+    token_amount: refund.tokenAmount?.toString() ?? null,
+    tx_hash: refund.txHash,
+    reason: refund.reason,
+    failure_code: refund.failureCode,
+    created_at: refund.createdAt,
+    updated_at: refund.updatedAt,
+    due_at: refund.dueAt
+  }
+})
+
+/** Which refunds: of all merchants or one, of all statuses or one, older than one. */
+export interface RefundFilter {
+  readonly merchantId: number | null
+  readonly status: RefundStatus | null
+  readonly before: string | null
+  readonly limit: number
+}
+
+export const makeRepo = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const merchantDue = yield* makeMerchantDue("refunds")
+  const read = (rows: Effect.Effect<unknown, unknown>) =>
+    rows.pipe(Effect.flatMap(decodeRows), Effect.map((all) => all.map(fromRow)), Effect.orDie)
+
+  return {
+    /** By id alone: for operators, and for those who were handed the id by us. */
+    find: (id: string): Effect.Effect<RefundState | null> =>
+      Effect.map(read(sql`SELECT * FROM refunds WHERE id = ${id}`), ([refund]) => refund ?? null),
+    /** Oldest first. */
+    ofInvoice: (merchantId: number, invoiceId: string): Effect.Effect<ReadonlyArray<RefundState>> =>
+      read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND invoice_id = ${invoiceId}::uuid
+        ORDER BY created_at, id`),
+    /** Newest first. */
+    list: ({ before, limit, merchantId, status }: RefundFilter): Effect.Effect<ReadonlyArray<RefundState>> =>
+      read(sql`SELECT * FROM refunds WHERE ${sql.and([
+        sql`true`,
+        ...(merchantId === null ? [] : [sql`merchant_id = ${merchantId}`]),
+        ...(status === null ? [] : [sql`status = ${status}`]),
+        ...(before === null ? [] : [sql`id < ${before}`])
+      ])} ORDER BY id DESC LIMIT ${limit}`),
+    /** Due when the system's clock says `now`, by their merchants' clocks. */
+    due: (now: number, limit: number): Effect.Effect<ReadonlyArray<RefundState>> =>
+      Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.due(now, limit)} due`)),
+    /** Epoch seconds of the system's clock at which the earliest is due. */
+    nextDue: Effect.orDie(merchantDue.next)
+  }
+})
+
+export type Repo = Effect.Success<typeof makeRepo>

@@ -1,0 +1,54 @@
+/** The refund as it crosses the wire (API reference, "Refunds"): exactly these fields, in this order. */
+import { Schema } from "effect"
+import { EpochSeconds, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
+import { WireAmount } from "./Invoice.ts"
+import { UsdDecimal } from "./Money.ts"
+import { Network } from "./Network.ts"
+
+/** Complete for v1. The transitions are in modules/refunds/machine.ts. */
+export const RefundStatus = Schema.Literals([
+  "awaiting_destination", "pending_approval", "processing", "succeeded", "failed", "canceled", "expired"
+])
+export type RefundStatus = typeof RefundStatus.Type
+
+/** Complete for v1. */
+export const RefundReason = Schema.Literals([
+  "requested_by_customer", "overpayment", "late_payment", "underpayment", "wrong_token", "order_cancelled", "order_failed",
+  "duplicate", "other"
+])
+export type RefundReason = typeof RefundReason.Type
+
+/** A transaction as its network names it: hex, base58 or base64, never longer than 128 characters. */
+export const PayoutTxHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/=_-]{1,128}$/u))
+
+/** Why a payout failed, in a word of the operator's: `insufficient_funds`. */
+export const RefundFailureCode = Schema.String.check(Schema.isPattern(/^[a-z0-9_]{1,64}$/u))
+
+export const Refund = Schema.Struct({
+  id: RefundId,
+  object: Schema.tag("refund"),
+  invoice_id: InvoiceId,
+  invoice_payment_id: Schema.NullOr(PaymentId),
+  commerce_order_id: Schema.NullOr(Schema.String),
+  status: RefundStatus,
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  amount_unit: Schema.Literal("usd_millis"),
+  currency: Schema.Literal("usd"),
+  token_amount: Schema.NullOr(Schema.String),
+  token_symbol: Schema.NullOr(Schema.String),
+  network: Schema.NullOr(Network),
+  fee: WireAmount,
+  fee_decimal: UsdDecimal,
+  net_amount: WireAmount,
+  net_amount_decimal: UsdDecimal,
+  destination_address: Schema.NullOr(Schema.String),
+  tx_hash: Schema.NullOr(Schema.String),
+  balance_transaction_id: Schema.NullOr(Schema.String),
+  claim_url: Schema.NullOr(Schema.String),
+  reason: RefundReason,
+  failure_code: Schema.NullOr(Schema.String),
+  created_at: EpochSeconds,
+  updated_at: EpochSeconds
+}).annotate({ identifier: "Refund", description: "Money of an invoice on its way back to the payor." })
+export type Refund = typeof Refund.Type
