@@ -7,7 +7,7 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
-import { tokenAmountDown, type UsdMillis, usdWire } from "../../schemas/Money.ts"
+import { tokenAmountDown, type UsdMillis } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Order.ts"
 import type { RefundReason } from "../../schemas/Refund.ts"
@@ -19,6 +19,7 @@ import {
   decide,
   type Destination,
   type Fees,
+  inOrderOfUse,
   isReceived,
   net,
   opened,
@@ -238,11 +239,8 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
   /** Where the payor wants it, if that was said: on a network that was paid on before others, then where it costs least. */
   const leftByPayor = Effect.fnUntraced(function*({ invoice, payments }: Aggregate) {
     const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-    const paidOn = new Set(payments.filter(isReceived).map(({ network }) => network))
     const all = yield* payors.refundDestinations(owner)
-    return all.map(({ address, memo, network }): Destination => ({ network, address, memo })).toSorted((a, b) =>
-      Number(paidOn.has(b.network)) - Number(paidOn.has(a.network)) || usdWire(fees[a.network]) - usdWire(fees[b.network]) ||
-      (a.network < b.network ? -1 : 1))
+    return inOrderOfUse(all.map(({ address, memo, network }): Destination => ({ network, address, memo })), payments, fees)
   })
 
   /** The refund with the first of these destinations that can be paid to; as it is where none can. */

@@ -184,6 +184,20 @@ export const quotedFee = ({ fee, network, valid_until }: RefundQuote): QuotedFee
   validUntil: valid_until
 })
 
+/** Of several destinations: those on a network that was paid on before others, then where a payout costs least. */
+export const inOrderOfUse = (
+  destinations: ReadonlyArray<Destination>,
+  payments: ReadonlyArray<PaymentState>,
+  fees: Fees
+): ReadonlyArray<Destination> => {
+  const paidOn = new Set(payments.filter(isReceived).map(({ network }) => network))
+  const rank = ({ network }: Destination) => (paidOn.has(network) ? 0n : 1n)
+  return destinations.toSorted((a, b) => {
+    const before = rank(a) - rank(b) || fees[a.network] - fees[b.network]
+    return before === 0n ? (a.network < b.network ? -1 : 1) : before < 0n ? -1 : 1
+  })
+}
+
 /** What a refund would come to; null where the fee leaves nothing of it. */
 export const quoteOf = (
   { amount, feeFree, fees, network, symbol }: {
