@@ -2,6 +2,7 @@
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { CommitCause, Replayed, Write } from "../../runtime/Commit.ts"
 import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -160,17 +161,21 @@ const makeDue = Effect.fnUntraced(function*(
   repo: Effect.Success<typeof makeRepo>,
   drivers: ReadonlyMap<Environment, SettlementDriver>
 ) {
+  const clock = yield* MerchantClock
   const commit = yield* Commit
   const invoices = yield* Invoices
 
-  /** Their turn comes again; a row that changed meanwhile has its own time. */
-  const putOff = (rows: ReadonlyArray<SettlementState>, driver: SettlementDriver, dueAt: number | null) =>
+  const later = ({ environment, merchantId }: SettlementState, due: number | null) =>
+    due === null ? null : due + clock.aheadSeconds(merchantId, environment)
+
+  /** Their turn comes again when the system's clock says `due`; a row that changed meanwhile has its own time. */
+  const putOff = (rows: ReadonlyArray<SettlementState>, driver: SettlementDriver, due: number | null) =>
     rows.length === 0 ? Effect.void : commit.append({
       merchantId: systemMerchant,
       environment: rows[0]!.environment,
       cause: noCause,
       writes: rows.map((row) =>
-        settlementWrite({ ...row, driver: driver.name, dueAt, version: row.version + 1 })),
+        settlementWrite({ ...row, driver: driver.name, dueAt: later(row, due), version: row.version + 1 })),
       events: []
     }).pipe(
       Effect.asVoid,

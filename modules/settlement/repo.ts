@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
 import type { SettlementState } from "./machine.ts"
@@ -55,7 +56,10 @@ export interface Place {
   readonly paymentId: string
 }
 
-export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
+export const makeRepo = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  // Only open ones have a time.
+  const merchantDue = yield* makeMerchantDue("settlements")
   const rows = (query: Effect.Effect<ReadonlyArray<Row>, unknown>): Effect.Effect<ReadonlyArray<SettlementState>> =>
     Effect.orDie(Effect.map(query, (found) => found.map(read)))
 
@@ -63,20 +67,17 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
     ofInvoice: (merchantId: number, invoiceId: string) =>
       rows(sql<Row>`SELECT * FROM settlements WHERE merchant_id = ${merchantId} AND invoice_id = ${invoiceId}::uuid`),
 
-    /** Open ones whose time has come at `now`, longest due first. */
+    /** Open ones due when the system's clock says `now`. */
     due: (now: number, limit: number) =>
-      rows(sql<Row>`SELECT * FROM settlements WHERE open AND due_at <= ${now} ORDER BY due_at LIMIT ${limit}`),
+      Effect.suspend(() => rows(sql<Row>`SELECT * FROM ${merchantDue.due(now, limit)} due`)),
 
     /** Open ones of an environment that another driver began: the one that serves it now takes them over. */
     strange: ({ driver, environment }: Serving, limit: number) =>
       rows(sql<Row>`SELECT * FROM settlements
         WHERE open AND environment = ${environment} AND driver <> ${driver} LIMIT ${limit}`),
 
-    /** Epoch seconds of the earliest due one. */
-    nextDue: sql<Row>`SELECT min(due_at) AS due_at FROM settlements WHERE open AND due_at IS NOT NULL`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) => row?.due_at == null ? null : Number(row.due_at))
-    ),
+    /** Epoch seconds of the system's clock at which the earliest is due. */
+    nextDue: Effect.orDie(merchantDue.next),
 
     /** Open ones of an environment at one of `statuses`, oldest first. */
     open: (environment: Environment, statuses: ReadonlyArray<SettlementStatus>, after: Place | null, limit: number) =>
