@@ -1168,6 +1168,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/commerce/devnet/orders/{order_id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take an order a step further
+         * @description Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their part; the rules are those of every order, in one commit with one `commerce.order.updated`. A step that the order cannot take now is refused with those it can, in `details.allowed_transitions`.
+         */
+        post: operations["simulator.simulateOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devnet/clock/advance": {
         parameters: {
             query?: never;
@@ -1207,6 +1227,241 @@ export interface components {
                 details: Record<string, never> | null;
                 request_id: string;
             };
+        };
+        /**
+         * @description Retailer goods, paid by one invoice and placed only once its money has settled.
+         * @example {
+         *       "object": "commerce_order",
+         *       "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *       "merchant_id": 123,
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "environment": "devnet",
+         *       "retailer": "amazon",
+         *       "status": "processing",
+         *       "substatus": "AWAITING_SETTLEMENT",
+         *       "actions": {
+         *         "can_cancel": false,
+         *         "can_set_refund_destination": true,
+         *         "cancel_reason_code": null
+         *       },
+         *       "timeline": [
+         *         {
+         *           "status": "pending_payment",
+         *           "substatus": "AWAITING_PAYMENT",
+         *           "timestamp": 1766320000,
+         *           "message": "Order created"
+         *         },
+         *         {
+         *           "status": "processing",
+         *           "substatus": "AWAITING_SETTLEMENT",
+         *           "timestamp": 1766320496,
+         *           "message": "Payment received"
+         *         }
+         *       ],
+         *       "payment": {
+         *         "status": "paid",
+         *         "amount_paid": 13990,
+         *         "amount_paid_decimal": "13.990",
+         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *         "network": "bsc",
+         *         "paid_at": 1766320496,
+         *         "settlement": {
+         *           "status": "pending",
+         *           "tx_hash": null,
+         *           "network": null,
+         *           "settled_at": null
+         *         }
+         *       },
+         *       "fulfillment": {
+         *         "provider_order_id": null,
+         *         "placed_at": null,
+         *         "delivered_at": null,
+         *         "shipments": []
+         *       },
+         *       "line_items": [
+         *         {
+         *           "id": "li_1",
+         *           "product_id": "B08N5WRWNW",
+         *           "title": "Item",
+         *           "image_url": null,
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "status": "processing"
+         *         }
+         *       ],
+         *       "currency": "usd",
+         *       "total_amount": 13990,
+         *       "total_amount_decimal": "13.990",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "cancellation_status": "none",
+         *       "refund_status": "NONE",
+         *       "refund": {
+         *         "status": "NONE",
+         *         "refund_id": null,
+         *         "amount": null,
+         *         "amount_decimal": null,
+         *         "fee": null,
+         *         "fee_decimal": null,
+         *         "destination_wallet_address": null,
+         *         "destination_network": null,
+         *         "tx_hash": null,
+         *         "reason": null
+         *       },
+         *       "refund_quote": null,
+         *       "created_at": 1766320000,
+         *       "updated_at": 1766320496
+         *     }
+         */
+        CommerceOrder: {
+            /** @enum {string} */
+            object: "commerce_order";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            retailer: ("amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other") | null;
+            /** @enum {string} */
+            status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            /** @enum {string} */
+            substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            actions: {
+                can_cancel: boolean;
+                can_set_refund_destination: boolean;
+                cancel_reason_code: string | null;
+            };
+            timeline: {
+                /** @enum {string} */
+                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @enum {string} */
+                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+                /** @example 1766320496 */
+                timestamp: number;
+                message: string;
+            }[];
+            payment: {
+                /** @enum {string} */
+                status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+                /** @example 49990 */
+                amount_paid: number;
+                /** @example 49.990 */
+                amount_paid_decimal: string;
+                tx_hash: string | null;
+                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                paid_at: number | null;
+                settlement: {
+                    status: string | null;
+                    tx_hash: string | null;
+                    network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                    settled_at: number | null;
+                };
+            };
+            fulfillment: {
+                provider_order_id: string | null;
+                placed_at: number | null;
+                delivered_at: number | null;
+                shipments: {
+                    shipment_id: string;
+                    carrier: string | null;
+                    tracking_number: string | null;
+                    carrier_tracking_url: string | null;
+                    /** @enum {string} */
+                    delivery_status: "pending" | "in_transit" | "out_for_delivery" | "delivered" | "exception" | "returned";
+                    retailer_tracking_number: string | null;
+                    retailer_tracking_url: string | null;
+                    /** @example 1766320496 */
+                    obtained_at: number;
+                    line_item_ids: string[];
+                }[];
+            };
+            line_items: {
+                id: string;
+                product_id: string;
+                title: string;
+                image_url: string | null;
+                quantity: number;
+                /** @example 49990 */
+                unit_amount: number;
+                /** @example 49.990 */
+                unit_amount_decimal: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @enum {string} */
+                status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
+            }[];
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            total_amount: number;
+            /** @example 49.990 */
+            total_amount_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @enum {string} */
+            cancellation_status: "none" | "requested" | "accepted" | "rejected";
+            /** @enum {string} */
+            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+            refund: {
+                /** @enum {string} */
+                status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+                refund_id: string | null;
+                amount: number | null;
+                amount_decimal: string | null;
+                fee: number | null;
+                fee_decimal: string | null;
+                destination_wallet_address: string | null;
+                destination_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                tx_hash: string | null;
+                reason: string | null;
+            };
+            refund_quote: {
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @example 49990 */
+                fee: number;
+                /** @example 49.990 */
+                fee_decimal: string;
+                /** @example 49990 */
+                net_amount: number;
+                /** @example 49.990 */
+                net_amount_decimal: string;
+                token: string;
+                /** @enum {string} */
+                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @example 1766320496 */
+                valid_until: number;
+            } | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        SimulateOrder: {
+            /** @enum {string} */
+            transition_to: "payment_confirmed" | "payment_settled" | "placed" | "shipped" | "delivery_confirmed" | "failed" | "cancelled" | "cancellation_rejected" | "refunded";
+            tracking?: {
+                carrier?: string;
+                tracking_number?: string;
+            };
+            /** @enum {string} */
+            wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            wallet_address?: string;
         };
         /**
          * @description One transfer that pays towards an invoice.
@@ -2309,230 +2564,6 @@ export interface components {
             /** @enum {boolean} */
             success: true;
             data: components["schemas"]["CommerceOrder"];
-        };
-        /**
-         * @description Retailer goods, paid by one invoice and placed only once its money has settled.
-         * @example {
-         *       "object": "commerce_order",
-         *       "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *       "merchant_id": 123,
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "environment": "devnet",
-         *       "retailer": "amazon",
-         *       "status": "processing",
-         *       "substatus": "AWAITING_SETTLEMENT",
-         *       "actions": {
-         *         "can_cancel": false,
-         *         "can_set_refund_destination": true,
-         *         "cancel_reason_code": null
-         *       },
-         *       "timeline": [
-         *         {
-         *           "status": "pending_payment",
-         *           "substatus": "AWAITING_PAYMENT",
-         *           "timestamp": 1766320000,
-         *           "message": "Order created"
-         *         },
-         *         {
-         *           "status": "processing",
-         *           "substatus": "AWAITING_SETTLEMENT",
-         *           "timestamp": 1766320496,
-         *           "message": "Payment received"
-         *         }
-         *       ],
-         *       "payment": {
-         *         "status": "paid",
-         *         "amount_paid": 13990,
-         *         "amount_paid_decimal": "13.990",
-         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *         "network": "bsc",
-         *         "paid_at": 1766320496,
-         *         "settlement": {
-         *           "status": "pending",
-         *           "tx_hash": null,
-         *           "network": null,
-         *           "settled_at": null
-         *         }
-         *       },
-         *       "fulfillment": {
-         *         "provider_order_id": null,
-         *         "placed_at": null,
-         *         "delivered_at": null,
-         *         "shipments": []
-         *       },
-         *       "line_items": [
-         *         {
-         *           "id": "li_1",
-         *           "product_id": "B08N5WRWNW",
-         *           "title": "Item",
-         *           "image_url": null,
-         *           "quantity": 1,
-         *           "unit_amount": 9990,
-         *           "unit_amount_decimal": "9.990",
-         *           "amount": 9990,
-         *           "amount_decimal": "9.990",
-         *           "status": "processing"
-         *         }
-         *       ],
-         *       "currency": "usd",
-         *       "total_amount": 13990,
-         *       "total_amount_decimal": "13.990",
-         *       "amount_unit": "usd_millis",
-         *       "customer_id": "cust_1",
-         *       "wallet_address": null,
-         *       "wallet_network": null,
-         *       "cancellation_status": "none",
-         *       "refund_status": "NONE",
-         *       "refund": {
-         *         "status": "NONE",
-         *         "refund_id": null,
-         *         "amount": null,
-         *         "amount_decimal": null,
-         *         "fee": null,
-         *         "fee_decimal": null,
-         *         "destination_wallet_address": null,
-         *         "destination_network": null,
-         *         "tx_hash": null,
-         *         "reason": null
-         *       },
-         *       "refund_quote": null,
-         *       "created_at": 1766320000,
-         *       "updated_at": 1766320496
-         *     }
-         */
-        CommerceOrder: {
-            /** @enum {string} */
-            object: "commerce_order";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @example 123 */
-            merchant_id: number;
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            retailer: ("amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other") | null;
-            /** @enum {string} */
-            status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-            /** @enum {string} */
-            substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
-            actions: {
-                can_cancel: boolean;
-                can_set_refund_destination: boolean;
-                cancel_reason_code: string | null;
-            };
-            timeline: {
-                /** @enum {string} */
-                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-                /** @enum {string} */
-                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
-                /** @example 1766320496 */
-                timestamp: number;
-                message: string;
-            }[];
-            payment: {
-                /** @enum {string} */
-                status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-                /** @example 49990 */
-                amount_paid: number;
-                /** @example 49.990 */
-                amount_paid_decimal: string;
-                tx_hash: string | null;
-                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                paid_at: number | null;
-                settlement: {
-                    status: string | null;
-                    tx_hash: string | null;
-                    network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                    settled_at: number | null;
-                };
-            };
-            fulfillment: {
-                provider_order_id: string | null;
-                placed_at: number | null;
-                delivered_at: number | null;
-                shipments: {
-                    shipment_id: string;
-                    carrier: string | null;
-                    tracking_number: string | null;
-                    carrier_tracking_url: string | null;
-                    /** @enum {string} */
-                    delivery_status: "pending" | "in_transit" | "out_for_delivery" | "delivered" | "exception" | "returned";
-                    retailer_tracking_number: string | null;
-                    retailer_tracking_url: string | null;
-                    /** @example 1766320496 */
-                    obtained_at: number;
-                    line_item_ids: string[];
-                }[];
-            };
-            line_items: {
-                id: string;
-                product_id: string;
-                title: string;
-                image_url: string | null;
-                quantity: number;
-                /** @example 49990 */
-                unit_amount: number;
-                /** @example 49.990 */
-                unit_amount_decimal: string;
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @enum {string} */
-                status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
-            }[];
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            total_amount: number;
-            /** @example 49.990 */
-            total_amount_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            customer_id: string | null;
-            wallet_address: string | null;
-            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            /** @enum {string} */
-            cancellation_status: "none" | "requested" | "accepted" | "rejected";
-            /** @enum {string} */
-            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
-            refund: {
-                /** @enum {string} */
-                status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
-                refund_id: string | null;
-                amount: number | null;
-                amount_decimal: string | null;
-                fee: number | null;
-                fee_decimal: string | null;
-                destination_wallet_address: string | null;
-                destination_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                tx_hash: string | null;
-                reason: string | null;
-            };
-            refund_quote: {
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @example 49990 */
-                fee: number;
-                /** @example 49.990 */
-                fee_decimal: string;
-                /** @example 49990 */
-                net_amount: number;
-                /** @example 49.990 */
-                net_amount_decimal: string;
-                token: string;
-                /** @enum {string} */
-                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                /** @example 1766320496 */
-                valid_until: number;
-            } | null;
-            /** @example 1766320496 */
-            created_at: number;
-            /** @example 1766320496 */
-            updated_at: number;
         };
         /**
          * @example {
@@ -13716,10 +13747,10 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; `missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; `drop`: no block has it any more.
+                     * @description `pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; `missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; `drop`: no block has it any more. Of every payment that counts and is not settled: `settle`: its money has reached the merchant; `fail_settlement`: this try to bring it there failed.
                      * @enum {string}
                      */
-                    action: "pay" | "partial" | "overpay" | "late" | "confirm" | "reorg" | "drop" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate" | "expire";
+                    action: "pay" | "partial" | "overpay" | "late" | "confirm" | "reorg" | "drop" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate" | "expire" | "settle" | "fail_settlement";
                     /** @enum {string} */
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;
@@ -13916,6 +13947,297 @@ export interface operations {
              *     `INVALID_TRANSITION`: The resource is not in a state that allows this.
              *
              *     `ROUTE_LOCKED`: A part was paid: the rest is paid with the same token on the same network.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `QUOTE_UNAVAILABLE`: There is no fresh price right now: try again.
+             *
+             *     `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "simulator.simulateOrder": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description order_id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "transition_to": "shipped",
+                 *       "tracking": {
+                 *         "carrier": "UPS",
+                 *         "tracking_number": "1Z999AA10123456784"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SimulateOrder"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "order": {
+                     *           "object": "commerce_order",
+                     *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *           "merchant_id": 123,
+                     *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *           "environment": "devnet",
+                     *           "retailer": "amazon",
+                     *           "status": "processing",
+                     *           "substatus": "AWAITING_SETTLEMENT",
+                     *           "actions": {
+                     *             "can_cancel": false,
+                     *             "can_set_refund_destination": true,
+                     *             "cancel_reason_code": null
+                     *           },
+                     *           "timeline": [
+                     *             {
+                     *               "status": "pending_payment",
+                     *               "substatus": "AWAITING_PAYMENT",
+                     *               "timestamp": 1766320000,
+                     *               "message": "Order created"
+                     *             },
+                     *             {
+                     *               "status": "processing",
+                     *               "substatus": "AWAITING_SETTLEMENT",
+                     *               "timestamp": 1766320496,
+                     *               "message": "Payment received"
+                     *             }
+                     *           ],
+                     *           "payment": {
+                     *             "status": "paid",
+                     *             "amount_paid": 13990,
+                     *             "amount_paid_decimal": "13.990",
+                     *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                     *             "network": "bsc",
+                     *             "paid_at": 1766320496,
+                     *             "settlement": {
+                     *               "status": "pending",
+                     *               "tx_hash": null,
+                     *               "network": null,
+                     *               "settled_at": null
+                     *             }
+                     *           },
+                     *           "fulfillment": {
+                     *             "provider_order_id": null,
+                     *             "placed_at": null,
+                     *             "delivered_at": null,
+                     *             "shipments": []
+                     *           },
+                     *           "line_items": [
+                     *             {
+                     *               "id": "li_1",
+                     *               "product_id": "B08N5WRWNW",
+                     *               "title": "Item",
+                     *               "image_url": null,
+                     *               "quantity": 1,
+                     *               "unit_amount": 9990,
+                     *               "unit_amount_decimal": "9.990",
+                     *               "amount": 9990,
+                     *               "amount_decimal": "9.990",
+                     *               "status": "processing"
+                     *             }
+                     *           ],
+                     *           "currency": "usd",
+                     *           "total_amount": 13990,
+                     *           "total_amount_decimal": "13.990",
+                     *           "amount_unit": "usd_millis",
+                     *           "customer_id": "cust_1",
+                     *           "wallet_address": null,
+                     *           "wallet_network": null,
+                     *           "cancellation_status": "none",
+                     *           "refund_status": "NONE",
+                     *           "refund": {
+                     *             "status": "NONE",
+                     *             "refund_id": null,
+                     *             "amount": null,
+                     *             "amount_decimal": null,
+                     *             "fee": null,
+                     *             "fee_decimal": null,
+                     *             "destination_wallet_address": null,
+                     *             "destination_network": null,
+                     *             "tx_hash": null,
+                     *             "reason": null
+                     *           },
+                     *           "refund_quote": null,
+                     *           "created_at": 1766320000,
+                     *           "updated_at": 1766320496
+                     *         },
+                     *         "event_ids": [
+                     *           "evt_1766320496123-8841"
+                     *         ],
+                     *         "allowed_transitions": [
+                     *           "payment_confirmed"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: {
+                            order: components["schemas"]["CommerceOrder"];
+                            event_ids: string[];
+                            allowed_transitions: ("payment_confirmed" | "payment_settled" | "placed" | "shipped" | "delivery_confirmed" | "failed" | "cancelled" | "cancellation_rejected" | "refunded")[];
+                        };
+                    };
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `REFUND_DESTINATION_REQUIRED`: The refund has no address to go to: set a refund destination first.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *
+             *     `DEVNET_ONLY`: This call works on devnet only.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ORDER_NOT_FOUND`: No such order. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `INVOICE_NOT_PAYABLE`: This invoice takes no payment any more.
              *
              *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
              */

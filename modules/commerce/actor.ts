@@ -74,6 +74,8 @@ export class Orders extends Context.Service<Orders, {
   readonly creation: (input: NewOrder, invoice: InvoiceState) => { readonly order: OrderState; readonly along: Along }
   /** Facts about an order, for a change of its invoice that something else asks for. */
   readonly told: (facts: ReadonlyArray<OrderFact>) => Told
+  /** The order as a change of its invoice left it, by all that was told in it; undefined where the change was none. */
+  readonly changed: (told: ReadonlyArray<Told>) => OrderState | undefined
   /**
    * Tells an order of facts, in turn, in one commit with its invoice: at most one `commerce.order.updated`, with every
    * step in the timeline. Errors: `ORDER_NOT_FOUND`; `INVALID_TRANSITION` for a fact that cannot be true of it now;
@@ -129,6 +131,8 @@ const make = Effect.gen(function*() {
 
   const told = (facts: ReadonlyArray<OrderFact>): OrderTold => ({ _tag: "Order", facts })
 
+  const changed = (all: ReadonlyArray<Told>) => all.find(isTold<OrderChanged>("OrderChanged"))?.order
+
   const follow = Effect.fnUntraced(function*(
     { decision, now, told }: Following
   ): Effect.fn.Return<Followed, PublicError> {
@@ -157,7 +161,7 @@ const make = Effect.gen(function*() {
   ) {
     const known = isUuid(orderId) ? yield* repo.get(merchantId, orderId) : null
     if (known === null) return yield* publicError("ORDER_NOT_FOUND")
-    const orderIn = (all: ReadonlyArray<Told>) => all.find(isTold<OrderChanged>("OrderChanged"))?.order ?? known
+    const orderIn = (all: ReadonlyArray<Told>) => changed(all) ?? known
     const { reply } = more
     const { aggregate, committed, told: all } = yield* invoices.change(known.invoiceId, cause, () =>
       Effect.succeed({
@@ -184,6 +188,7 @@ const make = Effect.gen(function*() {
       return { order, along: { writes: [orderWrite(order)], events: [created(order)] } }
     },
     told,
+    changed,
     change,
     find: repo.find,
     get: repo.get,

@@ -4,14 +4,15 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Chains, type JournalEntry, type ReceiveTarget } from "../../runtime/Chains.ts"
-import { type CommitCause, noCause } from "../../runtime/Commit.ts"
+import { type CommitCause, type Committed, noCause } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV4, uuidV7 } from "../../runtime/Uuid.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { EventId } from "../../schemas/Ids.ts"
-import { type BaseUnits, parseUnits, readRate, tokenAmountUp, usdMillis } from "../../schemas/Money.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type EventId, isUuid } from "../../schemas/Ids.ts"
+import { type BaseUnits, parseUnits, readRate, tokenAmountUp, usdMillis, usdWire } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
+import { isCounted } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -23,12 +24,31 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
-  type PaymentState
+  type PaymentState,
+  remaining
 } from "../invoices/plugin.ts"
+import { type Destination as RefundDestination, type OrderFact, Orders, type OrderState } from "../commerce/plugin.ts"
 import { paymentIdOf, Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { isSettled, type SettlementReport, Settlements } from "../settlement/plugin.ts"
 import type { SimulateRequest } from "./api.ts"
-import { deep, gone, moved, newest, seen, type Sent, simulatedUnits, unknownContract } from "./machine.ts"
+import {
+  allowedTransitions,
+  deep,
+  gone,
+  isForSettlement,
+  moved,
+  newest,
+  type OrderTransition,
+  providerOrderOf,
+  seen,
+  type Sent,
+  payoutOf,
+  shipmentOf,
+  simulatedUnits,
+  unknownContract,
+  waiting
+} from "./machine.ts"
 
 /** The token of a first payment when neither the caller nor an earlier address names one. */
 const defaultSymbol = "USDC"
@@ -52,10 +72,11 @@ interface Destination {
   readonly quote: Quote
 }
 
-/** What was done to an invoice, and by which transfer. */
+/** What was done to an invoice, and by which transfer, or about which payment. */
 interface Done {
   readonly changes: ReadonlyArray<Changed>
   readonly entry?: JournalEntry
+  readonly payment?: string | undefined
 }
 
 /** Enough for the name of a block or a transaction. */
@@ -81,6 +102,137 @@ const unitsFor = (
   )
 }
 
+/** Transfers of play money: where they go, how much they carry, and the entries of the journal that they are. */
+const makeTransfers = Effect.gen(function*() {
+  const catalog = yield* TokenCatalog
+  const chains = yield* Chains
+  const clock = yield* MerchantClock
+  const payments = yield* Payments
+  const quotes = yield* PaymentQuotes
+
+  const nowOf = ({ merchantId }: InvoiceState) => clock.nowMillis(merchantId, environment)
+
+  const networks = () => chains.status(environment).map(({ network }) => network)
+
+  /** The token to pay with on a network where nobody names one. */
+  const defaultToken = (network: Network) => {
+    const tokens = catalog.list(environment).filter((token) => token.network === network && token.active)
+    return tokens.find(({ symbol }) => symbol === defaultSymbol) ?? tokens[0]
+  }
+
+  /** The route asked for, else the locked one, else the one shown last, else the first stablecoin there is. */
+  const chooseRoute = Effect.fnUntraced(function*(
+    current: Aggregate,
+    asked: Pick<Request, "network" | "token_id">
+  ): Effect.fn.Return<{ readonly network: Network; readonly tokenId: number }, PublicError> {
+    if (asked.token_id !== undefined) {
+      const network = asked.network ?? catalog.get(asked.token_id)?.network
+      if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+      return { network, tokenId: asked.token_id }
+    }
+    const locked = lockedRoute(current)
+    const shown = yield* quotes.current(current.invoice.id)
+    const known = locked ??
+      (shown?.supported_token_id == null ? null : { network: shown.network, tokenId: shown.supported_token_id })
+    if (known !== null && (asked.network ?? known.network) === known.network) return known
+    const { acceptedNetworks } = current.invoice.policy
+    const offered = networks().filter((one) => acceptedNetworks === null || acceptedNetworks.includes(one))
+    const network = asked.network ?? offered.find((one) => one === "base") ?? offered[0]
+    const token = network === undefined ? undefined : defaultToken(network)
+    if (token === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+    return { network: token.network, tokenId: token.id }
+  })
+
+  const offered = Effect.fnUntraced(function*(current: Aggregate, asked: Pick<Request, "network" | "token_id">) {
+    const { network, tokenId } = yield* chooseRoute(current, asked)
+    return yield* payments.route(current, network, tokenId)
+  })
+
+  /** The route shown last, of an invoice that gets no address any more. */
+  const given = Effect.fnUntraced(function*({ invoice }: Aggregate) {
+    const quote = yield* quotes.current(invoice.id)
+    const token = quote?.supported_token_id == null ? undefined : catalog.get(quote.supported_token_id)
+    const target = token === undefined ? null : yield* chains.target(invoice.id, familyOf(token.network))
+    if (quote === null || token === undefined || target === null) return yield* publicError("INVOICE_NOT_PAYABLE")
+    return { token, target, quote }
+  })
+
+  /** A transfer to the invoice, whether it still takes payments or not. */
+  const reachable = Effect.fnUntraced(function*(
+    current: Aggregate,
+    asked: Pick<Request, "network" | "token_id">
+  ): Effect.fn.Return<Destination, PublicError> {
+    const now = Math.floor((yield* nowOf(current.invoice)) / 1000)
+    return yield* isPayable(current.invoice, now) ? offered(current, asked) : given(current)
+  })
+
+  const requiredFor = ({ amount, policy }: InvoiceState, network: Network) =>
+    requiredDepth(network, environment, policy.confirmations, amount).blocks
+
+  /** The time of blocks and of first sights: that of the followers. */
+  const chainSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+  /** A transfer that comes in a block. Undefined `confirmations`: the block is as deep as it must be. */
+  const sent = Effect.fnUntraced(function*(
+    { invoice }: Aggregate,
+    transfer: Omit<Sent, "transaction" | "block">,
+    confirmations?: number
+  ) {
+    const named: Sent = { ...transfer, transaction: yield* twoUuids(uuidV7), block: yield* twoUuids(uuidV4) }
+    const entry = seen(invoice, environment, named, yield* chainSeconds)
+    const required = requiredFor(invoice, transfer.network)
+    const depth = confirmations ?? required
+    return depth < required ? entry : deep(entry, depth)
+  })
+
+  /** What is asked for, or what remains, on the route asked for or shown last. */
+  const payment = Effect.fnUntraced(function*(current: Aggregate, asked: Request) {
+    const to = yield* offered(current, asked)
+    return yield* sent(current, transferTo(to, yield* unitsFor(to, asked)), asked.confirmations)
+  })
+
+  return { chainSeconds, defaultToken, networks, nowOf, offered, payment, reachable, requiredFor, sent }
+})
+
+const waits = ({ status }: JournalEntry) => status === "seen"
+const stands = ({ status }: JournalEntry) => status !== "reverted"
+
+const nothingWaits = "No simulated payment waits for its depth: pay with confirmations 0 first"
+const nothingStands = "No simulated payment stands: pay first"
+
+/** Payments whose money is on its way to the merchant. */
+const unsettled = ({ payments }: Aggregate) => payments.filter((payment) => isCounted(payment.status) && !isSettled(payment))
+
+/** All of it arrived. */
+const settled = ({ id, network }: PaymentState): SettlementReport => ({
+  _tag: "Settled",
+  txHash: payoutOf(id),
+  network,
+  amount: null
+})
+
+/** Reports of payments for a change of their invoice. */
+const reported = (
+  settlements: Settlements["Service"],
+  current: Aggregate,
+  payments: ReadonlyArray<PaymentState>,
+  reportOf: (payment: PaymentState) => SettlementReport,
+  now: number
+): Effect.Effect<Change, PublicError> => {
+  const reports = payments.map((payment) => ({ paymentId: payment.id, report: reportOf(payment) }))
+  const taken = settlements.reports(current, reports, now)
+  return isPublicError(taken) ? Effect.fail(taken) : Effect.succeed(taken)
+}
+
+const eventIdsOf = (committed: Committed | null) => committed?.events.map(({ id }) => id) ?? []
+
+const transferTo = ({ target, token }: Destination, units: BaseUnits) => ({
+  network: token.network,
+  tokenAddress: token.address,
+  units,
+  target
+})
+
 export class Simulator extends Context.Service<Simulator, {
   /**
    * Does what is asked. Errors: those of a payment address, `QUOTE_UNAVAILABLE`, `VALIDATION_ERROR` for a memo that the
@@ -89,271 +241,348 @@ export class Simulator extends Context.Service<Simulator, {
    */
   readonly simulate: (current: Aggregate, asked: Request, cause: CommitCause) => Effect.Effect<Simulated, PublicError>
 }>()("tillwire/modules/simulator/Simulator") {
-  static readonly layer = Layer.effect(Simulator, Effect.gen(function*() {
-    const catalog = yield* TokenCatalog
-    const chains = yield* Chains
-    const clock = yield* MerchantClock
-    const invoices = yield* Invoices
-    const payments = yield* Payments
-    const quotes = yield* PaymentQuotes
-    const simulated = yield* SimulatedPayments
-
-    const nowOf = ({ merchantId }: InvoiceState) => clock.nowMillis(merchantId, environment)
-
-    const networks = () => chains.status(environment).map(({ network }) => network)
-
-    /** The token to pay with on a network where nobody names one. */
-    const defaultToken = (network: Network) => {
-      const tokens = catalog.list(environment).filter((token) => token.network === network && token.active)
-      return tokens.find(({ symbol }) => symbol === defaultSymbol) ?? tokens[0]
-    }
-
-    /** The route asked for, else the locked one, else the one shown last, else the first stablecoin there is. */
-    const chooseRoute = Effect.fnUntraced(function*(
-      current: Aggregate,
-      asked: Pick<Request, "network" | "token_id">
-    ): Effect.fn.Return<{ readonly network: Network; readonly tokenId: number }, PublicError> {
-      if (asked.token_id !== undefined) {
-        const network = asked.network ?? catalog.get(asked.token_id)?.network
-        if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
-        return { network, tokenId: asked.token_id }
-      }
-      const locked = lockedRoute(current)
-      const shown = yield* quotes.current(current.invoice.id)
-      const known = locked ??
-        (shown?.supported_token_id == null ? null : { network: shown.network, tokenId: shown.supported_token_id })
-      if (known !== null && (asked.network ?? known.network) === known.network) return known
-      const { acceptedNetworks } = current.invoice.policy
-      const offered = networks().filter((one) => acceptedNetworks === null || acceptedNetworks.includes(one))
-      const network = asked.network ?? offered.find((one) => one === "base") ?? offered[0]
-      const token = network === undefined ? undefined : defaultToken(network)
-      if (token === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
-      return { network: token.network, tokenId: token.id }
-    })
-
-    const offered = Effect.fnUntraced(function*(current: Aggregate, asked: Pick<Request, "network" | "token_id">) {
-      const { network, tokenId } = yield* chooseRoute(current, asked)
-      return yield* payments.route(current, network, tokenId)
-    })
-
-    /** The route shown last, of an invoice that gets no address any more. */
-    const given = Effect.fnUntraced(function*({ invoice }: Aggregate) {
-      const quote = yield* quotes.current(invoice.id)
-      const token = quote?.supported_token_id == null ? undefined : catalog.get(quote.supported_token_id)
-      const target = token === undefined ? null : yield* chains.target(invoice.id, familyOf(token.network))
-      if (quote === null || token === undefined || target === null) return yield* publicError("INVOICE_NOT_PAYABLE")
-      return { token, target, quote }
-    })
-
-    /** A transfer to the invoice, whether it still takes payments or not. */
-    const reachable = Effect.fnUntraced(function*(
-      current: Aggregate,
-      asked: Pick<Request, "network" | "token_id">
-    ): Effect.fn.Return<Destination, PublicError> {
-      const now = Math.floor((yield* nowOf(current.invoice)) / 1000)
-      return yield* isPayable(current.invoice, now) ? offered(current, asked) : given(current)
-    })
-
-    const change = (
-      { invoice }: Aggregate,
-      cause: CommitCause,
-      plan: (current: Aggregate) => Effect.Effect<Change, PublicError>
-    ) => invoices.change(invoice.id, cause, plan).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
-
-    /** What a chain tells of one transfer, as its journal would hand it over. */
-    const told = (current: Aggregate, cause: CommitCause, entry: JournalEntry) =>
-      change(current, cause, (now) => payments.credit(entry, now))
-
-    /** The same of a transfer that was sent before; `next` is asked again where another change was first. */
-    const toldOf = (
-      current: Aggregate,
-      cause: CommitCause,
-      id: string,
-      next: (entry: JournalEntry) => Effect.Effect<JournalEntry, PublicError>
-    ) =>
-      change(current, cause, Effect.fnUntraced(function*(now) {
-        const journal = yield* chains.transfers(now.invoice.id)
-        return yield* payments.credit(yield* next(journal.find((entry) => entry.id === id)!), now)
-      }))
-
-    const requiredFor = ({ amount, policy }: InvoiceState, network: Network) =>
-      requiredDepth(network, environment, policy.confirmations, amount).blocks
-
-    /** The time of blocks and of first sights: that of the followers. */
-    const chainSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
-
-    /** A transfer comes in a block; where no more is asked for, the block is as deep as it must be. */
-    const send = Effect.fnUntraced(function*(
-      current: Aggregate,
-      cause: CommitCause,
-      transfer: Omit<Sent, "transaction" | "block">,
-      confirmations: number | undefined
-    ) {
-      const { invoice } = current
-      const sent: Sent = { ...transfer, transaction: yield* twoUuids(uuidV7), block: yield* twoUuids(uuidV4) }
-      const entry = seen(invoice, environment, sent, yield* chainSeconds)
-      const required = requiredFor(invoice, transfer.network)
-      const depth = confirmations ?? required
-      return { entry, changes: [yield* told(current, cause, depth < required ? entry : deep(entry, depth))] }
-    })
-
-    const pay = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause, to: Destination) {
-      const units = yield* unitsFor(to, asked)
-      const transfer = { network: to.token.network, tokenAddress: to.token.address, units, target: to.target }
-      return yield* send(current, cause, transfer, asked.confirmations)
-    })
-
-    /** Ends the invoice now, by the machine's own rules. */
-    const end = (current: Aggregate, cause: CommitCause) => {
-      const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", outage: false }]
-      return change(current, cause, () => Effect.succeed({ commands }))
-    }
-
-    const expire = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
-      const { status } = current.invoice
-      if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
-      return { changes: [yield* end(current, cause)] }
-    })
-
-    /** What is seen in the second of the end is not late yet. */
-    const pastEnd = ({ invoice }: Aggregate) =>
-      Effect.flatMap(nowOf(invoice), (millis) => Effect.sleep(Math.max(0, (invoice.expiresAt + 1) * 1_000 - millis)))
-
-    const late = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const { invoice } = current
-      const payable = isPayable(invoice, Math.floor((yield* nowOf(invoice)) / 1000))
-      if (!payable && invoice.status !== "expired") return yield* publicError("INVOICE_NOT_PAYABLE")
-      const destination = yield* reachable(current, asked)
-      yield* unitsFor(destination, asked)
-      const ended = payable ? [yield* end(current, cause)] : []
-      yield* pastEnd(ended[0]?.aggregate ?? current)
-      const { changes, entry } = yield* pay(current, asked, cause, destination)
-      return { entry, changes: [...ended, ...changes] }
-    })
-
-    const wrongToken = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const destination = yield* reachable(current, asked)
-      const units = yield* unitsFor(destination, asked)
-      const { target, token: { network } } = destination
-      return yield* send(current, cause, { network, tokenAddress: unknownContract, units, target }, asked.confirmations)
-    })
-
-    /** The network asked for, else the first one of the address's family that the invoice does not take. */
-    const wrongNetwork = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const accepted = current.invoice.policy.acceptedNetworks
-      if (accepted === null) return yield* refuse("This invoice takes every network: create one with accepted_networks")
-      const destination = yield* reachable(current, {})
-      const wrong = networks().find((network) =>
-        familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
-        (asked.network ?? network) === network)
-      const token = wrong === undefined ? undefined : defaultToken(wrong)
-      if (token === undefined) {
-        return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
-      }
-      const units = yield* unitsFor(destination, asked)
-      const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
-      return yield* send(current, cause, transfer, asked.confirmations)
-    })
-
-    /** A transfer without its memo reaches nobody's address, so there is nothing to tell. */
-    const missingMemo = Effect.fnUntraced(function*(current: Aggregate, asked: Request) {
-      const { target, token } = yield* reachable(current, asked)
-      if (target.memo !== null) return { changes: [] }
-      return yield* publicError("VALIDATION_ERROR", {
-        param: "action",
-        message: `missing_memo: a payment on ${token.network} needs no memo`
-      })
-    })
-
-    const chosen = Effect.fnUntraced(function*(
-      { invoice }: Aggregate,
-      fits: (entry: JournalEntry) => boolean,
-      otherwise: string
-    ) {
-      const entry = newest(yield* chains.transfers(invoice.id), fits)
-      return entry ?? (yield* refuse(otherwise))
-    })
-
-    const stands = ({ status }: JournalEntry) => status !== "reverted"
-    const waits = ({ status }: JournalEntry) => status === "seen"
-
-    const duplicate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const first = yield* chosen(current, stands, "Nothing was sent that could be sent twice: pay first")
-      const target = yield* chains.target(current.invoice.id, familyOf(first.network))
-      const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target: target! }
-      return yield* send(current, cause, transfer, asked.confirmations)
-    })
-
-    const nothingWaits = "No simulated payment waits for its depth: pay with confirmations 0 first"
-    const nothingStands = "No simulated payment stands: pay first"
-
-    const confirm = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const entry = yield* chosen(current, waits, nothingWaits)
-      const depth = Math.max(asked.confirmations ?? 0, requiredFor(current.invoice, entry.network))
-      const next = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
-      return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
-    })
-
-    const drop = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
-      const entry = yield* chosen(current, stands, nothingStands)
-      const next = (now: JournalEntry) => stands(now) ? Effect.succeed(gone(now)) : refuse(nothingStands)
-      return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
-    })
-
-    /** The block is replaced by one that has the transaction too; it then becomes as deep as is asked. */
-    const reorg = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const entry = yield* chosen(current, stands, nothingStands)
-      const block = yield* twoUuids(uuidV4)
-      const at = yield* chainSeconds
-      const next = (now: JournalEntry) => stands(now) ? Effect.succeed(moved(now, block, at)) : refuse(nothingStands)
-      const again = yield* toldOf(current, cause, entry.id, next)
-      const required = requiredFor(current.invoice, entry.network)
-      const depth = asked.confirmations ?? required
-      if (depth < required) return { entry, changes: [again] }
-      const deeper = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
-      return { entry, changes: [again, yield* toldOf(current, cause, entry.id, deeper)] }
-    })
-
-    const act = (current: Aggregate, asked: Request, cause: CommitCause): Effect.Effect<Done, PublicError> => {
-      switch (asked.action) {
-        case "pay":
-        case "partial":
-        case "overpay":
-          return Effect.flatMap(offered(current, asked), (destination) => pay(current, asked, cause, destination))
-        case "late":
-          return late(current, asked, cause)
-        case "expire":
-          return expire(current, cause)
-        case "wrong_token":
-          return wrongToken(current, asked, cause)
-        case "wrong_network":
-          return wrongNetwork(current, asked, cause)
-        case "missing_memo":
-          return missingMemo(current, asked)
-        case "duplicate":
-          return duplicate(current, asked, cause)
-        case "confirm":
-          return confirm(current, asked, cause)
-        case "reorg":
-          return reorg(current, asked, cause)
-        case "drop":
-          return drop(current, cause)
-      }
-    }
-
-    const simulate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-      const { changes, entry } = yield* act(current, asked, cause)
-      const aggregate = changes.at(-1)?.aggregate ?? current
-      const paymentId = entry === undefined ? undefined : paymentIdOf(entry)
-      return {
-        aggregate,
-        payment: aggregate.payments.find(({ id }) => id === paymentId),
-        eventIds: changes.flatMap(({ committed }) => committed?.events.map(({ id }) => id) ?? [])
-      }
-    })
-
-    yield* simulated.register((current, action) => Effect.asVoid(simulate(current, { action }, noCause)))
-
-    return Simulator.of({ simulate })
-  }))
+  static readonly layer = Layer.effect(Simulator, Effect.suspend(() => makeSimulator))
 }
+
+const makeSimulator = Effect.gen(function*() {
+  const chains = yield* Chains
+  const invoices = yield* Invoices
+  const payments = yield* Payments
+  const settlements = yield* Settlements
+  const simulated = yield* SimulatedPayments
+  const transfers = yield* makeTransfers
+  const { chainSeconds, nowOf, offered, reachable, requiredFor } = transfers
+
+  const change = (
+    { invoice }: Aggregate,
+    cause: CommitCause,
+    plan: (current: Aggregate, now: number) => Effect.Effect<Change, PublicError>
+  ) => invoices.change(invoice.id, cause, plan).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
+
+  /** What a chain tells of one transfer, as its journal would hand it over. */
+  const told = (current: Aggregate, cause: CommitCause, entry: JournalEntry) =>
+    change(current, cause, (now) => payments.credit(entry, now))
+
+  /** The same of a transfer that was sent before; `next` is asked again where another change was first. */
+  const toldOf = (
+    current: Aggregate,
+    cause: CommitCause,
+    id: string,
+    next: (entry: JournalEntry) => Effect.Effect<JournalEntry, PublicError>
+  ) =>
+    change(current, cause, Effect.fnUntraced(function*(now) {
+      const journal = yield* chains.transfers(now.invoice.id)
+      return yield* payments.credit(yield* next(journal.find((entry) => entry.id === id)!), now)
+    }))
+
+  const send = Effect.fnUntraced(function*(
+    current: Aggregate,
+    cause: CommitCause,
+    transfer: Omit<Sent, "transaction" | "block">,
+    confirmations: number | undefined
+  ) {
+    const entry = yield* transfers.sent(current, transfer, confirmations)
+    return { entry, changes: [yield* told(current, cause, entry)] }
+  })
+
+  const pay = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause, to: Destination) {
+    return yield* send(current, cause, transferTo(to, yield* unitsFor(to, asked)), asked.confirmations)
+  })
+
+  /** Ends the invoice now, by the machine's own rules. */
+  const end = (current: Aggregate, cause: CommitCause) => {
+    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", outage: false }]
+    return change(current, cause, () => Effect.succeed({ commands }))
+  }
+
+  const expire = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
+    const { status } = current.invoice
+    if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
+    return { changes: [yield* end(current, cause)] }
+  })
+
+  /** What is seen in the second of the end is not late yet. */
+  const pastEnd = ({ invoice }: Aggregate) =>
+    Effect.flatMap(nowOf(invoice), (millis) => Effect.sleep(Math.max(0, (invoice.expiresAt + 1) * 1_000 - millis)))
+
+  const late = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const { invoice } = current
+    const payable = isPayable(invoice, Math.floor((yield* nowOf(invoice)) / 1000))
+    if (!payable && invoice.status !== "expired") return yield* publicError("INVOICE_NOT_PAYABLE")
+    const destination = yield* reachable(current, asked)
+    yield* unitsFor(destination, asked)
+    const ended = payable ? [yield* end(current, cause)] : []
+    yield* pastEnd(ended[0]?.aggregate ?? current)
+    const { changes, entry } = yield* pay(current, asked, cause, destination)
+    return { entry, changes: [...ended, ...changes] }
+  })
+
+  const wrongToken = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const destination = yield* reachable(current, asked)
+    const units = yield* unitsFor(destination, asked)
+    const { target, token: { network } } = destination
+    return yield* send(current, cause, { network, tokenAddress: unknownContract, units, target }, asked.confirmations)
+  })
+
+  /** The network asked for, else the first one of the address's family that the invoice does not take. */
+  const wrongNetwork = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const accepted = current.invoice.policy.acceptedNetworks
+    if (accepted === null) return yield* refuse("This invoice takes every network: create one with accepted_networks")
+    const destination = yield* reachable(current, {})
+    const wrong = transfers.networks().find((network) =>
+      familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
+      (asked.network ?? network) === network)
+    const token = wrong === undefined ? undefined : transfers.defaultToken(wrong)
+    if (token === undefined) {
+      return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
+    }
+    const units = yield* unitsFor(destination, asked)
+    const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
+    return yield* send(current, cause, transfer, asked.confirmations)
+  })
+
+  /** A transfer without its memo reaches nobody's address, so there is nothing to tell. */
+  const missingMemo = Effect.fnUntraced(function*(current: Aggregate, asked: Request) {
+    const { target, token } = yield* reachable(current, asked)
+    if (target.memo !== null) return { changes: [] }
+    return yield* publicError("VALIDATION_ERROR", {
+      param: "action",
+      message: `missing_memo: a payment on ${token.network} needs no memo`
+    })
+  })
+
+  const chosen = Effect.fnUntraced(function*(
+    { invoice }: Aggregate,
+    fits: (entry: JournalEntry) => boolean,
+    otherwise: string
+  ) {
+    const entry = newest(yield* chains.transfers(invoice.id), fits)
+    return entry ?? (yield* refuse(otherwise))
+  })
+
+  const duplicate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const first = yield* chosen(current, stands, "Nothing was sent that could be sent twice: pay first")
+    const target = yield* chains.target(current.invoice.id, familyOf(first.network))
+    const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target: target! }
+    return yield* send(current, cause, transfer, asked.confirmations)
+  })
+
+  const confirm = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const entry = yield* chosen(current, waits, nothingWaits)
+    const depth = Math.max(asked.confirmations ?? 0, requiredFor(current.invoice, entry.network))
+    const next = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
+    return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
+  })
+
+  const drop = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
+    const entry = yield* chosen(current, stands, nothingStands)
+    const next = (now: JournalEntry) => stands(now) ? Effect.succeed(gone(now)) : refuse(nothingStands)
+    return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
+  })
+
+  /** The block is replaced by one that has the transaction too; it then becomes as deep as is asked. */
+  const reorg = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const entry = yield* chosen(current, stands, nothingStands)
+    const block = yield* twoUuids(uuidV4)
+    const at = yield* chainSeconds
+    const next = (now: JournalEntry) => stands(now) ? Effect.succeed(moved(now, block, at)) : refuse(nothingStands)
+    const again = yield* toldOf(current, cause, entry.id, next)
+    const required = requiredFor(current.invoice, entry.network)
+    const depth = asked.confirmations ?? required
+    if (depth < required) return { entry, changes: [again] }
+    const deeper = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
+    return { entry, changes: [again, yield* toldOf(current, cause, entry.id, deeper)] }
+  })
+
+  /** Of every payment that counts and is not settled; the newest of them is answered. */
+  const report = Effect.fnUntraced(function*(
+    current: Aggregate,
+    cause: CommitCause,
+    reportOf: (payment: PaymentState) => SettlementReport
+  ) {
+    const done = yield* change(current, cause, Effect.fnUntraced(function*(now, seconds) {
+      const open = unsettled(now)
+      if (open.length === 0) return yield* refuse("No payment waits for its settlement")
+      return yield* reported(settlements, now, open, reportOf, seconds)
+    }))
+    return { payment: unsettled(current).at(-1)?.id, changes: [done] }
+  })
+
+  const act = (current: Aggregate, asked: Request, cause: CommitCause): Effect.Effect<Done, PublicError> => {
+    switch (asked.action) {
+      case "pay":
+      case "partial":
+      case "overpay":
+        return Effect.flatMap(offered(current, asked), (destination) => pay(current, asked, cause, destination))
+      case "late":
+        return late(current, asked, cause)
+      case "expire":
+        return expire(current, cause)
+      case "wrong_token":
+        return wrongToken(current, asked, cause)
+      case "wrong_network":
+        return wrongNetwork(current, asked, cause)
+      case "missing_memo":
+        return missingMemo(current, asked)
+      case "duplicate":
+        return duplicate(current, asked, cause)
+      case "confirm":
+        return confirm(current, asked, cause)
+      case "reorg":
+        return reorg(current, asked, cause)
+      case "drop":
+        return drop(current, cause)
+      case "settle":
+        return report(current, cause, settled)
+      case "fail_settlement":
+        return report(current, cause, () => ({ _tag: "Failed", reason: "The simulator says so" }))
+    }
+  }
+
+  const simulate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
+    const { changes, entry, payment } = yield* act(current, asked, cause)
+    const aggregate = changes.at(-1)?.aggregate ?? current
+    const paymentId = entry === undefined ? payment : paymentIdOf(entry)
+    return {
+      aggregate,
+      payment: aggregate.payments.find(({ id }) => id === paymentId),
+      eventIds: changes.flatMap(({ committed }) => eventIdsOf(committed))
+    }
+  })
+
+  yield* simulated.register((current, action) => Effect.asVoid(simulate(current, { action }, noCause)))
+
+  return Simulator.of({ simulate })
+})
+
+/** A step of an order that a call asks for. */
+export interface OrderStep {
+  readonly transition: OrderTransition
+  readonly tracking: { readonly carrier: string | null; readonly number: string | null } | null
+  /** Where a refund goes from now on; null: where it went. */
+  readonly destination: RefundDestination | null
+}
+
+/** What a step has done. */
+export interface SteppedOrder {
+  readonly order: OrderState
+  readonly eventIds: ReadonlyArray<EventId>
+}
+
+export class OrderSimulator extends Context.Service<OrderSimulator, {
+  /**
+   * Takes a merchant's devnet order a step further, in one commit with its invoice. Errors: `ORDER_NOT_FOUND`;
+   * `INVALID_TRANSITION` with `allowed_transitions`; for a payment those of its address, and `QUOTE_UNAVAILABLE`.
+   */
+  readonly step: (
+    merchantId: number,
+    orderId: string,
+    asked: OrderStep,
+    cause: CommitCause
+  ) => Effect.Effect<SteppedOrder, PublicError>
+}>()("tillwire/modules/simulator/OrderSimulator") {
+  static readonly layer = Layer.effect(OrderSimulator, Effect.suspend(() => makeOrderSimulator))
+}
+
+const makeOrderSimulator = Effect.gen(function*() {
+  const chains = yield* Chains
+  const invoices = yield* Invoices
+  const orders = yield* Orders
+  const payments = yield* Payments
+  const settlements = yield* Settlements
+  const transfers = yield* makeTransfers
+
+  const orderOf = Effect.fnUntraced(function*(merchantId: number, orderId: string) {
+    const order = isUuid(orderId) ? yield* orders.get(merchantId, orderId) : null
+    return order?.environment === environment ? order : yield* publicError("ORDER_NOT_FOUND")
+  })
+
+  const admit = (order: OrderState, { transition }: OrderStep) => {
+    const allowed = allowedTransitions(order)
+    return allowed.includes(transition) ? Effect.void : Effect.fail(publicError("INVALID_TRANSITION", {
+      message: `An order that is ${order.status}, ${order.substatus}, cannot become ${transition}`,
+      details: { allowed_transitions: allowed }
+    }))
+  }
+
+  /** What was seen is deep now; a transfer of its own pays what is left then, if anything is. */
+  const paid = Effect.fnUntraced(function*(current: Aggregate) {
+    const journal = yield* chains.transfers(current.invoice.id)
+    const waitingIds = waiting(journal).map(({ id }) => id)
+    const coming = current.payments.filter(({ status }) => status === "pending")
+      .reduce((sum, { amount }) => sum + amount, 0n)
+    const rest = remaining(current.invoice) - coming
+    const added = rest <= 0n ? [] : [yield* transfers.payment(current, {
+      action: "pay",
+      ...(coming === 0n ? {} : { amount: usdWire(usdMillis(rest)) })
+    })]
+    return (now: Aggregate): Effect.Effect<Change, PublicError> =>
+      Effect.gen(function*() {
+        const known = waiting(yield* chains.transfers(now.invoice.id)).filter(({ id }) => waitingIds.includes(id))
+        const deeper = known.map((entry) => deep(entry, transfers.requiredFor(now.invoice, entry.network)))
+        const credits = yield* Effect.forEach([...deeper, ...added], (entry) => payments.credit(entry, now))
+        return {
+          commands: credits.flatMap(({ commands }) => commands),
+          writes: credits.flatMap(({ writes }) => writes)
+        }
+      })
+  })
+
+  const told = (facts: ReadonlyArray<OrderFact>): Effect.Effect<Change> =>
+    Effect.succeed({ commands: [], told: [orders.told(facts)] })
+
+  /** What has happened, as whoever it happens to would tell it. */
+  const facts = (order: OrderState, asked: OrderStep, current: Aggregate, now: number): Effect.Effect<Change, PublicError> => {
+    const open = () => unsettled(current).filter(({ id }) => order.paidBy.includes(id))
+    switch (asked.transition) {
+      case "payment_confirmed":
+        return Effect.die(new Error("a payment is worked out before its change"))
+      case "payment_settled":
+        return reported(settlements, current, open(), settled, now)
+      case "placed":
+        return told([{ _tag: "Placed", providerOrderId: providerOrderOf(order.id) }])
+      case "shipped":
+        return told([{ _tag: "Shipped", shipment: shipmentOf(order, asked.tracking, now) }])
+      case "delivery_confirmed":
+        return told([{ _tag: "Delivered", isConfirmed: true }])
+      case "failed":
+        return isForSettlement(order)
+          ? reported(settlements, current, open(), () => ({ _tag: "GiveUp", reason: "The simulator says so" }), now)
+          : told([{ _tag: "PlacementFailed", reason: "The simulator says so" }])
+      case "cancelled": {
+        const wish: ReadonlyArray<OrderFact> = order.substatus === "CANCELLATION_REQUESTED"
+          ? []
+          : [{ _tag: "CancelRequested", reason: null, destination: asked.destination }]
+        return told([...wish, { _tag: "CancellationAccepted" }])
+      }
+      case "cancellation_rejected":
+        return told([{ _tag: "CancellationRejected", reason: "The simulator says so" }])
+      case "refunded":
+        return Effect.fail(publicError("REFUND_DESTINATION_REQUIRED"))
+    }
+  }
+
+  const step = Effect.fn("OrderSimulator.step")(function*(
+    merchantId: number,
+    orderId: string,
+    asked: OrderStep,
+    cause: CommitCause
+  ) {
+    const known = yield* orderOf(merchantId, orderId)
+    yield* admit(known, asked)
+    const before = yield* invoices.find(known.invoiceId)
+    const paying = asked.transition === "payment_confirmed" ? yield* paid(before!) : undefined
+    const { committed, told: all } = yield* invoices.change(known.invoiceId, cause, Effect.fnUntraced(function*(current, now) {
+      const order = yield* orderOf(merchantId, orderId)
+      yield* admit(order, asked)
+      const change = yield* paying === undefined ? facts(order, asked, current, now) : paying(current)
+      const destination: ReadonlyArray<OrderFact> = asked.destination === null || asked.transition === "refunded"
+        ? []
+        : [{ _tag: "RefundDestinationSet", destination: asked.destination }]
+      return destination.length === 0 ? change : { ...change, told: [orders.told(destination), ...change.told ?? []] }
+    })).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
+    return { order: orders.changed(all) ?? known, eventIds: eventIdsOf(committed) }
+  })
+
+  return OrderSimulator.of({ step })
+})

@@ -3,9 +3,13 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
 import { EpochSeconds, EventId } from "../../schemas/Ids.ts"
+import { maximumAddressLength } from "../../schemas/Address.ts"
+import { aliased } from "../../schemas/Alias.ts"
 import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
+import { Order } from "../../schemas/Order.ts"
 import { Payment } from "../../schemas/Payment.ts"
+import { orderTransitions } from "./machine.ts"
 
 /** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
 export const maximumConfirmations = 10_000
@@ -14,14 +18,15 @@ export const maximumConfirmations = 10_000
 export const SimulateRequest = Schema.Struct({
   action: Schema.Literals([
     "pay", "partial", "overpay", "late", "confirm", "reorg", "drop", "wrong_token", "wrong_network", "missing_memo",
-    "duplicate", "expire"
+    "duplicate", "expire", "settle", "fail_settlement"
   ]).annotate({
     description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
       "more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a " +
       "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +
       "`missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once " +
       "more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; " +
-      "`drop`: no block has it any more."
+      "`drop`: no block has it any more. Of every payment that counts and is not settled: `settle`: its money has reached " +
+      "the merchant; `fail_settlement`: this try to bring it there failed."
   }),
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
@@ -32,6 +37,33 @@ export const SimulateRequest = Schema.Struct({
     })
   )
 }).annotate({ examples: [{ action: "pay" }, { action: "pay", confirmations: 0 }] })
+
+/** Characters of a carrier or a tracking number, at most. Ours. */
+export const maximumTrackingLength = 100
+
+const TrackingText = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumTrackingLength))
+
+/** The step to take, and what goes with it. */
+export const SimulateOrderRequest = aliased(
+  Schema.Struct({
+    transition_to: Schema.Literals(orderTransitions),
+    tracking: Schema.optionalKey(Schema.Struct({
+      carrier: Schema.optionalKey(TrackingText),
+      tracking_number: Schema.optionalKey(TrackingText)
+    })),
+    wallet_network: Schema.optionalKey(Network),
+    wallet_address: Schema.optionalKey(Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumAddressLength)))
+  }),
+  {
+    identifier: "SimulateOrder",
+    description: "`tracking`: for `shipped`; made up where it is not sent. `wallet_address`: where refunds of the order go " +
+      "from now on; `wallet_network` is `bsc` where it is not sent.",
+    examples: [
+      { transition_to: "shipped", tracking: { carrier: "UPS", tracking_number: "1Z999AA10123456784" } },
+      { transition_to: "refunded", wallet_network: "bsc", wallet_address: "0x8c9d3f0b1A2e4C5d6F708192A3b4C5D6e7F87810" }
+    ]
+  }
+)
 
 /** Seconds that one call can move a merchant's clock by: 365 days. Ours. */
 export const maximumAdvanceSeconds = 31_536_000
@@ -73,6 +105,36 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     description: "Devnet only. A simulated transfer takes the road of every other one: same rules, same events. Without " +
       "`amount` it is what remains of the invoice; without a route, the one shown last or the first stablecoin. An end " +
       "that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply."
+  })),
+  HttpApiEndpoint.post("simulateOrder", "/api/commerce/devnet/orders/:order_id/simulate", {
+    params: { order_id: Schema.String },
+    payload: SimulateOrderRequest,
+    success: Schema.Struct({
+      success: Schema.tag(true),
+      data: Schema.Struct({
+        order: Order,
+        event_ids: Schema.Array(EventId),
+        allowed_transitions: Schema.Array(Schema.Literals(orderTransitions))
+      })
+    }),
+    error: errors(
+      "wrapped",
+      "VALIDATION_ERROR",
+      "WALLET_ADDRESS_INVALID",
+      "REFUND_DESTINATION_REQUIRED",
+      "UNSUPPORTED_NETWORK",
+      "ORDER_NOT_FOUND",
+      "INVALID_TRANSITION",
+      "INVOICE_NOT_PAYABLE",
+      "QUOTE_UNAVAILABLE",
+      "NETWORK_DEGRADED",
+      ...devnetOnly
+    )
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Take an order a step further",
+    description: "Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their " +
+      "part; the rules are those of every order, in one commit with one `commerce.order.updated`. A step that the order " +
+      "cannot take now is refused with those it can, in `details.allowed_transitions`."
   })),
   HttpApiEndpoint.post("advanceClock", "/api/v1/devnet/clock/advance", {
     payload: AdvanceRequest,

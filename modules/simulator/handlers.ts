@@ -3,11 +3,14 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal, Idempotency, inVersion, jsonText, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { readAddress } from "../../schemas/Address.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
+import { orderObject } from "../commerce/plugin.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
-import { Simulator } from "./actor.ts"
-import { SimulatorApi } from "./api.ts"
+import { OrderSimulator, Simulator } from "./actor.ts"
+import { SimulatorApi, type SimulateOrderRequest } from "./api.ts"
+import { allowedTransitions } from "./machine.ts"
 
 /** The call is why everything of it happens. */
 const requestCause = Effect.gen(function*() {
@@ -22,12 +25,49 @@ const devnetKey = Effect.gen(function*() {
   return yield* requireMerchantScope
 })
 
+/** Whose order it is: a commerce key's. A wallet and a merchant's key are of merchant scope. */
+const commerceKey = Effect.gen(function*() {
+  const { environment, merchantId, scope } = yield* CurrentPrincipal
+  if (environment !== "devnet") return yield* publicError("DEVNET_ONLY")
+  return scope === "commerce" ? merchantId : yield* publicError("SCOPE_MISMATCH")
+})
+
+/** Where a refund goes, if it was said: on BSC, unless another network is named. */
+const destinationOf = Effect.fnUntraced(function*({
+  transition_to: transition,
+  wallet_address: text,
+  wallet_network: network = "bsc"
+}: typeof SimulateOrderRequest.Type) {
+  if (text === undefined) return null
+  const address = readAddress(network, "devnet", text)
+  if (address !== null) return { network, address, memo: null }
+  const code = transition === "refunded" ? "REFUND_DESTINATION_REQUIRED" : "WALLET_ADDRESS_INVALID"
+  return yield* publicError(code, { param: "wallet_address" })
+})
+
 export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.fn(function*(group) {
   const invoices = yield* Invoices
   const clock = yield* MerchantClock
+  const orders = yield* OrderSimulator
   const simulator = yield* Simulator
 
-  return group.handle("advanceClock", Effect.fnUntraced(function*({ payload }) {
+  return group.handle("simulateOrder", Effect.fnUntraced(function*({ params, payload }) {
+    const merchantId = yield* commerceKey
+    const { tracking, transition_to: transition } = payload
+    const { eventIds, order } = yield* orders.step(merchantId, params.order_id, {
+      transition,
+      tracking: tracking === undefined
+        ? null
+        : { carrier: tracking.carrier ?? null, number: tracking.tracking_number ?? null },
+      destination: yield* destinationOf(payload)
+    }, yield* requestCause)
+    const data = {
+      order: yield* inVersion(orderObject(order)),
+      event_ids: eventIds,
+      allowed_transitions: allowedTransitions(order)
+    }
+    return jsonText(JSON.stringify({ success: true, data }))
+  })).handle("advanceClock", Effect.fnUntraced(function*({ payload }) {
     const { merchantId } = yield* devnetKey
     const idempotency = yield* Idempotency
     const now = yield* clock.nowSeconds(merchantId, "devnet")

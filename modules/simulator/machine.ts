@@ -1,12 +1,14 @@
 /**
- * What play money does to an invoice: how much a simulated transfer carries, and what its chain tells of it. Pure. A
+ * What play money does to an invoice and to its order: how much a simulated transfer carries, and what its chain tells of it. Pure. A
  * simulated transfer is an entry of the journal like every other, but in no block that a chain has: no follower of the
  * network finds it, confirms it or takes it back, so it stays as the simulator left it.
  */
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import type { Shipment } from "../../schemas/Order.ts"
 import type { InvoiceState } from "../invoices/plugin.ts"
+import type { OrderState } from "../commerce/plugin.ts"
 import type { SimulateRequest } from "./api.ts"
 
 export type InvoiceAction = (typeof SimulateRequest.Type)["action"]
@@ -118,3 +120,78 @@ export const newest = (
   journal.filter((entry) => entry.height === noBlock && fits(entry))
     .toSorted((a, b) => (a.txHash < b.txHash ? -1 : 1))
     .at(-1)
+
+/** The simulated transfers that are seen and not deep enough. */
+export const waiting = (journal: ReadonlyArray<JournalEntry>): ReadonlyArray<JournalEntry> =>
+  journal.filter(({ height, status }) => height === noBlock && status === "seen")
+
+/** Steps of an order (API reference, "Devnet simulator"). */
+export const orderTransitions = [
+  "payment_confirmed", "payment_settled", "placed", "shipped", "delivery_confirmed", "failed", "cancelled",
+  "cancellation_rejected", "refunded"
+] as const
+export type OrderTransition = (typeof orderTransitions)[number]
+
+/** What steps are asked about. */
+export type Steppable = Pick<OrderState, "status" | "substatus" | "received" | "refunded">
+
+/** Waits for its payments to be settled, or for an operator who settles them. */
+export const isForSettlement = ({ substatus }: Pick<OrderState, "substatus">): boolean =>
+  substatus === "AWAITING_SETTLEMENT" || substatus === "SETTLEMENT_REVIEW"
+
+/**
+ * Steps that an order can take now (API reference, "Devnet simulator", the table of transitions).
+ *
+ *   payment_confirmed      pending_payment
+ *   payment_settled        processing, AWAITING_SETTLEMENT
+ *   placed                 processing, PROVIDER_PLACEMENT_SUBMITTED
+ *   shipped                placed
+ *   delivery_confirmed     shipped
+ *   failed                 processing
+ *   cancelled              placed
+ *   cancellation_rejected  placed, CANCELLATION_REQUESTED
+ *   refunded               cancelled and failed, while something of what was paid is to be given back
+ */
+export const allowedTransitions = (order: Steppable): ReadonlyArray<OrderTransition> => {
+  switch (order.status) {
+    case "pending_payment":
+      return ["payment_confirmed"]
+    case "processing":
+      if (order.substatus === "AWAITING_SETTLEMENT") return ["payment_settled", "failed"]
+      return order.substatus === "PROVIDER_PLACEMENT_SUBMITTED" ? ["placed", "failed"] : ["failed"]
+    case "placed":
+      return order.substatus === "CANCELLATION_REQUESTED"
+        ? ["shipped", "cancelled", "cancellation_rejected"]
+        : ["shipped", "cancelled"]
+    case "shipped":
+      return ["delivery_confirmed"]
+    case "delivered":
+      return []
+    case "cancelled":
+    case "failed":
+      return order.received > order.refunded ? ["refunded"] : []
+  }
+}
+
+/** What the simulated retailer calls an order. */
+export const providerOrderOf = (orderId: string): string => `sim_${orderId}`
+
+/** What brought a payment's money to the merchant, or a refund's to the payor: 64 hex digits that only this one has. */
+export const payoutOf = (id: string): string => `0x${id.replace(/^.*_/, "").replaceAll("-", "").repeat(2)}`
+
+/** Everything in one parcel, on its way since `now`; known by the id the simulated retailer gives it. */
+export const shipmentOf = (
+  { id, items }: Pick<OrderState, "id" | "items">,
+  tracking: { readonly carrier: string | null; readonly number: string | null } | null,
+  now: number
+): Shipment => ({
+  shipment_id: `ship_${id}`,
+  carrier: tracking?.carrier ?? "Simulated Parcel",
+  tracking_number: tracking?.number ?? `SIM${id.replaceAll("-", "").slice(0, 16).toUpperCase()}`,
+  carrier_tracking_url: null,
+  delivery_status: "in_transit",
+  retailer_tracking_number: null,
+  retailer_tracking_url: null,
+  obtained_at: now,
+  line_item_ids: items.map(({ lineItemId }) => lineItemId)
+})

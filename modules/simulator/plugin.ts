@@ -2,10 +2,12 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { Orders } from "../commerce/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
-import { Simulator } from "./actor.ts"
+import { Settlements } from "../settlement/plugin.ts"
+import { OrderSimulator, Simulator } from "./actor.ts"
 import { SimulatorApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 
@@ -13,7 +15,13 @@ export const plugin = Plugin.make({
   name: "simulator",
   slot: "modules",
   environments: ["devnet"],
-  needs: { invoices: Invoices, payments: [Payments, SimulatedPayments], quotes: PaymentQuotes },
+  needs: {
+    invoices: Invoices,
+    quotes: PaymentQuotes,
+    payments: [Payments, SimulatedPayments],
+    settlement: Settlements,
+    commerce: Orders
+  },
   http: SimulatorApi,
-  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Simulator.layer))
+  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Layer.mergeAll(Simulator.layer, OrderSimulator.layer)))
 })
