@@ -1,0 +1,282 @@
+/** Load, decide, commit: how carts change, and how an estimate becomes an order. */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Actors } from "../../runtime/Actors.ts"
+import { Commit, type Write } from "../../runtime/Commit.ts"
+import { type Order, replayed } from "../../runtime/Http.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { counting, inBatches, rounds } from "../../runtime/Retention.ts"
+import { uuidV7 } from "../../runtime/Uuid.ts"
+import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type PostalAddress, Retailers, type RetailerUnavailable, type WantedItem } from "../retail/plugin.ts"
+import {
+  type AddressState,
+  type CartState,
+  type Customer,
+  customerKey,
+  emptyQuotation,
+  estimateFault,
+  type EstimateState,
+  estimateTtlSeconds,
+  itemsObject,
+  pricesOf,
+  pricingOf,
+  type Quotation,
+  quoted,
+  screened,
+  type SeenPrices,
+  unserved,
+  valueFault
+} from "./machine.ts"
+import { addressWrite, cartsKeptDays, cartWrite, estimatesKeptHours, estimateWrite, makeRepo, pruneTable } from "./repo.ts"
+
+/** How often a lost race for a cart is decided anew before the caller is told to try again. */
+const conflictRetries = 3
+
+/** Seconds after which a retailer that gave no answer may be asked again. Ours. */
+const retailerRetrySeconds = 5
+
+/** Whose shop it is, and with which money. */
+export interface Shop {
+  readonly merchantId: number
+  readonly environment: Environment
+}
+
+/** A cart after a change, and what the caller is told of it; an unchanged cart is not written. */
+export interface CartChange<A> {
+  readonly cart: CartState
+  readonly made: A
+}
+
+export class Carts extends Context.Service<Carts, {
+  /** The customer's cart; an empty one, dated now, where nobody wrote to it. */
+  readonly get: (shop: Shop, customer: Customer) => Effect.Effect<CartState>
+  /**
+   * Changes a cart by `plan`, in the cart's mailbox; a lost race is decided anew, 3 times, then `SERVICE_UNAVAILABLE`: of
+   * two changes at once, neither undoes the other.
+   */
+  readonly change: <A>(
+    shop: Shop,
+    customer: Customer,
+    plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
+    order: Order<A>
+  ) => Effect.Effect<A, PublicError>
+}>()("tillwire/modules/storefront/Carts") {
+  static readonly layer = Layer.effect(Carts, Effect.gen(function*() {
+    const actors = yield* Actors
+    const clock = yield* MerchantClock
+    const commit = yield* Commit
+    const repo = yield* makeRepo
+
+    const load = Effect.fnUntraced(function*({ environment, merchantId }: Shop, customer: Customer, now: number) {
+      const found = yield* repo.cart(merchantId, environment, customer)
+      const none: CartState = { merchantId, environment, version: 0, customer, items: [], createdAt: now, updatedAt: now }
+      return found ?? none
+    })
+
+    const nowOf = ({ environment, merchantId }: Shop) => secondsOf(clock.nowMillis(merchantId, environment))
+
+    const changeOnce = Effect.fnUntraced(function*<A>(
+      shop: Shop,
+      customer: Customer,
+      plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
+      order: Order<A>
+    ) {
+      const now = yield* nowOf(shop)
+      const before = yield* load(shop, customer, now)
+      const planned = plan(before, now)
+      if (isPublicError(planned)) return yield* planned
+      if (planned.cart === before) return planned.made
+      const reply = order.reply(planned.made)
+      yield* commit.append({
+        ...shop,
+        cause: order.cause,
+        writes: [cartWrite(planned.cart)],
+        events: [],
+        ...(reply === undefined ? {} : { reply })
+      }).pipe(replayed)
+      return planned.made
+    })
+
+    return Carts.of({
+      get: (shop, customer) => Effect.flatMap(nowOf(shop), (now) => load(shop, customer, now)),
+      change: (shop, customer, plan, order) =>
+        actors.send(
+          "cart",
+          `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
+          changeOnce(shop, customer, plan, order)
+        ).pipe(
+          Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
+          Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+        )
+    })
+  }))
+}
+
+/** A customer's wish, before anyone has priced it. */
+export interface Wish {
+  readonly customer: Customer
+  readonly items: ReadonlyArray<WantedItem>
+  /** What the shop said the items cost. */
+  readonly seen: SeenPrices
+  readonly zipCode: string | null
+}
+
+/** An estimate after its address: both are what the customer sees next. */
+export interface Addressed {
+  readonly address: AddressState
+  readonly estimate: EstimateState
+  readonly seen: SeenPrices
+}
+
+export class Checkouts extends Context.Service<Checkouts, {
+  /**
+   * Items as they are sold now: the same validation at every step. An environment no retailer serves sells nothing.
+   * Errors: `SERVICE_UNAVAILABLE` while the retailer does not answer.
+   */
+  readonly quote: (
+    shop: Shop,
+    items: ReadonlyArray<WantedItem>,
+    zipCode: string | null
+  ) => Effect.Effect<Quotation, PublicError>
+  /** Prices a wish for 900 s. Errors: `NO_VALID_ITEMS`, `ORDER_VALUE_EXCEEDED`, `INVALID_AMOUNT_RANGE`, `quote`'s. */
+  readonly estimate: (shop: Shop, wish: Wish, order: Order<EstimateState>) => Effect.Effect<EstimateState, PublicError>
+  /**
+   * Checks where an estimate goes and prices it anew for there. Errors: those of `estimate`, `ESTIMATE_NOT_FOUND`,
+   * `ESTIMATE_ALREADY_USED`, `ESTIMATE_EXPIRED`, `ADDRESS_INVALID`.
+   */
+  readonly address: (
+    shop: Shop,
+    customer: Customer,
+    estimateId: string,
+    address: PostalAddress,
+    order: Order<Addressed>
+  ) => Effect.Effect<Addressed, PublicError>
+}>()("tillwire/modules/storefront/Checkouts") {
+  static readonly layer = Layer.effect(Checkouts, Effect.gen(function*() {
+    const clock = yield* MerchantClock
+    const commit = yield* Commit
+    const retailers = yield* Retailers
+    const repo = yield* makeRepo
+
+    const nowOf = ({ environment, merchantId }: Shop) => secondsOf(clock.nowMillis(merchantId, environment))
+
+    const quote = Effect.fnUntraced(function*(
+      { environment, merchantId }: Shop,
+      items: ReadonlyArray<WantedItem>,
+      zipCode: string | null
+    ): Effect.fn.Return<Quotation, PublicError> {
+      const wish = screened(items)
+      const driver = retailers.driver(environment)
+      if (driver === undefined) return unserved(wish)
+      if (wish.wanted.length === 0) return quoted(wish, emptyQuotation)
+      const offer = yield* driver.quote({ merchantId, environment, items: wish.wanted, zipCode }).pipe(answeredByRetailer)
+      return quoted(wish, offer)
+    })
+
+    /** A new commit of rows that are written once: nobody else can have written them. */
+    const append = <A>(shop: Shop, writes: ReadonlyArray<Write>, order: Order<A>, made: A) => {
+      const reply = order.reply(made)
+      return commit.append({ ...shop, cause: order.cause, writes, events: [], ...(reply === undefined ? {} : { reply }) }).pipe(
+        Effect.catchTag("Conflict", (bug) => Effect.die(bug)),
+        replayed
+      )
+    }
+
+    const estimate = Effect.fnUntraced(function*(shop: Shop, wish: Wish, order: Order<EstimateState>) {
+      const quotation = yield* quote(shop, wish.items, wish.zipCode)
+      yield* checkValue(quotation)
+      const now = yield* nowOf(shop)
+      const made: EstimateState = {
+        ...shop,
+        id: yield* uuidV7,
+        version: 1,
+        customer: wish.customer,
+        quotation,
+        zipCode: wish.zipCode,
+        createdAt: now,
+        expiresAt: now + estimateTtlSeconds,
+        orderId: null
+      }
+      yield* append(shop, [estimateWrite(made)], order, made)
+      return made
+    })
+
+    /** An estimate that may go on. Another customer's is as unknown as none. */
+    const living = Effect.fnUntraced(function*(shop: Shop, customer: Customer, id: string) {
+      const found = yield* repo.estimate(shop.merchantId, shop.environment, id)
+      if (found === null || customerKey(found.customer) !== customerKey(customer)) {
+        return yield* publicError("ESTIMATE_NOT_FOUND", { param: "estimate_id" })
+      }
+      const fault = estimateFault(found, yield* nowOf(shop))
+      return fault === null ? found : yield* publicError(fault, { param: "estimate_id" })
+    })
+
+    const address = Effect.fnUntraced(function*(
+      shop: Shop,
+      customer: Customer,
+      estimateId: string,
+      asked: PostalAddress,
+      order: Order<Addressed>
+    ) {
+      const before = yield* living(shop, customer, estimateId)
+      const driver = retailers.driver(shop.environment)
+      if (driver === undefined) return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
+      const verdict = yield* driver.validateAddress(asked, shop.environment).pipe(answeredByRetailer)
+      if (verdict._tag === "Invalid") {
+        return yield* publicError("ADDRESS_INVALID", { param: "address", details: { fields: verdict.fields } })
+      }
+      const again = yield* quote(shop, before.quotation.items, verdict.address.zipCode)
+      const quotation = { ...again, refused: [...before.quotation.refused, ...again.refused] }
+      yield* checkValue(quotation)
+      const made: AddressState = {
+        ...shop,
+        id: yield* uuidV7,
+        version: 1,
+        estimateId,
+        address: verdict.address,
+        quotation,
+        createdAt: yield* nowOf(shop)
+      }
+      const addressed = {
+        address: made,
+        estimate: { ...before, quotation, zipCode: verdict.address.zipCode },
+        seen: pricesOf(before.quotation.items)
+      }
+      yield* append(shop, [addressWrite(made)], order, addressed)
+      return addressed
+    })
+
+    return Checkouts.of({ quote, estimate, address })
+  }))
+}
+
+const secondsOf = Effect.map((millis: number) => Math.floor(millis / 1000))
+
+const answeredByRetailer = <A>(asked: Effect.Effect<A, RetailerUnavailable>): Effect.Effect<A, PublicError> =>
+  Effect.catchTag(asked, "RetailerUnavailable", (error) =>
+    Effect.andThen(
+      Effect.logWarning("the retailer gave no answer", error),
+      Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds }))
+    ))
+
+/** Refuses what cannot become an order, and says of every item why. */
+const checkValue = (quotation: Quotation): Effect.Effect<void, PublicError> => {
+  const fault = valueFault(quotation, pricingOf(quotation, quotation.shipping[0]))
+  if (fault === null) return Effect.void
+  const { invalid_items } = itemsObject(quotation, new Map())
+  return Effect.fail(publicError(fault, fault === "NO_VALID_ITEMS" ? { details: { invalid_items } } : {}))
+}
+
+/** Removes estimates and addresses after {@link estimatesKeptHours}, carts {@link cartsKeptDays} after their last change. */
+export const pruning = rounds(
+  "storefront-prune",
+  "10 minutes",
+  Effect.gen(function*() {
+    const now = yield* secondsOf(Clock.currentTimeMillis)
+    const estimatesBefore = now - estimatesKeptHours * 3_600
+    yield* inBatches(counting("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
+    yield* inBatches(counting("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))
+    yield* inBatches(counting("carts")(pruneTable("carts", "updated_at", now - cartsKeptDays * 86_400)))
+  })
+)

@@ -1,0 +1,491 @@
+/** Checkout and carts: definitions only (API reference, "Checkout", "Carts"). Wrapped family. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { maximumAddressLength } from "../../schemas/Address.ts"
+import { aliased } from "../../schemas/Alias.ts"
+import { EpochSeconds, MerchantId, Uuid } from "../../schemas/Ids.ts"
+import { WireAmount } from "../../schemas/Invoice.ts"
+import { UsdDecimal } from "../../schemas/Money.ts"
+import { Environment, Network } from "../../schemas/Network.ts"
+import { ItemFault, Retailer } from "../../schemas/Order.ts"
+import { HttpsUrl } from "../../schemas/Web.ts"
+import { maximumItems, maximumQuantity, readPrice } from "./machine.ts"
+
+const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const nullableText = Schema.NullOr(Schema.String)
+
+/** One line of visible text. Lengths are ours. */
+const line = (maximum: number) =>
+  Schema.String.check(
+    Schema.isNonEmpty(),
+    Schema.isMaxLength(maximum),
+    Schema.isPattern(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u, { message: "Expected one line of text" })
+  )
+
+const customerFields = {
+  customer_id: absent(Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(255)).annotate({
+    description: "Your own name for the customer; it wins where a wallet is sent too."
+  })),
+  wallet_address: absent(Schema.String.check(Schema.isMaxLength(maximumAddressLength)).annotate({
+    description: "With `wallet_network`: the customer's wallet, where you have no name for the customer."
+  })),
+  wallet_network: absent(Network)
+}
+
+/** Who is meant, as it stands in a body or a query. */
+export const CustomerFields = Schema.Struct(customerFields)
+export type CustomerFields = typeof CustomerFields.Type
+
+const productId = line(128).annotate({ description: "The retailer's id of the product." })
+
+const Price = Schema.Union([Schema.Finite, Schema.String]).check(
+  Schema.makeFilter((price: number | string) =>
+    readPrice(price) !== undefined || "Expected dollars with at most 3 decimals, 0 to 1000000")
+).annotate({ description: "Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged." })
+
+const quantityOf = (minimum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum: maximumQuantity }))
+
+const zipCode = Schema.String.check(
+  Schema.isMaxLength(20),
+  Schema.isPattern(/^[\p{L}\d][\p{L}\d -]*$/u, { message: "Expected letters, digits, spaces and dashes" })
+).annotate({ description: "Where it goes, as far as that is known: shipping and tax may depend on it." })
+
+const exampleEstimateId = "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f"
+const exampleAddressId = "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f"
+const exampleItemId = "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f"
+
+const exampleItem = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 } as const
+
+/** What to price: items, or the customer's cart. */
+export const NewEstimate = aliased(
+  Schema.Struct({
+    ...customerFields,
+    items: absent(
+      Schema.Array(Schema.Struct({
+        product_id: productId,
+        retailer: line(64),
+        title: absent(line(255)),
+        quantity: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
+          description: `1 to ${maximumQuantity}, 1 if not said; with more the item is invalid.`
+        })),
+        price: absent(Price)
+      })).check(Schema.isMaxLength(maximumItems))
+    ).annotate({ description: `At most ${maximumItems}. Exactly one of this and \`use_cart\`.` }),
+    use_cart: absent(Schema.Boolean).annotate({ description: "Prices what is in the customer's cart, and leaves it there." }),
+    item_overrides: absent(
+      Schema.Array(Schema.Struct({ product_id: productId, retailer: absent(line(64)), quantity: quantityOf(0) }))
+        .check(Schema.isMaxLength(maximumItems))
+    ).annotate({ description: "With `use_cart`: other quantities than the cart's, 0 to leave an item out." }),
+    zip_code: absent(zipCode)
+  }),
+  { identifier: "NewEstimate", examples: [{ customer_id: "cust_1", items: [exampleItem], zip_code: "33101" }] }
+)
+
+const ValidItem = Schema.Struct({
+  product_id: Schema.String,
+  retailer: Retailer,
+  title: Schema.String,
+  quantity: Schema.Int,
+  unit_amount: WireAmount,
+  unit_amount_decimal: UsdDecimal,
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  price_changed: Schema.Boolean.annotate({ description: "Whether the price differs from the one the customer saw before." }),
+  image_url: nullableText
+})
+
+const InvalidItem = Schema.Struct({
+  product_id: Schema.String,
+  retailer: Schema.String,
+  code: ItemFault,
+  message: Schema.String
+})
+
+const itemLists = { valid_items: Schema.Array(ValidItem), invalid_items: Schema.Array(InvalidItem) }
+
+const Pricing = Schema.Struct({
+  currency: Schema.Literal("usd"),
+  amount_unit: Schema.Literal("usd_millis"),
+  subtotal: WireAmount,
+  subtotal_decimal: UsdDecimal,
+  shipping: WireAmount,
+  shipping_decimal: UsdDecimal,
+  tax: WireAmount,
+  tax_decimal: UsdDecimal,
+  fees: WireAmount,
+  fees_decimal: UsdDecimal,
+  total: WireAmount,
+  total_decimal: UsdDecimal
+}).annotate({ identifier: "Pricing", description: "What the items come to, with the cheapest way of shipping." })
+
+const examplePricing = {
+  currency: "usd",
+  amount_unit: "usd_millis",
+  subtotal: 9_990,
+  subtotal_decimal: "9.990",
+  shipping: 1_000,
+  shipping_decimal: "1.000",
+  tax: 0,
+  tax_decimal: "0.000",
+  fees: 3_000,
+  fees_decimal: "3.000",
+  total: 13_990,
+  total_decimal: "13.990"
+} as const
+
+const exampleValidItem = {
+  product_id: "B08N5WRWNW",
+  retailer: "amazon",
+  title: "Item",
+  quantity: 1,
+  unit_amount: 9_990,
+  unit_amount_decimal: "9.990",
+  amount: 9_990,
+  amount_decimal: "9.990",
+  price_changed: false,
+  image_url: null
+} as const
+
+const exampleItems = {
+  valid_items: [exampleValidItem],
+  invalid_items: [{ product_id: "B000", retailer: "amazon", code: "NO_ELIGIBLE_OFFER", message: "Nobody sells this item now" }]
+} as const
+
+const exampleEstimate = {
+  estimate_id: exampleEstimateId,
+  merchant_id: MerchantId.make(123),
+  environment: "devnet",
+  customer_id: "cust_1",
+  wallet_address: null,
+  wallet_network: null,
+  ...exampleItems,
+  pricing: examplePricing,
+  created_at: 1_766_320_000,
+  expires_at: 1_766_320_900
+} as const
+
+export const Estimate = Schema.Struct({
+  estimate_id: Uuid,
+  merchant_id: MerchantId,
+  environment: Environment,
+  customer_id: nullableText,
+  wallet_address: nullableText,
+  wallet_network: Schema.NullOr(Network),
+  ...itemLists,
+  pricing: Pricing,
+  created_at: EpochSeconds,
+  expires_at: EpochSeconds
+}).annotate({
+  identifier: "Estimate",
+  description: "What a customer's items cost now; it holds until `expires_at`, 900 seconds.",
+  examples: [exampleEstimate]
+})
+
+const exampleAddress = {
+  first_name: "Ada",
+  last_name: "Lovelace",
+  street_address: "12 Analytical Way",
+  address_line2: null,
+  city: "Miami",
+  state: "FL",
+  zip_code: "33101",
+  country: "US",
+  phone: "+1 305 555 0100",
+  email: "ada@example.com"
+} as const
+
+/** An address as the reference shows it: only `address_line2` may be left out. */
+const DocumentedAddress = Schema.Struct({
+  first_name: Schema.String,
+  last_name: Schema.String,
+  street_address: Schema.String,
+  address_line2: absent(Schema.String),
+  city: Schema.String,
+  state: Schema.String,
+  zip_code: Schema.String,
+  country: Schema.String.annotate({ description: "Two letters (ISO 3166-1 alpha-2)." }),
+  phone: Schema.String,
+  email: Schema.String
+})
+
+/** Where an estimate goes. The address is accepted as any object: what is wrong with it is said field by field. */
+export const NewAddress = aliased(
+  Schema.Struct({
+    ...customerFields,
+    estimate_id: Schema.String,
+    address: Schema.Record(Schema.String, Schema.Json).check(
+      Schema.makeFilter(() => true, { toJsonSchema: () => Schema.toJsonSchemaDocument(DocumentedAddress).schema })
+    )
+  }),
+  {
+    identifier: "NewAddress",
+    examples: [{ customer_id: "cust_1", estimate_id: exampleEstimateId, address: exampleAddress }]
+  }
+)
+
+export const AddressedEstimate = Schema.Struct({
+  address_id: Uuid,
+  validated: Schema.Literal(true),
+  standardized: Schema.Struct({
+    first_name: Schema.String,
+    last_name: Schema.String,
+    street_address: Schema.String,
+    address_line2: nullableText,
+    city: Schema.String,
+    state: Schema.String,
+    zip_code: Schema.String,
+    country: Schema.String,
+    phone: Schema.String,
+    email: Schema.String
+  }),
+  shipping_options: Schema.Array(Schema.Struct({
+    id: Schema.String,
+    name: Schema.String,
+    amount: WireAmount,
+    amount_decimal: UsdDecimal,
+    estimated_days: Schema.String
+  })),
+  estimate: Estimate
+}).annotate({
+  identifier: "AddressedEstimate",
+  description: "The address as the retailer writes it, and what the estimate comes to there.",
+  examples: [{
+    address_id: exampleAddressId,
+    validated: true,
+    standardized: exampleAddress,
+    shipping_options: [
+      { id: "standard", name: "Standard", amount: 1_000, amount_decimal: "1.000", estimated_days: "5-7" }
+    ],
+    estimate: exampleEstimate
+  }]
+})
+
+const cartItemFields = {
+  product_id: productId,
+  retailer: Retailer,
+  title: line(255),
+  price: Price,
+  quantity: Schema.optionalKey(quantityOf(1)).annotate({ description: "1 if not said." }),
+  image_url: absent(HttpsUrl),
+  product_url: absent(HttpsUrl)
+}
+
+/** A cart to begin, with a first item perhaps. */
+export const NewCart = aliased(
+  Schema.Struct({ ...customerFields, item: absent(Schema.Struct(cartItemFields)) }),
+  { identifier: "NewCart", examples: [{ customer_id: "cust_1", item: exampleItem }] }
+)
+
+export const NewCartItem = aliased(
+  Schema.Struct({ ...customerFields, ...cartItemFields }),
+  { identifier: "NewCartItem", examples: [{ customer_id: "cust_1", ...exampleItem }] }
+)
+export type NewCartItem = typeof NewCartItem.Type
+
+export const CartItemChange = aliased(
+  Schema.Struct({ ...customerFields, quantity: quantityOf(0).annotate({ description: "0 takes the item out." }) }),
+  { identifier: "CartItemChange", examples: [{ customer_id: "cust_1", quantity: 2 }] }
+)
+
+/** Just who is meant; no body at all where the query says it. */
+const MaybeCustomer = [
+  aliased(CustomerFields, { identifier: "CustomerIdentity", examples: [{ customer_id: "cust_1" }] }),
+  Schema.Void
+] as const
+
+export const CartItem = Schema.Struct({
+  item_id: Uuid,
+  product_id: Schema.String,
+  retailer: Retailer,
+  title: Schema.String,
+  quantity: Schema.Int,
+  unit_amount: WireAmount,
+  unit_amount_decimal: UsdDecimal,
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  image_url: nullableText,
+  product_url: nullableText
+}).annotate({
+  identifier: "CartItem",
+  description: "An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`."
+})
+
+const exampleCartItem = {
+  item_id: exampleItemId,
+  product_id: "B08N5WRWNW",
+  retailer: "amazon",
+  title: "Item",
+  quantity: 1,
+  unit_amount: 9_990,
+  unit_amount_decimal: "9.990",
+  amount: 9_990,
+  amount_decimal: "9.990",
+  image_url: null,
+  product_url: null
+} as const
+
+export const Cart = Schema.Struct({
+  merchant_id: MerchantId,
+  customer_id: nullableText,
+  wallet_address: nullableText,
+  wallet_network: Schema.NullOr(Network),
+  items: Schema.Array(CartItem),
+  subtotal: WireAmount,
+  subtotal_decimal: UsdDecimal,
+  amount_unit: Schema.Literal("usd_millis"),
+  item_count: Schema.Int,
+  created_at: EpochSeconds,
+  updated_at: EpochSeconds
+}).annotate({
+  identifier: "Cart",
+  description: "What a customer put aside. It is kept for 90 days after its last change.",
+  examples: [{
+    merchant_id: MerchantId.make(123),
+    customer_id: "cust_1",
+    wallet_address: null,
+    wallet_network: null,
+    items: [exampleCartItem],
+    subtotal: 9_990,
+    subtotal_decimal: "9.990",
+    amount_unit: "usd_millis",
+    item_count: 1,
+    created_at: 1_766_320_000,
+    updated_at: 1_766_320_496
+  }]
+})
+
+const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
+
+const Removed = success(Schema.Struct({ items_removed: Schema.Int })).annotate({
+  identifier: "RemovedItems",
+  examples: [{ success: true, data: { items_removed: 1 } }]
+})
+
+const callerErrors = [
+  "VALIDATION_ERROR", "CUSTOMER_IDENTITY_REQUIRED", "WALLET_ADDRESS_INVALID", "UNAUTHORIZED", "API_KEY_INVALID",
+  "SCOPE_MISMATCH", "SERVICE_UNAVAILABLE"
+] as const
+
+const writeErrors = [
+  "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED", ...callerErrors
+] as const
+
+const priceErrors = ["NO_VALID_ITEMS", "ORDER_VALUE_EXCEEDED", "INVALID_AMOUNT_RANGE"] as const
+
+const checkout = "/api/commerce/merchant/checkout"
+const carts = "/api/commerce/merchant/carts"
+
+const whose = "Whose cart it is stands in the query or in the body; a field of the body wins."
+
+export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
+  HttpApiEndpoint.post("estimate", `${checkout}/estimate`, {
+    payload: NewEstimate,
+    success: success(Estimate),
+    error: errors("wrapped", ...priceErrors, ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Price items, or a cart",
+    description: "Asks the retailer what the items cost now and keeps the answer for 900 seconds. The retailer's price " +
+      "counts: where your `price` is another, `price_changed` is true. Items that cannot be bought are in `invalid_items` " +
+      "and not in the sum; if none can, the answer is `NO_VALID_ITEMS` with the same list in `details`."
+  })),
+  HttpApiEndpoint.post("address", `${checkout}/address`, {
+    payload: NewAddress,
+    success: success(AddressedEstimate),
+    error: errors("wrapped", "ADDRESS_INVALID", "ESTIMATE_NOT_FOUND", "ESTIMATE_ALREADY_USED", "ESTIMATE_EXPIRED", ...priceErrors, ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Say where an estimate goes",
+    description: "Checks the address, prices the items anew for there, and answers what the customer now has to be shown: " +
+      "`estimate.pricing`, and each item with `price_changed` against the estimate. Call it again for another address, or " +
+      "for new prices; the estimate ends when it was going to. Addresses are removed after 24 hours, and never logged."
+  })),
+  HttpApiEndpoint.get("cart", carts, {
+    query: customerFields,
+    success: success(Cart),
+    error: errors("wrapped", ...callerErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get a customer's cart",
+    description: "The cart of the customer that the query names, empty where there is none."
+  })),
+  HttpApiEndpoint.post("beginCart", carts, {
+    query: customerFields,
+    payload: NewCart,
+    success: success(Cart),
+    error: errors("wrapped", "CART_LIMIT_REACHED", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Begin a cart",
+    description: `Makes the customer's cart unless there is one, and puts \`item\` in if it is sent. ${whose}`
+  })),
+  HttpApiEndpoint.delete("emptyCart", carts, {
+    query: customerFields,
+    payload: MaybeCustomer,
+    success: Removed,
+    error: errors("wrapped", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Empty a cart",
+    description: "Takes every item out; `items_removed` is how many different items that were."
+  })),
+  HttpApiEndpoint.post("addItem", `${carts}/items`, {
+    query: customerFields,
+    payload: NewCartItem,
+    success: success(Schema.Struct({ item_id: Uuid, quantity: Schema.Int, updated: Schema.Boolean })).annotate({
+      identifier: "AddedCartItem",
+      examples: [{ success: true, data: { item_id: exampleItemId, quantity: 1, updated: false } }]
+    }),
+    error: errors("wrapped", "CART_LIMIT_REACHED", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Put an item into a cart",
+    description: "The same product of the same retailer adds its quantity to what is there (`updated`), and its new title, " +
+      `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${whose}`
+  })),
+  HttpApiEndpoint.put("resizeItem", `${carts}/items/:item_id`, {
+    params: { item_id: Schema.String },
+    query: customerFields,
+    payload: CartItemChange,
+    success: success(CartItem),
+    error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Set an item's quantity",
+    description: `Answers the item as it is then; with quantity 0 it is taken out. ${whose}`
+  })),
+  HttpApiEndpoint.delete("removeItem", `${carts}/items/:item_id`, {
+    params: { item_id: Schema.String },
+    query: customerFields,
+    payload: MaybeCustomer,
+    success: Removed,
+    error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Take an item out of a cart",
+    description: "Whatever its quantity is: `items_removed` is 1."
+  })),
+  HttpApiEndpoint.post("validateCart", `${carts}/validate`, {
+    query: customerFields,
+    payload: MaybeCustomer,
+    success: success(Schema.Struct(itemLists)).annotate({
+      identifier: "ValidatedCart",
+      examples: [{ success: true, data: exampleItems }]
+    }),
+    error: errors("wrapped", ...writeErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Check a cart",
+    description: `Asks the retailer for every item of the cart, as an estimate does, and changes nothing. ${whose}`
+  })),
+  HttpApiEndpoint.get("cartTotals", `${carts}/totals`, {
+    query: { ...customerFields, zip_code: Schema.optionalKey(zipCode) },
+    success: success(Pricing).annotate({ identifier: "CartTotals", examples: [{ success: true, data: examplePricing }] }),
+    error: errors("wrapped", ...callerErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Price a cart",
+    description: "What the items of the cart that can be bought come to now, delivered to `zip_code` where it is sent. It " +
+      "promises nothing: an estimate does."
+  }))
+)
+  .middleware(MerchantAuth)
+  .middleware(Wrapped)
+  .annotateMerge(OpenApi.annotations({
+    title: "Checkout and carts",
+    description: "A customer's way to an order: cart, estimate, address, invoice. All of it takes a key of commerce scope."
+  }))
+{}
+
+export class StorefrontApi extends HttpApi.make("storefront").add(StorefrontGroup) {}

@@ -1,0 +1,26 @@
+/** A shop's carts, and its customers' way from a price to an order. */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Retailers } from "../retail/plugin.ts"
+import { Carts, Checkouts, pruning } from "./actor.ts"
+import { StorefrontApi } from "./api.ts"
+import { handlers } from "./handlers.ts"
+import { migrations, tables } from "./migrations.ts"
+
+export const plugin = Plugin.make({
+  name: "storefront",
+  slot: "modules",
+  needs: { retail: Retailers },
+  http: StorefrontApi,
+  migrations,
+  tables,
+  layer: () =>
+    Layer.merge(
+      HttpApiBuilder.layer(StorefrontApi).pipe(
+        Layer.provide(handlers),
+        Layer.provide(Layer.merge(Carts.layer, Checkouts.layer))
+      ),
+      Layer.effectDiscard(pruning)
+    )
+})
