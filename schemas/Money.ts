@@ -254,6 +254,20 @@ export const formatUnits = (units: bigint, decimals: number): string => {
   return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`
 }
 
+/**
+ * Reads the price of a thing: dollars as a number or a string, with at most 3 decimals, 0 to
+ * {@link maximumInvoiceAmount}. Numbers are read as their shortest decimal form, so no float is ever multiplied.
+ * Undefined when it is not one.
+ *
+ * @example
+ * readPrice(9.99) // => 9990n
+ */
+export const readPrice = (price: number | string): UsdMillis | undefined => {
+  const plain = plainDecimal(String(price))
+  const millis = plain === undefined ? undefined : parseUnits(plain, usdDecimals)
+  return millis === undefined || millis > maximumInvoiceAmount ? undefined : usdMillis(millis)
+}
+
 /** Base units of a plain decimal string; `undefined` when it is not one or has more decimals than the token. Exact. */
 export const parseUnits = (text: string, decimals: number): BaseUnits | undefined => {
   const match = /^(\d{1,40})(?:\.(\d{1,40}))?$/.exec(text)

@@ -35,6 +35,12 @@ export const OrderSubstatus = Schema.Literals(Object.values(orderSubstatuses).fl
 export const Retailer = Schema.Literals(["amazon", "walmart", "target", "ebay", "bestbuy", "other"])
 export type Retailer = typeof Retailer.Type
 
+/** Pieces of one item, at most (API reference, "Carts"). */
+export const maximumQuantity = 99
+
+/** Items of a cart or an estimate, at most (API reference, "Carts"). */
+export const maximumItems = 50
+
 /** Why an item cannot be bought (API reference, "Checkout"). */
 export const ItemFault = Schema.Literals([
   "NO_ELIGIBLE_OFFER", "UNSUPPORTED_RETAILER", "OUT_OF_STOCK", "NOT_DELIVERABLE", "QUANTITY_LIMIT"

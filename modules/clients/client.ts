@@ -18,6 +18,7 @@ import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { SettingsApi } from "../settings/api.ts"
 import { SimulatorApi } from "../simulator/api.ts"
+import { StorefrontApi } from "../storefront/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
@@ -37,6 +38,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(InvoicesApi)
   .addHttpApi(QuotesApi)
   .addHttpApi(PaymentsApi)
+  .addHttpApi(StorefrontApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
   .addHttpApi(SimulatorApi)

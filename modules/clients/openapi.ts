@@ -936,6 +936,158 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/commerce/merchant/checkout/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Price items, or a cart
+         * @description Asks the retailer what the items cost now and keeps the answer for 900 seconds. The retailer's price counts: where your `price` is another, `price_changed` is true. Items that cannot be bought are in `invalid_items` and not in the sum; if none can, the answer is `NO_VALID_ITEMS` with the same list in `details`.
+         */
+        post: operations["storefront.estimate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/checkout/address": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say where an estimate goes
+         * @description Checks the address, prices the items anew for there, and answers what the customer now has to be shown: `estimate.pricing`, and each item with `price_changed` against the estimate. Call it again for another address, or for new prices; the estimate ends when it was going to. Addresses are removed after 24 hours, and never logged.
+         */
+        post: operations["storefront.address"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/carts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a customer's cart
+         * @description The cart of the customer that the query names, empty where there is none.
+         */
+        get: operations["storefront.cart"];
+        put?: never;
+        /**
+         * Begin a cart
+         * @description Makes the customer's cart unless there is one, and puts `item` in if it is sent. Whose cart it is stands in the query or in the body; a field of the body wins.
+         */
+        post: operations["storefront.beginCart"];
+        /**
+         * Empty a cart
+         * @description Takes every item out; `items_removed` is how many different items that were.
+         */
+        delete: operations["storefront.emptyCart"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/carts/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put an item into a cart
+         * @description The same product of the same retailer adds its quantity to what is there (`updated`), and its new title, price and links replace the old. At most 50 items, and 99 pieces of each. Whose cart it is stands in the query or in the body; a field of the body wins.
+         */
+        post: operations["storefront.addItem"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/carts/items/{item_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set an item's quantity
+         * @description Answers the item as it is then; with quantity 0 it is taken out. Whose cart it is stands in the query or in the body; a field of the body wins.
+         */
+        put: operations["storefront.resizeItem"];
+        post?: never;
+        /**
+         * Take an item out of a cart
+         * @description Whatever its quantity is: `items_removed` is 1.
+         */
+        delete: operations["storefront.removeItem"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/carts/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a cart
+         * @description Asks the retailer for every item of the cart, as an estimate does, and changes nothing. Whose cart it is stands in the query or in the body; a field of the body wins.
+         */
+        post: operations["storefront.validateCart"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/commerce/merchant/carts/totals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Price a cart
+         * @description What the items of the cart that can be bought come to now, delivered to `zip_code` where it is sent. It promises nothing: an estimate does.
+         */
+        get: operations["storefront.cartTotals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -2346,6 +2498,516 @@ export interface components {
             })[];
             /** @description Whether there are groups beyond the 100. */
             groups_has_more: boolean;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "subtotal": 9990,
+         *         "subtotal_decimal": "9.990",
+         *         "shipping": 1000,
+         *         "shipping_decimal": "1.000",
+         *         "tax": 0,
+         *         "tax_decimal": "0.000",
+         *         "fees": 3000,
+         *         "fees_decimal": "3.000",
+         *         "total": 13990,
+         *         "total_decimal": "13.990"
+         *       }
+         *     }
+         */
+        CartTotals: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["Pricing"];
+        };
+        /** @description What the items come to, with the cheapest way of shipping. */
+        Pricing: {
+            /** @enum {string} */
+            currency: "usd";
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            /** @example 49990 */
+            subtotal: number;
+            /** @example 49.990 */
+            subtotal_decimal: string;
+            /** @example 49990 */
+            shipping: number;
+            /** @example 49.990 */
+            shipping_decimal: string;
+            /** @example 49990 */
+            tax: number;
+            /** @example 49.990 */
+            tax_decimal: string;
+            /** @example 49990 */
+            fees: number;
+            /** @example 49.990 */
+            fees_decimal: string;
+            /** @example 49990 */
+            total: number;
+            /** @example 49.990 */
+            total_decimal: string;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "valid_items": [
+         *           {
+         *             "product_id": "B08N5WRWNW",
+         *             "retailer": "amazon",
+         *             "title": "Item",
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "price_changed": false,
+         *             "image_url": null
+         *           }
+         *         ],
+         *         "invalid_items": [
+         *           {
+         *             "product_id": "B000",
+         *             "retailer": "amazon",
+         *             "code": "NO_ELIGIBLE_OFFER",
+         *             "message": "Nobody sells this item now"
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        ValidatedCart: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                valid_items: {
+                    product_id: string;
+                    /** @enum {string} */
+                    retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                    title: string;
+                    quantity: number;
+                    /** @example 49990 */
+                    unit_amount: number;
+                    /** @example 49.990 */
+                    unit_amount_decimal: string;
+                    /** @example 49990 */
+                    amount: number;
+                    /** @example 49.990 */
+                    amount_decimal: string;
+                    /** @description Whether the price differs from the one the customer saw before. */
+                    price_changed: boolean;
+                    image_url: string | null;
+                }[];
+                invalid_items: {
+                    product_id: string;
+                    retailer: string;
+                    /** @enum {string} */
+                    code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
+                    message: string;
+                }[];
+            };
+        };
+        CustomerIdentity: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "items_removed": 1
+         *       }
+         *     }
+         */
+        RemovedItems: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                items_removed: number;
+            };
+        };
+        /**
+         * @description An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.
+         * @example {
+         *       "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "product_id": "B08N5WRWNW",
+         *       "retailer": "amazon",
+         *       "title": "Item",
+         *       "quantity": 1,
+         *       "unit_amount": 9990,
+         *       "unit_amount_decimal": "9.990",
+         *       "amount": 9990,
+         *       "amount_decimal": "9.990",
+         *       "image_url": null,
+         *       "product_url": null
+         *     }
+         */
+        CartItem: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            item_id: string;
+            product_id: string;
+            /** @enum {string} */
+            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+            title: string;
+            quantity: number;
+            /** @example 49990 */
+            unit_amount: number;
+            /** @example 49.990 */
+            unit_amount_decimal: string;
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            image_url: string | null;
+            product_url: string | null;
+        };
+        CartItemChange: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description 0 takes the item out. */
+            quantity: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *         "quantity": 1,
+         *         "updated": false
+         *       }
+         *     }
+         */
+        AddedCartItem: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                item_id: string;
+                quantity: number;
+                updated: boolean;
+            };
+        };
+        NewCartItem: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description The retailer's id of the product. */
+            product_id: string;
+            /** @enum {string} */
+            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+            title: string;
+            price: number | string;
+            /** @description 1 if not said. */
+            quantity?: number;
+            image_url?: string | null;
+            product_url?: string | null;
+        };
+        /**
+         * @description What a customer put aside. It is kept for 90 days after its last change.
+         * @example {
+         *       "merchant_id": 123,
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "items": [
+         *         {
+         *           "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *           "product_id": "B08N5WRWNW",
+         *           "retailer": "amazon",
+         *           "title": "Item",
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "image_url": null,
+         *           "product_url": null
+         *         }
+         *       ],
+         *       "subtotal": 9990,
+         *       "subtotal_decimal": "9.990",
+         *       "amount_unit": "usd_millis",
+         *       "item_count": 1,
+         *       "created_at": 1766320000,
+         *       "updated_at": 1766320496
+         *     }
+         */
+        Cart: {
+            /** @example 123 */
+            merchant_id: number;
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            items: components["schemas"]["CartItem"][];
+            /** @example 49990 */
+            subtotal: number;
+            /** @example 49.990 */
+            subtotal_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            item_count: number;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        NewCart: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            item?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                /** @enum {string} */
+                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                title: string;
+                price: number | string;
+                /** @description 1 if not said. */
+                quantity?: number;
+                image_url?: string | null;
+                product_url?: string | null;
+            } | null;
+        };
+        /**
+         * @description The address as the retailer writes it, and what the estimate comes to there.
+         * @example {
+         *       "address_id": "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "validated": true,
+         *       "standardized": {
+         *         "first_name": "Ada",
+         *         "last_name": "Lovelace",
+         *         "street_address": "12 Analytical Way",
+         *         "address_line2": null,
+         *         "city": "Miami",
+         *         "state": "FL",
+         *         "zip_code": "33101",
+         *         "country": "US",
+         *         "phone": "+1 305 555 0100",
+         *         "email": "ada@example.com"
+         *       },
+         *       "shipping_options": [
+         *         {
+         *           "id": "standard",
+         *           "name": "Standard",
+         *           "amount": 1000,
+         *           "amount_decimal": "1.000",
+         *           "estimated_days": "5-7"
+         *         }
+         *       ],
+         *       "estimate": {
+         *         "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+         *         "merchant_id": 123,
+         *         "environment": "devnet",
+         *         "customer_id": "cust_1",
+         *         "wallet_address": null,
+         *         "wallet_network": null,
+         *         "valid_items": [
+         *           {
+         *             "product_id": "B08N5WRWNW",
+         *             "retailer": "amazon",
+         *             "title": "Item",
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "price_changed": false,
+         *             "image_url": null
+         *           }
+         *         ],
+         *         "invalid_items": [
+         *           {
+         *             "product_id": "B000",
+         *             "retailer": "amazon",
+         *             "code": "NO_ELIGIBLE_OFFER",
+         *             "message": "Nobody sells this item now"
+         *           }
+         *         ],
+         *         "pricing": {
+         *           "currency": "usd",
+         *           "amount_unit": "usd_millis",
+         *           "subtotal": 9990,
+         *           "subtotal_decimal": "9.990",
+         *           "shipping": 1000,
+         *           "shipping_decimal": "1.000",
+         *           "tax": 0,
+         *           "tax_decimal": "0.000",
+         *           "fees": 3000,
+         *           "fees_decimal": "3.000",
+         *           "total": 13990,
+         *           "total_decimal": "13.990"
+         *         },
+         *         "created_at": 1766320000,
+         *         "expires_at": 1766320900
+         *       }
+         *     }
+         */
+        AddressedEstimate: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            address_id: string;
+            /** @enum {boolean} */
+            validated: true;
+            standardized: {
+                first_name: string;
+                last_name: string;
+                street_address: string;
+                address_line2: string | null;
+                city: string;
+                state: string;
+                zip_code: string;
+                country: string;
+                phone: string;
+                email: string;
+            };
+            shipping_options: {
+                id: string;
+                name: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                estimated_days: string;
+            }[];
+            estimate: components["schemas"]["Estimate"];
+        };
+        /**
+         * @description What a customer's items cost now; it holds until `expires_at`, 900 seconds.
+         * @example {
+         *       "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "merchant_id": 123,
+         *       "environment": "devnet",
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "valid_items": [
+         *         {
+         *           "product_id": "B08N5WRWNW",
+         *           "retailer": "amazon",
+         *           "title": "Item",
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "price_changed": false,
+         *           "image_url": null
+         *         }
+         *       ],
+         *       "invalid_items": [
+         *         {
+         *           "product_id": "B000",
+         *           "retailer": "amazon",
+         *           "code": "NO_ELIGIBLE_OFFER",
+         *           "message": "Nobody sells this item now"
+         *         }
+         *       ],
+         *       "pricing": {
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "subtotal": 9990,
+         *         "subtotal_decimal": "9.990",
+         *         "shipping": 1000,
+         *         "shipping_decimal": "1.000",
+         *         "tax": 0,
+         *         "tax_decimal": "0.000",
+         *         "fees": 3000,
+         *         "fees_decimal": "3.000",
+         *         "total": 13990,
+         *         "total_decimal": "13.990"
+         *       },
+         *       "created_at": 1766320000,
+         *       "expires_at": 1766320900
+         *     }
+         */
+        Estimate: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            estimate_id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            valid_items: {
+                product_id: string;
+                /** @enum {string} */
+                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                title: string;
+                quantity: number;
+                /** @example 49990 */
+                unit_amount: number;
+                /** @example 49.990 */
+                unit_amount_decimal: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @description Whether the price differs from the one the customer saw before. */
+                price_changed: boolean;
+                image_url: string | null;
+            }[];
+            invalid_items: {
+                product_id: string;
+                retailer: string;
+                /** @enum {string} */
+                code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
+                message: string;
+            }[];
+            pricing: components["schemas"]["Pricing"];
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            expires_at: number;
+        };
+        NewAddress: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            estimate_id: string;
+            address: {
+                first_name: string;
+                last_name: string;
+                street_address: string;
+                address_line2?: string | null;
+                city: string;
+                state: string;
+                zip_code: string;
+                /** @description Two letters (ISO 3166-1 alpha-2). */
+                country: string;
+                phone: string;
+                email: string;
+            };
+        };
+        NewEstimate: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description At most 50. Exactly one of this and `use_cart`. */
+            items?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                retailer: string;
+                title?: string | null;
+                /** @description 1 to 99, 1 if not said; with more the item is invalid. */
+                quantity?: number;
+                price?: number | string | null;
+            }[] | null;
+            /** @description Prices what is in the customer's cart, and leaves it there. */
+            use_cart?: boolean | null;
+            /** @description With `use_cart`: other quantities than the cart's, 0 to leave an item out. */
+            item_overrides?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                retailer?: string | null;
+                quantity: number;
+            }[] | null;
+            zip_code?: string | null;
         };
         /**
          * @example {
@@ -4715,15 +5377,19 @@ export interface components {
             };
         };
         /**
-         * @description `VALIDATION_ERROR`: A field of the request is wrong.
+         * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+         *
+         *     `VALIDATION_ERROR`: A field of the request is wrong.
+         *
+         *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+         *
+         *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
          *
          *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
          *
          *     `INVALID_JSON`: The body is not valid JSON.
          *
          *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-         *
-         *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
          */
         Wrapped400: {
             headers: {
@@ -5174,7 +5840,33 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -5414,7 +6106,33 @@ export interface operations {
                     "application/json": components["schemas"]["OneApiKey"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `NOT_FOUND`: No such resource. */
@@ -5536,7 +6254,33 @@ export interface operations {
                     "application/json": components["schemas"]["RotatedApiKey"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `NOT_FOUND`: No such resource. */
@@ -12183,6 +12927,1184 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
+    "storefront.estimate": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "items": [
+                 *         {
+                 *           "product_id": "B08N5WRWNW",
+                 *           "retailer": "amazon",
+                 *           "title": "Item",
+                 *           "quantity": 1,
+                 *           "price": 9.99
+                 *         }
+                 *       ],
+                 *       "zip_code": "33101"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewEstimate"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+                     *         "merchant_id": 123,
+                     *         "environment": "devnet",
+                     *         "customer_id": "cust_1",
+                     *         "wallet_address": null,
+                     *         "wallet_network": null,
+                     *         "valid_items": [
+                     *           {
+                     *             "product_id": "B08N5WRWNW",
+                     *             "retailer": "amazon",
+                     *             "title": "Item",
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "price_changed": false,
+                     *             "image_url": null
+                     *           }
+                     *         ],
+                     *         "invalid_items": [
+                     *           {
+                     *             "product_id": "B000",
+                     *             "retailer": "amazon",
+                     *             "code": "NO_ELIGIBLE_OFFER",
+                     *             "message": "Nobody sells this item now"
+                     *           }
+                     *         ],
+                     *         "pricing": {
+                     *           "currency": "usd",
+                     *           "amount_unit": "usd_millis",
+                     *           "subtotal": 9990,
+                     *           "subtotal_decimal": "9.990",
+                     *           "shipping": 1000,
+                     *           "shipping_decimal": "1.000",
+                     *           "tax": 0,
+                     *           "tax_decimal": "0.000",
+                     *           "fees": 3000,
+                     *           "fees_decimal": "3.000",
+                     *           "total": 13990,
+                     *           "total_decimal": "13.990"
+                     *         },
+                     *         "created_at": 1766320000,
+                     *         "expires_at": 1766320900
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["Estimate"];
+                    };
+                };
+            };
+            /**
+             * @description `NO_VALID_ITEMS`: None of these items can be bought: see details.invalid_items.
+             *
+             *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
+             *
+             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.address": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+                 *       "address": {
+                 *         "first_name": "Ada",
+                 *         "last_name": "Lovelace",
+                 *         "street_address": "12 Analytical Way",
+                 *         "address_line2": null,
+                 *         "city": "Miami",
+                 *         "state": "FL",
+                 *         "zip_code": "33101",
+                 *         "country": "US",
+                 *         "phone": "+1 305 555 0100",
+                 *         "email": "ada@example.com"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewAddress"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "address_id": "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
+                     *         "validated": true,
+                     *         "standardized": {
+                     *           "first_name": "Ada",
+                     *           "last_name": "Lovelace",
+                     *           "street_address": "12 Analytical Way",
+                     *           "address_line2": null,
+                     *           "city": "Miami",
+                     *           "state": "FL",
+                     *           "zip_code": "33101",
+                     *           "country": "US",
+                     *           "phone": "+1 305 555 0100",
+                     *           "email": "ada@example.com"
+                     *         },
+                     *         "shipping_options": [
+                     *           {
+                     *             "id": "standard",
+                     *             "name": "Standard",
+                     *             "amount": 1000,
+                     *             "amount_decimal": "1.000",
+                     *             "estimated_days": "5-7"
+                     *           }
+                     *         ],
+                     *         "estimate": {
+                     *           "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+                     *           "merchant_id": 123,
+                     *           "environment": "devnet",
+                     *           "customer_id": "cust_1",
+                     *           "wallet_address": null,
+                     *           "wallet_network": null,
+                     *           "valid_items": [
+                     *             {
+                     *               "product_id": "B08N5WRWNW",
+                     *               "retailer": "amazon",
+                     *               "title": "Item",
+                     *               "quantity": 1,
+                     *               "unit_amount": 9990,
+                     *               "unit_amount_decimal": "9.990",
+                     *               "amount": 9990,
+                     *               "amount_decimal": "9.990",
+                     *               "price_changed": false,
+                     *               "image_url": null
+                     *             }
+                     *           ],
+                     *           "invalid_items": [
+                     *             {
+                     *               "product_id": "B000",
+                     *               "retailer": "amazon",
+                     *               "code": "NO_ELIGIBLE_OFFER",
+                     *               "message": "Nobody sells this item now"
+                     *             }
+                     *           ],
+                     *           "pricing": {
+                     *             "currency": "usd",
+                     *             "amount_unit": "usd_millis",
+                     *             "subtotal": 9990,
+                     *             "subtotal_decimal": "9.990",
+                     *             "shipping": 1000,
+                     *             "shipping_decimal": "1.000",
+                     *             "tax": 0,
+                     *             "tax_decimal": "0.000",
+                     *             "fees": 3000,
+                     *             "fees_decimal": "3.000",
+                     *             "total": 13990,
+                     *             "total_decimal": "13.990"
+                     *           },
+                     *           "created_at": 1766320000,
+                     *           "expires_at": 1766320900
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["AddressedEstimate"];
+                    };
+                };
+            };
+            /**
+             * @description `ADDRESS_INVALID`: This is not an address that can be delivered to: see details.fields.
+             *
+             *     `NO_VALID_ITEMS`: None of these items can be bought: see details.invalid_items.
+             *
+             *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
+             *
+             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /** @description `ESTIMATE_NOT_FOUND`: No such estimate. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `ESTIMATE_ALREADY_USED`: This estimate has become an order already: make a new one.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `ESTIMATE_EXPIRED`: This estimate has ended: make a new one. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.cart": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "merchant_id": 123,
+                     *         "customer_id": "cust_1",
+                     *         "wallet_address": null,
+                     *         "wallet_network": null,
+                     *         "items": [
+                     *           {
+                     *             "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+                     *             "product_id": "B08N5WRWNW",
+                     *             "retailer": "amazon",
+                     *             "title": "Item",
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "image_url": null,
+                     *             "product_url": null
+                     *           }
+                     *         ],
+                     *         "subtotal": 9990,
+                     *         "subtotal_decimal": "9.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "item_count": 1,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["Cart"];
+                    };
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.beginCart": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "item": {
+                 *         "product_id": "B08N5WRWNW",
+                 *         "retailer": "amazon",
+                 *         "title": "Item",
+                 *         "quantity": 1,
+                 *         "price": 9.99
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCart"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "merchant_id": 123,
+                     *         "customer_id": "cust_1",
+                     *         "wallet_address": null,
+                     *         "wallet_network": null,
+                     *         "items": [
+                     *           {
+                     *             "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+                     *             "product_id": "B08N5WRWNW",
+                     *             "retailer": "amazon",
+                     *             "title": "Item",
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "image_url": null,
+                     *             "product_url": null
+                     *           }
+                     *         ],
+                     *         "subtotal": 9990,
+                     *         "subtotal_decimal": "9.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "item_count": 1,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["Cart"];
+                    };
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `CART_LIMIT_REACHED`: A cart holds at most 50 items.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.emptyCart": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CustomerIdentity"];
+            };
+        };
+        responses: {
+            /** @description RemovedItems */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "items_removed": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemovedItems"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.addItem": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "product_id": "B08N5WRWNW",
+                 *       "retailer": "amazon",
+                 *       "title": "Item",
+                 *       "quantity": 1,
+                 *       "price": 9.99
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCartItem"];
+            };
+        };
+        responses: {
+            /** @description AddedCartItem */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+                     *         "quantity": 1,
+                     *         "updated": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AddedCartItem"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `CART_LIMIT_REACHED`: A cart holds at most 50 items.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.resizeItem": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of an item of the cart. */
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "quantity": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["CartItemChange"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+                     *         "product_id": "B08N5WRWNW",
+                     *         "retailer": "amazon",
+                     *         "title": "Item",
+                     *         "quantity": 1,
+                     *         "unit_amount": 9990,
+                     *         "unit_amount_decimal": "9.990",
+                     *         "amount": 9990,
+                     *         "amount_decimal": "9.990",
+                     *         "image_url": null,
+                     *         "product_url": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["CartItem"];
+                    };
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /** @description `CART_ITEM_NOT_FOUND`: No such item in this cart. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.removeItem": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of an item of the cart. */
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CustomerIdentity"];
+            };
+        };
+        responses: {
+            /** @description RemovedItems */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "items_removed": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemovedItems"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /** @description `CART_ITEM_NOT_FOUND`: No such item in this cart. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.validateCart": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CustomerIdentity"];
+            };
+        };
+        responses: {
+            /** @description ValidatedCart */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "valid_items": [
+                     *           {
+                     *             "product_id": "B08N5WRWNW",
+                     *             "retailer": "amazon",
+                     *             "title": "Item",
+                     *             "quantity": 1,
+                     *             "unit_amount": 9990,
+                     *             "unit_amount_decimal": "9.990",
+                     *             "amount": 9990,
+                     *             "amount_decimal": "9.990",
+                     *             "price_changed": false,
+                     *             "image_url": null
+                     *           }
+                     *         ],
+                     *         "invalid_items": [
+                     *           {
+                     *             "product_id": "B000",
+                     *             "retailer": "amazon",
+                     *             "code": "NO_ELIGIBLE_OFFER",
+                     *             "message": "Nobody sells this item now"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ValidatedCart"];
+                };
+            };
+            400: components["responses"]["Wrapped400"];
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.cartTotals": {
+        parameters: {
+            query?: {
+                /** @description Your own name for the customer; it wins where a wallet is sent too. */
+                customer_id?: string;
+                /** @description With `wallet_network`: the customer's wallet, where you have no name for the customer. */
+                wallet_address?: string;
+                /** @description The network of `wallet_address`. */
+                wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where it goes, as far as that is known: shipping and tax may depend on it. */
+                zip_code?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CartTotals */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "currency": "usd",
+                     *         "amount_unit": "usd_millis",
+                     *         "subtotal": 9990,
+                     *         "subtotal_decimal": "9.990",
+                     *         "shipping": 1000,
+                     *         "shipping_decimal": "1.000",
+                     *         "tax": 0,
+                     *         "tax_decimal": "0.000",
+                     *         "fees": 3000,
+                     *         "fees_decimal": "3.000",
+                     *         "total": 13990,
+                     *         "total_decimal": "13.990"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CartTotals"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "metrics.read": {
         parameters: {
             query?: {
@@ -13000,7 +14922,33 @@ export interface operations {
                     "application/json": components["schemas"]["RotatedSecret"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
@@ -14361,7 +16309,33 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.

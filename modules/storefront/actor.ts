@@ -74,7 +74,7 @@ export class Carts extends Context.Service<Carts, {
       return found ?? none
     })
 
-    const nowOf = ({ environment, merchantId }: Shop) => secondsOf(clock.nowMillis(merchantId, environment))
+    const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
 
     const changeOnce = Effect.fnUntraced(function*<A>(
       shop: Shop,
@@ -159,7 +159,7 @@ export class Checkouts extends Context.Service<Checkouts, {
     const retailers = yield* Retailers
     const repo = yield* makeRepo
 
-    const nowOf = ({ environment, merchantId }: Shop) => secondsOf(clock.nowMillis(merchantId, environment))
+    const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
 
     const quote = Effect.fnUntraced(function*(
       { environment, merchantId }: Shop,
@@ -251,8 +251,6 @@ export class Checkouts extends Context.Service<Checkouts, {
   }))
 }
 
-const secondsOf = Effect.map((millis: number) => Math.floor(millis / 1000))
-
 const answeredByRetailer = <A>(asked: Effect.Effect<A, RetailerUnavailable>): Effect.Effect<A, PublicError> =>
   Effect.catchTag(asked, "RetailerUnavailable", (error) =>
     Effect.andThen(
@@ -273,7 +271,7 @@ export const pruning = rounds(
   "storefront-prune",
   "10 minutes",
   Effect.gen(function*() {
-    const now = yield* secondsOf(Clock.currentTimeMillis)
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const estimatesBefore = now - estimatesKeptHours * 3_600
     yield* inBatches(counting("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
     yield* inBatches(counting("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))

@@ -2,15 +2,13 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
-import { maximumAddressLength } from "../../schemas/Address.ts"
 import { aliased } from "../../schemas/Alias.ts"
 import { EpochSeconds, MerchantId, Uuid } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
-import { UsdDecimal } from "../../schemas/Money.ts"
+import { readPrice, UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { ItemFault, Retailer } from "../../schemas/Order.ts"
+import { ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
 import { HttpsUrl } from "../../schemas/Web.ts"
-import { maximumItems, maximumQuantity, readPrice } from "./machine.ts"
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const nullableText = Schema.NullOr(Schema.String)
@@ -23,14 +21,24 @@ const line = (maximum: number) =>
     Schema.isPattern(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u, { message: "Expected one line of text" })
   )
 
+const customerId = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(255)).annotate({
+  description: "Your own name for the customer; it wins where a wallet is sent too."
+})
+const walletAddress = Schema.String.check(Schema.isMaxLength(255)).annotate({
+  description: "With `wallet_network`: the customer's wallet, where you have no name for the customer."
+})
+const walletNetwork = Network.annotate({ description: "The network of `wallet_address`." })
+
 const customerFields = {
-  customer_id: absent(Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(255)).annotate({
-    description: "Your own name for the customer; it wins where a wallet is sent too."
-  })),
-  wallet_address: absent(Schema.String.check(Schema.isMaxLength(maximumAddressLength)).annotate({
-    description: "With `wallet_network`: the customer's wallet, where you have no name for the customer."
-  })),
-  wallet_network: absent(Network)
+  customer_id: absent(customerId),
+  wallet_address: absent(walletAddress),
+  wallet_network: absent(walletNetwork)
+}
+
+const customerQuery = {
+  customer_id: Schema.optionalKey(customerId),
+  wallet_address: Schema.optionalKey(walletAddress),
+  wallet_network: Schema.optionalKey(walletNetwork)
 }
 
 /** Who is meant, as it stands in a body or a query. */
@@ -294,6 +302,20 @@ const MaybeCustomer = [
   Schema.Void
 ] as const
 
+const exampleCartItem = {
+  item_id: exampleItemId,
+  product_id: "B08N5WRWNW",
+  retailer: "amazon",
+  title: "Item",
+  quantity: 1,
+  unit_amount: 9_990,
+  unit_amount_decimal: "9.990",
+  amount: 9_990,
+  amount_decimal: "9.990",
+  image_url: null,
+  product_url: null
+} as const
+
 export const CartItem = Schema.Struct({
   item_id: Uuid,
   product_id: Schema.String,
@@ -308,22 +330,9 @@ export const CartItem = Schema.Struct({
   product_url: nullableText
 }).annotate({
   identifier: "CartItem",
-  description: "An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`."
+  description: "An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.",
+  examples: [exampleCartItem]
 })
-
-const exampleCartItem = {
-  item_id: exampleItemId,
-  product_id: "B08N5WRWNW",
-  retailer: "amazon",
-  title: "Item",
-  quantity: 1,
-  unit_amount: 9_990,
-  unit_amount_decimal: "9.990",
-  amount: 9_990,
-  amount_decimal: "9.990",
-  image_url: null,
-  product_url: null
-} as const
 
 export const Cart = Schema.Struct({
   merchant_id: MerchantId,
@@ -400,7 +409,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
       "for new prices; the estimate ends when it was going to. Addresses are removed after 24 hours, and never logged."
   })),
   HttpApiEndpoint.get("cart", carts, {
-    query: customerFields,
+    query: customerQuery,
     success: success(Cart),
     error: errors("wrapped", ...callerErrors)
   }).annotateMerge(OpenApi.annotations({
@@ -408,7 +417,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: "The cart of the customer that the query names, empty where there is none."
   })),
   HttpApiEndpoint.post("beginCart", carts, {
-    query: customerFields,
+    query: customerQuery,
     payload: NewCart,
     success: success(Cart),
     error: errors("wrapped", "CART_LIMIT_REACHED", ...writeErrors)
@@ -417,7 +426,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: `Makes the customer's cart unless there is one, and puts \`item\` in if it is sent. ${whose}`
   })),
   HttpApiEndpoint.delete("emptyCart", carts, {
-    query: customerFields,
+    query: customerQuery,
     payload: MaybeCustomer,
     success: Removed,
     error: errors("wrapped", ...writeErrors)
@@ -426,7 +435,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: "Takes every item out; `items_removed` is how many different items that were."
   })),
   HttpApiEndpoint.post("addItem", `${carts}/items`, {
-    query: customerFields,
+    query: customerQuery,
     payload: NewCartItem,
     success: success(Schema.Struct({ item_id: Uuid, quantity: Schema.Int, updated: Schema.Boolean })).annotate({
       identifier: "AddedCartItem",
@@ -439,8 +448,8 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
       `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${whose}`
   })),
   HttpApiEndpoint.put("resizeItem", `${carts}/items/:item_id`, {
-    params: { item_id: Schema.String },
-    query: customerFields,
+    params: { item_id: Schema.String.annotate({ description: "Id of an item of the cart." }) },
+    query: customerQuery,
     payload: CartItemChange,
     success: success(CartItem),
     error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
@@ -449,8 +458,8 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: `Answers the item as it is then; with quantity 0 it is taken out. ${whose}`
   })),
   HttpApiEndpoint.delete("removeItem", `${carts}/items/:item_id`, {
-    params: { item_id: Schema.String },
-    query: customerFields,
+    params: { item_id: Schema.String.annotate({ description: "Id of an item of the cart." }) },
+    query: customerQuery,
     payload: MaybeCustomer,
     success: Removed,
     error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
@@ -459,7 +468,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: "Whatever its quantity is: `items_removed` is 1."
   })),
   HttpApiEndpoint.post("validateCart", `${carts}/validate`, {
-    query: customerFields,
+    query: customerQuery,
     payload: MaybeCustomer,
     success: success(Schema.Struct(itemLists)).annotate({
       identifier: "ValidatedCart",
@@ -471,7 +480,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: `Asks the retailer for every item of the cart, as an estimate does, and changes nothing. ${whose}`
   })),
   HttpApiEndpoint.get("cartTotals", `${carts}/totals`, {
-    query: { ...customerFields, zip_code: Schema.optionalKey(zipCode) },
+    query: { ...customerQuery, zip_code: Schema.optionalKey(zipCode) },
     success: success(Pricing).annotate({ identifier: "CartTotals", examples: [{ success: true, data: examplePricing }] }),
     error: errors("wrapped", ...callerErrors)
   }).annotateMerge(OpenApi.annotations({

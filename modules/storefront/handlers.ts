@@ -4,7 +4,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { answering, CurrentPrincipal, jsonText } from "../../runtime/Http.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
-import { usdMillis } from "../../schemas/Money.ts"
+import { readPrice, usdMillis } from "../../schemas/Money.ts"
+import { maximumQuantity } from "../../schemas/Order.ts"
 import { type Addressed, Carts, Checkouts, type Wish } from "./actor.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
@@ -20,14 +21,12 @@ import {
   type EstimateState,
   itemKey,
   itemsObject,
-  maximumQuantity,
   overridden,
   pricesOf,
   pricingObject,
   pricingOf,
   readCustomer,
   readPostalAddress,
-  readPrice,
   resized,
   shippingObjects
 } from "./machine.ts"

@@ -2,26 +2,11 @@
 import { Schema } from "effect"
 import { readAddress } from "../../schemas/Address.ts"
 import type { ErrorCode } from "../../schemas/Errors.ts"
-import {
-  maximumInvoiceAmount,
-  minimumInvoiceAmount,
-  parseUnits,
-  plainDecimal,
-  type UsdMillis,
-  usdDecimal,
-  usdMillis,
-  usdWire
-} from "../../schemas/Money.ts"
+import { minimumInvoiceAmount, type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import { type ItemFault, Retailer } from "../../schemas/Order.ts"
+import { type ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
 import { EmailAddress } from "../../schemas/Web.ts"
 import type { Offer, OfferedItem, PostalAddress, RefusedItem, ShippingOption, WantedItem } from "../retail/plugin.ts"
-
-/** Pieces of one item, at most (API reference, "Carts"). */
-export const maximumQuantity = 99
-
-/** Items of a cart or an estimate, at most (API reference, "Carts"). */
-export const maximumItems = 50
 
 /** Seconds an estimate lives (API reference, "Checkout"). */
 export const estimateTtlSeconds = 900
@@ -56,19 +41,6 @@ export const readCustomer = (
   if (text === null || network === null) return id === null ? "CUSTOMER_IDENTITY_REQUIRED" : { id, wallet: null }
   const address = readAddress(network, environment, text)
   return address === null ? "WALLET_ADDRESS_INVALID" : { id, wallet: { address, network } }
-}
-
-/**
- * Reads `price`: dollars as a number or a string, with at most 3 decimals, 0 to $1,000,000. Numbers are read as their
- * shortest decimal form, so no float is ever multiplied. Undefined when it is not one.
- *
- * @example
- * readPrice(9.99) // => 9990n
- */
-export const readPrice = (price: number | string): UsdMillis | undefined => {
-  const plain = plainDecimal(String(price))
-  const millis = plain === undefined ? undefined : parseUnits(plain, 3)
-  return millis === undefined || millis > maximumInvoiceAmount ? undefined : usdMillis(millis)
 }
 
 /** Both names of an item together: one retailer may sell under another's product id. */

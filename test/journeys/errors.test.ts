@@ -68,6 +68,14 @@ const unreachable: Readonly<Record<string, string>> = {
 /** Codes that take a story of their own, and the test that tells it. */
 const elsewhere: Readonly<Record<string, string>> = {
   INVALID_OFFSET: "modules/tokens/policy.test.ts",
+  ADDRESS_INVALID: "modules/storefront/checkout.test.ts",
+  NO_VALID_ITEMS: "modules/storefront/checkout.test.ts",
+  ORDER_VALUE_EXCEEDED: "modules/storefront/checkout.test.ts",
+  CUSTOMER_IDENTITY_REQUIRED: "modules/storefront/carts.test.ts",
+  ESTIMATE_NOT_FOUND: "modules/storefront/checkout.test.ts",
+  ESTIMATE_EXPIRED: "modules/storefront/checkout.test.ts",
+  CART_ITEM_NOT_FOUND: "modules/storefront/carts.test.ts",
+  CART_LIMIT_REACHED: "modules/storefront/carts.test.ts",
   TOKEN_NOT_FOUND: "modules/tokens/policy.test.ts",
   WALLET_ADDRESS_INVALID: "modules/identity/signin.test.ts",
   WALLET_INVALID: "modules/wallets/wallets.test.ts",

@@ -28,6 +28,9 @@ interface Row {
 
 const rows = matrix.rows as ReadonlyArray<Row>
 
+/** What the simulated retailer sells. */
+const goods = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", price: 9.99 }
+
 /** The public part of an account nobody has. */
 const newAccount = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
 
@@ -74,6 +77,16 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
       Effect.tap(makeWebhook(service, a, a.merchant), (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")),
     delivery: () => makeDelivery(town, a, a.merchant),
     commerce_delivery: () => makeDelivery(town, a, a.commerce),
+    estimate: () =>
+      Effect.map(
+        as(a.commerce)("/api/commerce/merchant/checkout/estimate", { customer_id: "matrix", items: [goods] }),
+        ({ data }) => data.estimate_id
+      ),
+    cart_item: () =>
+      Effect.map(
+        as(a.commerce)("/api/commerce/merchant/carts/items", { customer_id: "matrix", ...goods, product_id: `P${randomUUID()}` }),
+        ({ data }) => data.item_id
+      ),
     key: () => Effect.map(makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" }), ({ id }) => id),
     wallet: () =>
       Effect.as(

@@ -143,7 +143,7 @@ const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
 const modules = [
   "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments",
-  "settlement", "settlements/simulated", "refunds", "retail", "retailers/simulated", "commerce", "checkout", "metrics",
+  "settlement", "settlements/simulated", "refunds", "retail", "retailers/simulated", "commerce", "storefront", "checkout", "metrics",
   "webhooks", "streams"
 ]
 

@@ -12,7 +12,6 @@ import { migrations, tables } from "../../../modules/storefront/migrations.ts"
 import { plugin } from "../../../modules/storefront/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { Credentials } from "../../../runtime/Http.ts"
-import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -95,7 +94,7 @@ export const storefront = apiLayer(
   Layer.mergeAll(callers, retailer, plugin.layer(undefined as never)).pipe(
     Layer.provideMerge(retail.layer(undefined as never))
   ) as never,
-  Layer.mergeAll(Actors.layer, MerchantClock.layer).pipe(Layer.provideMerge(kernel(
+  Actors.layer.pipe(Layer.provideMerge(kernel(
     [{ name: "storefront", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
