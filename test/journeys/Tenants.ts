@@ -80,7 +80,7 @@ const tenantsUnder = (limits: Readonly<Record<string, unknown>>) =>
       config: {
         ...config,
         environments: ["devnet", "mainnet"],
-        modules: config.modules.map(({ use }) => use === "identity" ? { use, options: { signup: "open" } } : { use }),
+        modules: config.modules.map((entry) => entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry),
         // A config that serves mainnet names its secrets and never holds one.
         rpc: { token: "${env:RPC_TOKEN}" },
         secrets: { master: ["${env:MASTER}"] }

@@ -3,6 +3,7 @@
  * prints is kept, and no secret that passed through a test may ever be found in it.
  */
 import { Effect, type Scope } from "effect"
+import { parse } from "jsonc-parser"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
@@ -141,11 +142,14 @@ export interface Deployment {
 
 const signIns = ["siwe", "siws", "tonproof", "suimessage", "cip8"]
 
-const modules = [
-  "auth", "identity", "settings", "events", "tokens", "wallets", "invoices", "quotes", "payments",
-  "settlement", "settlements/simulated", "refunds", "retail", "retailers/simulated", "commerce", "storefront", "checkout", "metrics",
-  "webhooks", "streams"
-]
+const devnet: { readonly modules: ReadonlyArray<{ readonly use: string }> } = parse(
+  readFileSync(new URL("../../config/devnet.jsonc", import.meta.url), "utf8")
+)
+
+/** What `npm start` runs, but for the pages of documentation, and for play money where the chain is a real one. */
+const modulesOn = (chains: Deployment["chains"]) =>
+  devnet.modules.filter(({ use }) =>
+    use !== "docs" && (use !== "simulator" || chains.some(({ use }) => use === "simulated")))
 
 /** The config file of a deployment on the suite's PostgreSQL; logs everything, so that a leak has every chance. */
 export const configOf = (deployment: Deployment) => ({
@@ -162,9 +166,7 @@ export const configOf = (deployment: Deployment) => ({
   webhooks: { devnetReceivers: deployment.receivers ?? [], ...deployment.webhooks },
   limits: deployment.limits ?? generousLimits,
   telemetry: { logs: "json", level: "debug" },
-  modules: [...modules, ...(deployment.chains.some(({ use }) => use === "simulated") ? ["simulator"] : [])].map(
-    (use) => ({ use })
-  )
+  modules: modulesOn(deployment.chains)
 })
 
 export interface Start {
