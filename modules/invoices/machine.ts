@@ -412,15 +412,15 @@ const value = (
 
 const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {
   const payment = paymentOf(state, paymentId)
-  const waiting = payment?.status === "pending" || payment?.status === "manual_retry"
-  if (payment === undefined || !waiting || payment.metadata.quote === null) return nothing(state)
-  const deep: PaymentState = {
-    ...payment,
-    status: "underpaid",
-    confirmedAt: now,
-    metadata: { ...payment.metadata, confirmations }
+  if (payment === undefined) return nothing(state)
+  const deep: PaymentState = { ...payment, confirmedAt: now, metadata: { ...payment.metadata, confirmations } }
+  // Money that came too late is owed back, and not before it can no longer go away.
+  if (payment.status === "rejected" && payment.metadata.exception === "late_payment" && payment.confirmedAt === null) {
+    return { next: withPayment(state, deep), events: [paymentUpdated(state.invoice, payment, deep)], opens: [] }
   }
-  return settle(state, [deep], "credit", now)
+  const waiting = payment.status === "pending" || payment.status === "manual_retry"
+  if (!waiting || payment.metadata.quote === null) return nothing(state)
+  return settle(state, [{ ...deep, status: "underpaid" }], "credit", now)
 }
 
 const revert = (state: Aggregate, paymentId: string, now: number): Step => {

@@ -33,7 +33,8 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
-  remaining
+  remaining,
+  type Told
 } from "../invoices/plugin.ts"
 import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
@@ -227,12 +228,19 @@ export class Payments extends Context.Service<Payments, {
 /** How often a payor's word that lost its row to another call is written anew before the payor is told to try again. */
 const conflictRetries = 3
 
+/** Told to the companions of an invoice: its payor said where refunds on a network may go. */
+export interface RefundAddressTold extends Told {
+  readonly _tag: "RefundAddress"
+  readonly destination: RefundDestination
+}
+
 /** What payors tell about themselves: kept with the invoice, shown to nobody, read by receipts and refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
   /** Keeps the payor's address; the last one holds. */
   readonly tellEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
   /**
-   * Keeps where refunds on a network may go; the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
+   * Keeps where refunds on a network may go, in a change of the invoice that tells its companions so
+   * ({@link RefundAddressTold}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
    * (also for a token's own contract), `VALIDATION_ERROR` for a memo where the network has none.
    */
   readonly tellRefundAddress: (
@@ -251,6 +259,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
     const catalog = yield* TokenCatalog
     const clock = yield* MerchantClock
     const commit = yield* Commit
+    const invoices = yield* Invoices
     const repo = yield* makeRepo
 
     /** Writes the row that `next` makes of the time, or nothing where it makes none. */
@@ -294,12 +303,14 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
       }
       const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-      yield* tell(invoice, Effect.map(repo.destinations(owner), (all) => {
-        const known = all.find((one) => one.network === network)
-        if (known?.address === address && known.memo === memo) return null
-        const next = { ...owner, network, address, memo, version: (known?.version ?? 0) + 1 }
-        return (updatedAt) => destinationWrite(next, updatedAt)
-      }))
+      yield* invoices.change(invoice.id, noCause, (_, updatedAt) =>
+        Effect.map(repo.destinations(owner), (all) => {
+          const known = all.find((one) => one.network === network)
+          if (known?.address === address && known.memo === memo) return { commands: [] }
+          const destination = { ...owner, network, address, memo, version: (known?.version ?? 0) + 1 }
+          const told: ReadonlyArray<RefundAddressTold> = [{ _tag: "RefundAddress", destination }]
+          return { commands: [], writes: [destinationWrite(destination, updatedAt)], told }
+        })).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
     })
 
     return PayorDetails.of({

@@ -1,10 +1,11 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
 import { Context, Effect, Layer } from "effect"
 import { type CommitCause, noCause, type Replayed, type Write } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
-import { uuidV7 } from "../../runtime/Uuid.ts"
+import { uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { tokenAmountDown, type UsdMillis } from "../../schemas/Money.ts"
@@ -12,14 +13,25 @@ import type { Environment, Network } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Order.ts"
 import type { RefundReason } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
-import { type Aggregate, type Command, Invoices, type Told } from "../invoices/plugin.ts"
-import { isMemo, PayorDetails } from "../payments/plugin.ts"
+import {
+  type Aggregate,
+  type Command,
+  type Followed,
+  type Following,
+  InvoiceCompanions,
+  Invoices,
+  type PaymentState,
+  type Told
+} from "../invoices/plugin.ts"
+import { isMemo, PayorDetails, type RefundAddressTold } from "../payments/plugin.ts"
 import {
   type Circumstances,
+  cut,
   decide,
   type Destination,
   type Fees,
   inOrderOfUse,
+  isDeep,
   isReceived,
   net,
   opened,
@@ -134,6 +146,8 @@ const usualStables = ["USDC", "USDT"]
 
 const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
   const catalog = yield* TokenCatalog
+  const clock = yield* MerchantClock
+  const companions = yield* InvoiceCompanions
   const invoices = yield* Invoices
   const payors = yield* PayorDetails
   const prices = yield* Quotes
@@ -267,7 +281,8 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
 
   const open: Refunds["Service"]["open"] = Effect.fnUntraced(function*(current, ask, now, told = []) {
     const about = yield* circumstances(current, now, told)
-    const fresh = opened(`re_${yield* uuidV7}`, {
+    const { environment, merchantId } = current.invoice
+    const fresh = opened(`re_${yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment))}`, {
       amount: ask.amount,
       reason: ask.reason,
       feeFree: ask.feeFree,
@@ -278,7 +293,7 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     if (isPublicError(fresh)) return yield* fresh
     const given = ask.destination === null
       ? yield* leftByPayor(current)
-      : [{ ...ask.destination, address: yield* addressOf(ask.destination, current.invoice.environment) }]
+      : [{ ...ask.destination, address: yield* addressOf(ask.destination, environment) }]
     return step(yield* approved(towards(fresh, given, about, ask.quote ?? null), about))
   })
 
@@ -307,6 +322,36 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     return (after as RefundTold | undefined)?.refund ?? known
   })
 
+  /**
+   * What a change of the invoice means for its open refunds: money that is gone is not given back, what the payor said is
+   * where it goes, and what has become deep may be paid out.
+   */
+  const follow = Effect.fnUntraced(function*(
+    { before, decision, now, told }: Following
+  ): Effect.fn.Return<Followed, PublicError> {
+    const addresses = told.flatMap((each) => each._tag === "RefundAddress" ? [(each as RefundAddressTold).destination] : [])
+    const known = new Map(before.payments.map((payment) => [payment.id, payment]))
+    const wasReceived = ({ id }: PaymentState) => known.has(id) && isReceived(known.get(id)!)
+    const isGone = decision.changed.some((payment) => payment.status === "reverted" && wasReceived(payment))
+    const isDeeper = decision.changed.some((payment) => isDeep(payment) && wasReceived(payment) && !isDeep(known.get(payment.id)!))
+    if (addresses.length === 0 && !isGone && !isDeeper) return {}
+    const about = yield* circumstances(decision.next, now, told)
+    const moved = new Set(told.flatMap((each) => each._tag === "Refund" ? [(each as RefundTold).refund.id] : []))
+    const left = isGone ? cut(about.refunds, decision.next, now) : []
+    const after = new Map(left.map((refund) => [refund.id, refund]))
+    const open = about.refunds.filter(({ id, status }) =>
+      !after.has(id) && (status === "pending_approval" || status === "awaiting_destination"))
+    const destinations = addresses.map(({ address, memo, network }): Destination => ({ network, address, memo }))
+    for (const refund of open) {
+      const next = { ...refund, version: refund.version + 1, updatedAt: now }
+      const directed = refund.status === "awaiting_destination" ? towards(next, destinations, about, null) : next
+      const done = yield* approved(directed, { ...about, refunds: about.refunds.map((each) => after.get(each.id) ?? each) })
+      if (done.status !== refund.status) after.set(refund.id, done)
+    }
+    const steps = [...after.values()].filter(({ id }) => !moved.has(id)).map((refund) => step(refund))
+    return { writes: steps.flatMap(({ writes }) => writes), told: steps.flatMap(({ told }) => told) }
+  })
+
   /** What the clock does: it ends what has no destination for too long, and approves what had no price. */
   const look = ({ id, invoiceId }: RefundState) =>
     invoices.change(invoiceId, noCause, Effect.fnUntraced(function*(current, now) {
@@ -326,6 +371,7 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
   })
 
   const nextDueMillis = Effect.map(repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
+  yield* companions.register({ name: "refunds", follow })
   yield* timers.register({ name: "refunds", batchSize: dueBatch, run, nextDueMillis })
 
   return Refunds.of({ quote, open, ofInvoice, decideOn, change, check, find: repo.find, list: repo.list })

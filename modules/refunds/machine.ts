@@ -124,6 +124,10 @@ const maximumRetrySeconds = 3_600
 export const retrySeconds = ({ createdAt }: Pick<RefundState, "createdAt">, now: number): number =>
   Math.min(Math.max(now - createdAt, minimumRetrySeconds), maximumRetrySeconds)
 
+/** Refunds of one answer: as many unless asked for, and at most. */
+export const defaultListed = 20
+export const maximumListed = 100
+
 /** `failure_code` of a refund whose money went away while it was to be paid out. */
 export const revertedCode = "payment_reverted"
 
@@ -133,6 +137,9 @@ export const isLate = ({ metadata, status }: PaymentState): boolean =>
 
 /** Whether a payment's money is there. */
 export const isReceived = (payment: PaymentState): boolean => isCounted(payment.status) || isLate(payment)
+
+/** Whether it is there to stay: what came too late is told of before it is deep in the chain. */
+export const isDeep = (payment: PaymentState): boolean => isReceived(payment) && payment.confirmedAt !== null
 
 const total = <A>(all: ReadonlyArray<A>, of: (each: A) => bigint): bigint =>
   all.reduce((sum, each) => sum + of(each), 0n)
@@ -145,9 +152,14 @@ export const isOpen = (refund: RefundState): boolean => isStanding(refund) && re
 
 const notBelowZero = (value: bigint): UsdMillis => usdMillis(value > 0n ? value : 0n)
 
-/** What was received of a source less what was given back and what is promised; negative after a payment reverted. */
-const balance = (payments: ReadonlyArray<PaymentState>, of: (payment: PaymentState) => boolean, refunds: ReadonlyArray<RefundState>): bigint => {
-  const received = total(payments, (each) => (isReceived(each) && of(each) ? each.amount : 0n))
+/** What is there of a source less what was given back and what is promised; negative after a payment reverted. */
+const balance = (
+  payments: ReadonlyArray<PaymentState>,
+  refunds: ReadonlyArray<RefundState>,
+  of: (payment: PaymentState) => boolean,
+  isThere: (payment: PaymentState) => boolean
+): bigint => {
+  const received = total(payments, (each) => (isThere(each) && of(each) ? each.amount : 0n))
   const given = total(payments, (each) => (of(each) ? each.refunded : 0n))
   const succeeded = total(refunds, (each) => (each.status === "succeeded" ? each.amount : 0n))
   const promised = total(refunds, (each) => (isOpen(each) ? each.amount : 0n))
@@ -155,19 +167,18 @@ const balance = (payments: ReadonlyArray<PaymentState>, of: (payment: PaymentSta
   return received - (given > succeeded ? given : succeeded) - promised
 }
 
-const balanceOf = ({ payments }: Pick<Aggregate, "payments">, refunds: ReadonlyArray<RefundState>, source: RefundSource): bigint => {
-  const all = balance(payments, () => true, refunds)
-  if (source === "all") return all
-  const late = balance(payments, isLate, refunds.filter((each) => each.source === "late"))
-  return late < all ? late : all
-}
-
 /** usd_millis that can still be given back: received, less what was, less what other refunds stand for. */
 export const refundable = (
-  invoice: Pick<Aggregate, "payments">,
+  { payments }: Pick<Aggregate, "payments">,
   refunds: ReadonlyArray<RefundState>,
-  source: RefundSource = "all"
-): UsdMillis => notBelowZero(balanceOf(invoice, refunds, source))
+  source: RefundSource = "all",
+  isThere: (payment: PaymentState) => boolean = isReceived
+): UsdMillis => {
+  const all = balance(payments, refunds, () => true, isThere)
+  if (source === "all") return notBelowZero(all)
+  const late = balance(payments, refunds.filter((each) => each.source === "late"), isLate, isThere)
+  return notBelowZero(late < all ? late : all)
+}
 
 /** The fee on a network now: nothing, what was quoted and has not ended, or what it costs. */
 export const feeOf = (
@@ -364,6 +375,9 @@ const begun = (
 ): RefundDecision | PublicError => {
   const others = refunds.filter(({ id }) => id !== refund.id)
   if (refund.amount > refundable(invoice, others, refund.source)) return publicError("REFUND_EXCEEDS_RECEIVED")
+  if (refund.amount > refundable(invoice, others, refund.source, isDeep)) {
+    return publicError("REFUND_EXCEEDS_RECEIVED", { message: "What it gives back is not deep enough in the chain yet" })
+  }
   if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")
   if (payout === null) return publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: minimumRetrySeconds })
   return {
@@ -410,7 +424,7 @@ export const shares = (
  * A payout that is sent is a fact.
  */
 export const cut = (refunds: ReadonlyArray<RefundState>, invoice: Aggregate, now: number): ReadonlyArray<RefundState> => {
-  let excess = -balance(invoice.payments, () => true, refunds)
+  let excess = -balance(invoice.payments, refunds, () => true, isReceived)
   return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).flatMap((refund) => {
     if (excess <= 0n || !isOpen(refund) || refund.txHash !== null) return []
     const lost = excess < refund.amount ? excess : refund.amount

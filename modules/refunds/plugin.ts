@@ -1,12 +1,14 @@
 /** Refunds: money of an invoice on its way back to the payor, paid out by an operator. */
-import { Schema } from "effect"
+import { Layer, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { type Network, networks } from "../../schemas/Network.ts"
-import { Invoices } from "../invoices/plugin.ts"
+import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
 import { Refunds } from "./actor.ts"
+import { rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
+import { RefundsRpc } from "./rpc.ts"
 
 export { type OpenAsk, type QuoteAsk, Refunds, type RefundStep, type RefundTold } from "./actor.ts"
 export {
@@ -55,9 +57,11 @@ const feesOf = (chosen: typeof Options.Type["fees"] = {}) =>
 export const plugin = Plugin.make({
   name: "refunds",
   slot: "modules",
-  needs: { invoices: Invoices, payments: PayorDetails },
+  needs: { invoices: [Invoices, InvoiceCompanions], payments: PayorDetails },
   options: Options,
+  rpc: RefundsRpc,
   migrations,
   tables,
-  layer: ({ autoApprove = true, fees }) => Refunds.layer({ autoApprove, fees: feesOf(fees) })
+  layer: ({ autoApprove = true, fees }) =>
+    rpcHandlers.pipe(Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) })))
 })

@@ -1,0 +1,67 @@
+/** Wire to actor and back. */
+import { Effect } from "effect"
+import { noCause } from "../../runtime/Commit.ts"
+import * as Rpc from "../../runtime/Rpc.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { RefundId } from "../../schemas/Ids.ts"
+import { Invoices } from "../invoices/plugin.ts"
+import { Refunds } from "./actor.ts"
+import { defaultListed, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
+import { type PayoutReport, RefundsRpc } from "./rpc.ts"
+
+const commandOf = (report: typeof PayoutReport.Type): RefundCommand => {
+  switch (report.status) {
+    case "submitted":
+      return { _tag: "Submit", txHash: report.tx_hash }
+    case "succeeded":
+      return { _tag: "Succeed", txHash: report.tx_hash }
+    case "failed":
+      return { _tag: "Fail", code: report.failure_code }
+  }
+}
+
+/** The calls of `RefundsRpc`. */
+export const rpcHandlers = Rpc.handlers(RefundsRpc, Effect.gen(function*() {
+  const invoices = yield* Invoices
+  const refunds = yield* Refunds
+
+  const toPay = Effect.fnUntraced(function*(refund: RefundState) {
+    const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
+    if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
+    return {
+      merchant_id: refund.merchantId,
+      environment: refund.environment,
+      destination_memo: refund.destination?.memo ?? null,
+      refund: refundObject(refund, current.invoice)
+    } as never
+  })
+
+  const change = (refundId: string, command: RefundCommand) =>
+    refunds.change(refundId, command, noCause).pipe(
+      Effect.catchTag("Replayed", (bug) => Effect.die(bug)),
+      Effect.flatMap(toPay)
+    )
+
+  return RefundsRpc.of({
+    "refunds.get": Effect.fnUntraced(function*({ refund_id }) {
+      const found = yield* refunds.find(refund_id)
+      return found === null ? yield* publicError("REFUND_NOT_FOUND") : yield* toPay(found)
+    }),
+    "refunds.list": Effect.fnUntraced(function*({ before, limit = defaultListed, merchant_id, status }) {
+      const found = yield* refunds.list({
+        merchantId: merchant_id ?? null,
+        status: status ?? null,
+        before: before ?? null,
+        limit: limit + 1
+      })
+      const page = found.slice(0, limit)
+      return {
+        refunds: yield* Effect.forEach(page, toPay),
+        next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
+      }
+    }),
+    "refunds.approve": ({ refund_id }) => change(refund_id, { _tag: "Approve" }),
+    "refunds.retry": ({ refund_id }) => change(refund_id, { _tag: "Retry" }),
+    "refunds.report": ({ refund_id, report }) => change(refund_id, commandOf(report))
+  })
+}))

@@ -1,0 +1,59 @@
+/** Refunds for operators, who pay them out: definitions only. */
+import { Schema } from "effect"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { PublicError } from "../../schemas/Errors.ts"
+import { MerchantId, RefundId } from "../../schemas/Ids.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { PayoutTxHash, Refund, RefundFailureCode, RefundStatus } from "../../schemas/Refund.ts"
+import { maximumListed } from "./machine.ts"
+
+/** A refund as an operator sees it. */
+export const RefundToPay = Schema.Struct({
+  merchant_id: MerchantId,
+  environment: Environment,
+  /** What the payment must carry besides the address; null: nothing. */
+  destination_memo: Schema.NullOr(Schema.String),
+  refund: Refund
+})
+
+/** What became of a payout, as it is told; once or many times. */
+export const PayoutReport = Schema.Union([
+  /** It was sent. */
+  Schema.Struct({ status: Schema.Literal("submitted"), tx_hash: PayoutTxHash }),
+  /** It is final. */
+  Schema.Struct({ status: Schema.Literal("succeeded"), tx_hash: PayoutTxHash }),
+  /** Nothing was paid out, and nothing will be: `refunds.retry` begins anew. */
+  Schema.Struct({ status: Schema.Literal("failed"), failure_code: RefundFailureCode })
+])
+
+const one = { payload: { refund_id: RefundId }, success: RefundToPay, error: PublicError }
+
+export class RefundsRpc extends RpcGroup.make(
+  /** Errors: `REFUND_NOT_FOUND`. */
+  Rpc.make("refunds.get", one),
+  /** Newest first: those to be paid out are `processing`. `limit` is 20 unless sent; `next` goes into `before`. */
+  Rpc.make("refunds.list", {
+    payload: {
+      merchant_id: Schema.optionalKey(MerchantId),
+      status: Schema.optionalKey(RefundStatus),
+      before: Schema.optionalKey(RefundId),
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumListed })))
+    },
+    success: Schema.Struct({ refunds: Schema.Array(RefundToPay), next: Schema.NullOr(RefundId) }),
+    error: PublicError
+  }),
+  /**
+   * A refund that waits may be paid out, by its token amount at the price now. Errors: `REFUND_NOT_FOUND`,
+   * `INVALID_TRANSITION` unless it is `pending_approval`, `REFUND_EXCEEDS_RECEIVED` once its money is gone,
+   * `QUOTE_UNAVAILABLE`.
+   */
+  Rpc.make("refunds.approve", one),
+  /** A refund that failed is to be paid out once more, at the price now. Errors: as `refunds.approve`, of one that is `failed`. */
+  Rpc.make("refunds.retry", one),
+  /** A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now. */
+  Rpc.make("refunds.report", {
+    payload: { refund_id: RefundId, report: PayoutReport },
+    success: RefundToPay,
+    error: PublicError
+  })
+) {}
