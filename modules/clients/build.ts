@@ -4,18 +4,25 @@
  */
 import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
-import { rmSync } from "node:fs"
+import { existsSync, readdirSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const dist = join(root, "dist")
-const entry = (name: string) => join(root, "modules", "clients", `${name}.ts`)
+const modules = join(root, "modules")
+const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
+
+/** Modules that come and go bring the client of their calls. */
+const brought = readdirSync(modules).filter((name) => name !== "clients" && existsSync(join(modules, name, "client.ts")))
 
 rmSync(dist, { recursive: true, force: true })
 
 buildSync({
-  entryPoints: ["fetch", "webhooks", "client"].map(entry),
+  entryPoints: [
+    ...["fetch", "webhooks", "client"].map(entry),
+    ...brought.map((name) => ({ in: join(modules, name, "client.ts"), out: name }))
+  ],
   outdir: dist,
   bundle: true,
   // Effect is the reader's own: two copies of it do not know each other's values.

@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { HttpApi, HttpApiClient } from "effect/http-api"
+import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { AuthApi } from "../auth/api.ts"
 import { EventsApi } from "../events/api.ts"
 import { IdentityApi } from "../identity/api.ts"
@@ -17,8 +17,6 @@ import { MetricsApi } from "../metrics/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { SettingsApi } from "../settings/api.ts"
-import { SimulatorApi } from "../simulator/api.ts"
-import { StorefrontApi } from "../storefront/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TokensApi } from "../tokens/api.ts"
 import { WalletsApi } from "../wallets/api.ts"
@@ -26,7 +24,7 @@ import { WebhooksApi } from "../webhooks/api.ts"
 
 export { PublicError } from "../../schemas/Errors.ts"
 
-/** Every call of the built-in modules. */
+/** Every call of the built-in modules, but for those that come and go as one: they have a `client.ts` of their own. */
 export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(AuthApi)
   .addHttpApi(IdentityApi)
@@ -38,10 +36,8 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(InvoicesApi)
   .addHttpApi(QuotesApi)
   .addHttpApi(PaymentsApi)
-  .addHttpApi(StorefrontApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
-  .addHttpApi(SimulatorApi)
 
 /** The Idempotency-Key of the writes made under it; absent: a new UUID for each. Give one to repeat a write safely. */
 export const IdempotencyKey = Context.Reference<string | undefined>("tillwire/client/IdempotencyKey", {
@@ -71,8 +67,14 @@ const headersOf = ({ accessToken, apiKey, session, version }: ClientOptions): Re
 })
 
 /** A client of one deployment. It does not try again: give it a schedule, and a write its {@link IdempotencyKey}. */
-export const make = (options: ClientOptions) =>
-  HttpApiClient.make(TillwireApi, {
+export const make = (options: ClientOptions) => makeOf(TillwireApi, options)
+
+/** {@link make} for the calls of `api`. */
+export const makeOf = <ApiId extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<ApiId, Groups>,
+  options: ClientOptions
+) =>
+  HttpApiClient.make(api, {
     baseUrl: options.baseUrl,
     transformClient: HttpClient.mapRequestEffect((request) =>
       Effect.map(IdempotencyKey, (key) => {
