@@ -3281,11 +3281,6 @@ export interface components {
                 } | null;
             };
         };
-        /**
-         * @example {
-         *       "reason": "Customer changed their mind"
-         *     }
-         */
         CancelOrder: {
             refund_destination_wallet_address_bsc?: string | null;
             reason?: string | null;

@@ -9,6 +9,8 @@ import { Timers } from "../../runtime/Timers.ts"
 import { publicError, type PublicError, isPublicError } from "../../schemas/Errors.ts"
 import type { WireObject } from "../../schemas/Event.ts"
 import { isUuid } from "../../schemas/Ids.ts"
+import type { UsdMillis } from "../../schemas/Money.ts"
+import type { Network } from "../../schemas/Network.ts"
 import {
   type Aggregate,
   type Along,
@@ -20,22 +22,27 @@ import {
   type InvoiceState,
   type Told
 } from "../invoices/plugin.ts"
+import { Refunds, type RefundStep } from "../refunds/plugin.ts"
 import { type RetailerDriver, type RetailerReport, Retailers } from "../retail/plugin.ts"
 import {
   answerSeconds,
   concluded,
   created,
   decide,
+  isRedirectable,
   newOrder,
   type NewOrder,
+  type OrderDecision,
   type OrderFact,
   orderObject,
   type OrderState,
   placedOrderOf,
   placementOf,
+  type RefundAsk,
   type RefundView,
   taskOf,
-  trackingSeconds
+  trackingSeconds,
+  withRefund
 } from "./machine.ts"
 import { makeRepo, orderWrite, type Repo } from "./repo.ts"
 
@@ -125,6 +132,7 @@ const factsOf = (told: ReadonlyArray<Told>): ReadonlyArray<OrderFact> =>
 const make = Effect.gen(function*() {
   const companions = yield* InvoiceCompanions
   const invoices = yield* Invoices
+  const refunds = yield* Refunds
   const retailers = yield* Retailers
   const timers = yield* Timers
   const repo = yield* makeRepo
@@ -141,15 +149,70 @@ const make = Effect.gen(function*() {
     if (before === null || before.invoiceId !== invoice.id) return {}
     const decided = decide(before, factsOf(told), decision.next, now)
     if (isPublicError(decided)) return yield* decided
-    const done = concluded(before, decided.next, now)
+    const { next, steps } = yield* giveBack(decided, decision.next, told, now)
+    const done = concluded(before, next, now)
     const order = done?.order ?? before
     return {
-      commands: decided.commands,
-      writes: done === null ? [] : [orderWrite(order)],
+      commands: [...decided.commands, ...steps.flatMap(({ commands }) => commands)],
+      writes: [...steps.flatMap(({ writes }) => writes), ...done === null ? [] : [orderWrite(order)]],
       events: done?.events ?? [],
-      told: [{ _tag: "OrderChanged", order } as OrderChanged],
+      told: [...steps.flatMap(({ told }) => told), { _tag: "OrderChanged", order } as OrderChanged],
       ...(order.dueAt !== null && order.dueAt !== before.dueAt ? { after: timers.wake("orders") } : {})
     }
+  })
+
+  /** A destination that came too late for the engine to take is no reason to refuse what happened: the refund waits. */
+  const open = (current: Aggregate, ask: RefundAsk, told: ReadonlyArray<Told>, now: number) => {
+    const wanted = { amount: "remaining", reason: ask.reason, feeFree: ask.feeFree, ...(ask.lateOnly ? { payments: "late" as const } : {}) } as const
+    return refunds.open(current, { ...wanted, destination: ask.destination }, now, told).pipe(
+      Effect.catch((error) =>
+        Effect.logWarning("a refund could not be opened with its destination", { code: error.code }).pipe(
+          Effect.andThen(refunds.open(current, { ...wanted, destination: null }, now, told))
+        ))
+    )
+  }
+
+  /** What of a decision is the refund engine's: refunds that wait go where the order says now, and one may be opened. */
+  const giveBack = Effect.fnUntraced(function*(
+    { isQuoted, next, redirect, refund }: OrderDecision,
+    current: Aggregate,
+    told: ReadonlyArray<Told>,
+    now: number
+  ): Effect.fn.Return<{ readonly next: OrderState; readonly steps: ReadonlyArray<RefundStep> }, PublicError> {
+    const steps: Array<RefundStep> = []
+    const toldByNow = () => [...told, ...steps.flatMap((step) => step.told)]
+    const feeFree = next.status === "failed"
+    const quote = (amount: UsdMillis | "remaining", network: Network | null) =>
+      network === null ? Effect.succeed(null) : refunds.quote(current, { amount, network, feeFree }, now)
+    let quoted = next.refundQuote
+    if (redirect !== null) {
+      const waiting = (yield* refunds.ofInvoice(next.merchantId, next.invoiceId, told)).filter(isRedirectable)
+      for (const each of waiting) {
+        quoted = yield* quote(each.amount, redirect.network)
+        steps.push(yield* refunds.decideOn(
+          each,
+          { _tag: "SetDestination", destination: redirect, quote: quoted },
+          current,
+          now,
+          toldByNow()
+        ))
+      }
+    }
+    const network = next.refundDestination?.network ?? next.payment.network
+    if (refund !== null) {
+      const opened = yield* open(current, refund, toldByNow(), now)
+      if (opened !== null) {
+        steps.push(opened)
+        quoted = yield* quote(opened.refund.amount, opened.refund.destination?.network ?? network)
+      }
+    } else if (isQuoted && steps.length === 0) {
+      quoted = yield* quote("remaining", network)
+    }
+    const withRefunds = steps.flatMap(({ told }) => told).reduce(
+      (order, { refund }) => withRefund(order, refund),
+      { ...next, refundQuote: quoted }
+    )
+    return { next: withRefunds, steps }
   })
 
   const change: Orders["Service"]["change"] = Effect.fn("Orders.change")(function*(

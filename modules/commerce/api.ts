@@ -11,6 +11,7 @@ import {
   Wrapped
 } from "../../runtime/Http.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
+import { aliased } from "../../schemas/Alias.ts"
 import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -31,12 +32,15 @@ export const maximumSkippedOrders = 10_000
 /** Orders in one call of the bulk status (API reference, "Commerce orders"). */
 export const maximumBulk = 100
 
-export const CancelOrder = Schema.Struct({
-  refund_destination_wallet_address_bsc: absent(WalletAddress.annotate({
-    description: "Where a refund goes, on BSC. Absent: where it was said before, if anywhere."
-  })),
-  reason: absent(shortText.annotate({ description: "Shown in the timeline." }))
-}).annotate({ identifier: "CancelOrder", examples: [{ reason: "Customer changed their mind" }] })
+export const CancelOrder = aliased(
+  Schema.Struct({
+    refund_destination_wallet_address_bsc: absent(WalletAddress.annotate({
+      description: "Where a refund goes, on BSC. Absent: where it was said before, if anywhere."
+    })),
+    reason: absent(shortText.annotate({ description: "Shown in the timeline." }))
+  }),
+  { identifier: "CancelOrder", examples: [{ reason: "Customer changed their mind" }] }
+)
 
 const CancelledOrder = success(Schema.Struct({
   order_id: OrderId,
@@ -192,7 +196,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
   HttpApiEndpoint.post("cancel", "/orders/:order_id/cancel", {
     params,
     query,
-    payload: CancelOrder,
+    payload: [CancelOrder, Schema.Void],
     success: CancelledOrder,
     error: errors(
       "wrapped",

@@ -12,14 +12,14 @@ import {
   writeEnvironment
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
-import { readAddress } from "../../schemas/Address.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
-import type { Environment, Network } from "../../schemas/Network.ts"
+import type { Environment } from "../../schemas/Network.ts"
 import type { Order } from "../../schemas/Order.ts"
+import { Refunds } from "../refunds/plugin.ts"
 import { Orders } from "./actor.ts"
 import { CommerceApi, type OrderQuery } from "./api.ts"
-import { type Destination, type OrderFact, orderObject, type OrderState, paymentStatusObject } from "./machine.ts"
+import { type OrderFact, orderObject, type OrderState, paymentStatusObject } from "./machine.ts"
 import type { OrderFilter } from "./repo.ts"
 import { OrdersRpc } from "./rpc.ts"
 
@@ -44,19 +44,6 @@ const writer = Effect.fnUntraced(function*(asked: Environment | undefined) {
   return { merchantId: principal.merchantId, environment: yield* writeEnvironment(principal, asked) }
 })
 
-/** Fails with `WALLET_ADDRESS_INVALID`. */
-const readDestination = (
-  network: Network,
-  environment: Environment,
-  sent: { readonly address: string; readonly memo: string | null },
-  param: string
-) => {
-  const address = readAddress(network, environment, sent.address)
-  return address === null
-    ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param }))
-    : Effect.succeed<Destination>({ network, address, memo: sent.memo })
-}
-
 const filterOf = (
   owner: { readonly merchantId: number; readonly environment: Environment },
   query: OrderQuery
@@ -80,6 +67,7 @@ const cancelledObject = (order: OrderState) => ({
 
 export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(function*(group) {
   const orders = yield* Orders
+  const refunds = yield* Refunds
 
   const visible = Effect.fnUntraced(function*(
     { environment, merchantId }: { readonly merchantId: number; readonly environment: Environment },
@@ -120,17 +108,19 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
     .handle("cancel", Effect.fnUntraced(function*({ params, payload, query }) {
       const order = yield* visible(yield* writer(query.environment), params.order_id)
       const field = "refund_destination_wallet_address_bsc"
-      const address = payload[field] ?? null
+      const address = payload?.[field] ?? null
       const destination = address === null
         ? null
-        : yield* readDestination("bsc", order.environment, { address, memo: null }, field)
-      const fact = { _tag: "CancelRequested", reason: payload.reason ?? null, destination } as const
+        : yield* refunds.check({ network: "bsc", address, memo: null }, order.environment).pipe(
+          Effect.mapError((error) => publicError(error.code, { message: error.message, param: field }))
+        )
+      const fact = { _tag: "CancelRequested", reason: payload?.reason ?? null, destination } as const
       return yield* change(order, fact, cancelledObject)
     }))
     .handle("refundDestination", Effect.fnUntraced(function*({ params, payload, query }) {
       const order = yield* visible(yield* writer(query.environment), params.order_id)
       const { address, memo = null, network } = payload
-      const destination = yield* readDestination(network, order.environment, { address, memo }, "address")
+      const destination = yield* refunds.check({ network, address, memo }, order.environment)
       return yield* change(order, { _tag: "RefundDestinationSet", destination }, orderObject)
     }))
     .handle("paymentStatus", Effect.fnUntraced(function*({ params, query }) {

@@ -684,7 +684,8 @@ export const taskOf = (order: OrderState, current: Aggregate): Task | null => {
   return order.status === "placed" || order.status === "shipped" ? "track" : null
 }
 
-const withRefund = (order: OrderState, refund: RefundView): OrderState => {
+/** The order with a refund as it will be. */
+export const withRefund = (order: OrderState, refund: RefundView): OrderState => {
   const view: RefundView = {
     id: refund.id,
     status: refund.status,
@@ -699,8 +700,7 @@ const withRefund = (order: OrderState, refund: RefundView): OrderState => {
   const refunds = order.refunds.some(({ id }) => id === view.id)
     ? order.refunds.map((each) => (each.id === view.id ? view : each))
     : [...order.refunds, view]
-  const isUnderWay = view.status === "processing" || view.status === "succeeded"
-  return { ...order, refunds, refundQuote: isUnderWay ? null : order.refundQuote }
+  return { ...order, refunds, refundQuote: view.status === "succeeded" ? null : order.refundQuote }
 }
 
 /** What is to be given back now; the refund engine knows what of it is on its way already. */
@@ -737,10 +737,14 @@ const cancelObstacle = ({ status, substatus }: OrderState): string | null => {
   }
 }
 
+/** Whether a refund can still go elsewhere: until it is being paid out, and again once that failed. */
+export const isRedirectable = ({ status }: Pick<RefundView, "status">): boolean =>
+  status === "awaiting_destination" || status === "pending_approval" || status === "failed"
+
 /** Until a refund is on its way (API reference, "Commerce orders"). */
 export const canSetRefundDestination = (order: OrderState): boolean => {
-  const status = refundStatus(order)
-  return status === "NONE" || status === "AWAITING_DESTINATION" || status === "PENDING"
+  const shown = shownRefund(order)
+  return shown === undefined || isRedirectable(shown) || shown.status === "expired"
 }
 
 /** The refund an order shows: the first that is not over, else the newest. */

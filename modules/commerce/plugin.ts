@@ -3,7 +3,9 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
+import { Refunds } from "../refunds/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
+import { Settlements } from "../settlement/plugin.ts"
 import { Orders } from "./actor.ts"
 import { CommerceApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
@@ -26,7 +28,8 @@ export {
 export const plugin = Plugin.make({
   name: "commerce",
   slot: "modules",
-  needs: { invoices: [Invoices, InvoiceCompanions], retail: Retailers },
+  // Nothing is placed before something settles.
+  needs: { invoices: [Invoices, InvoiceCompanions], refunds: Refunds, retail: Retailers, settlement: Settlements },
   http: CommerceApi,
   rpc: OrdersRpc,
   migrations,
