@@ -141,7 +141,10 @@ export const payorObject = (object: WireObject): WireObject => {
   return shown as WireObject
 }
 
-/** The payor's rendering of an event's data, or `null` where the payor is told nothing of it. */
+/**
+ * The payor's rendering of an event's data, or `null` where the payor is told nothing of it: also of a change of which a
+ * payor sees nothing. The mere event would tell when the merchant's money moved.
+ */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
   if (!isToldToPayor(type)) return null
   const blanks = payorBlanks[object.object] ?? noBlanks
@@ -149,7 +152,8 @@ export const payorDataText = ({ type, object, previousAttributes: previous }: Ev
   for (const key of Object.keys(previous)) {
     if (!blanks.has(key) && !payorOmits.has(key)) shown[key] = previous[key]
   }
-  return dataText(payorObject(object), shown)
+  const isHidden = Object.keys(previous).length > 0 && Object.keys(shown).length === 0
+  return isHidden ? null : dataText(payorObject(object), shown)
 }
 
 /** An event as stored: the numbers and texts that every rendering splices. */

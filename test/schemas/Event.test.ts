@@ -102,7 +102,11 @@ describe("the payor's rendering", () => {
         ] as const
         for (const { before, object, type } of drafts) {
           const text = payorDataText({ type, object, previousAttributes: previousAttributes(before, object) })
-          const told = JSON.parse(text ?? "null") as {
+          if (text === null) {
+            assert.deepStrictEqual(payorObject(object), payorObject(before))
+            continue
+          }
+          const told = JSON.parse(text) as {
             readonly object: WireObject
             readonly previous_attributes: Readonly<Record<string, unknown>>
           }
@@ -115,6 +119,27 @@ describe("the payor's rendering", () => {
         }
       })
   )
+
+  it.effect.prop("of a change of settlement alone is none: not even its time is told", [Payment, Payment], ([one, other]) =>
+    Effect.sync(() => {
+      const before = wire(Payment, one)
+      const settled = wire(Payment, other)
+      const object: WireObject = {
+        ...before,
+        ...Object.fromEntries(settlementFields.map((field) => [field, settled[field]]))
+      }
+      const changed = previousAttributes(before, object)
+      const text = payorDataText({ type: "invoice_payment.updated", object, previousAttributes: changed })
+      assert.strictEqual(text === null, Object.keys(changed).length > 0)
+      const status = before["status"] === "pending" ? "confirmed" : "pending"
+      const moved: WireObject = { ...object, status }
+      const told = payorDataText({
+        type: "invoice_payment.updated",
+        object: moved,
+        previousAttributes: previousAttributes(before, moved)
+      })
+      assert.deepStrictEqual(JSON.parse(told ?? "null").previous_attributes, { status: before["status"] })
+    }))
 
   it("is there for the types of the payor's socket only", () => {
     const draft = (type: EventType): EventDraft => ({ type, object: { object: eventObjects[type] }, previousAttributes: {} })
