@@ -156,6 +156,13 @@ export interface ChainDriver {
 /** Where a transfer stands on its chain. */
 export type TransferStatus = "seen" | "confirmed" | "reverted"
 
+/**
+ * How sure a transfer is, whatever depth its invoice's policy asked for: `final` no reorganisation takes it back;
+ * `reported` a watcher elsewhere told of it and no driver here has seen it; `doubted` it was final and left its chain all
+ * the same, so an operator decides (reliability invariant "no automatic reversal after final depth"); else `waiting`.
+ */
+export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
+
 /** A row of the transfer journal: a fact about a chain, matched to an invoice. */
 export interface JournalEntry {
   /** `<network>:<environment>:<txHash>:<index>`. */
@@ -184,6 +191,8 @@ export interface JournalEntry {
   readonly confirmations: number
   /** Tries of the handler at this status that failed. */
   readonly attempts: number
+  /** It left the chain below its final depth; absent: it did not. */
+  readonly doubted?: boolean
   readonly version: number
 }
 
@@ -242,6 +251,10 @@ export class Chains extends Context.Service<Chains, {
   >
   /** The write that marks `entry` as dealt with at its present status, and sets the depth it must reach. */
   readonly handled: (entry: JournalEntry, required: RequiredDepth) => Write
+  /** How sure each transfer to these invoices is: from what is stored, so any instance may ask. */
+  readonly finality: (invoiceIds: ReadonlyArray<string>) => Effect.Effect<
+    ReadonlyArray<Pick<JournalEntry, "id" | "network"> & { readonly finality: TransferFinality }>
+  >
   /** A transfer seen by a watcher elsewhere: journalled under the driver's key format, confirmed by the driver here. */
   readonly report: (report: ObservedTransfer & {
     readonly network: Network

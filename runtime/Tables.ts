@@ -331,5 +331,9 @@ export const runtimeMigrations: Migrations = {
       merchant_id integer PRIMARY KEY,
       version bigint NOT NULL,
       seconds bigint NOT NULL CHECK (seconds > 0)
-    )`)
+    )`),
+  // Whoever asks whether a transfer is final is rarely the instance that follows the network.
+  "0017_finality": statements(`
+    ALTER TABLE chain_cursors ADD COLUMN finalized bigint;
+    ALTER TABLE transfers ADD COLUMN doubted boolean NOT NULL DEFAULT false`)
 }

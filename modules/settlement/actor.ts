@@ -9,6 +9,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
 import { type Aggregate, type Changed, type Companion, InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
 import {
+  askAgainAt,
   asked,
   concerned,
   type DriverManner,
@@ -36,8 +37,10 @@ export interface Unsettled {
   readonly invoiceId: string
   readonly merchantId: number
   readonly environment: Environment
-  /** Tries that failed before this one: with the payment's id it names one try, asked once or many times. */
-  readonly tries: number
+  /** Automatic retries before this one: with the payment's id it names one try, asked once or many times. */
+  readonly retries: number
+  /** Seconds since it came to count. */
+  readonly waited: number
 }
 
 /** Whoever brings the money of payments to merchants. */
@@ -89,6 +92,8 @@ export class Settlements extends Context.Service<Settlements, {
     const repo = yield* makeRepo
     const timers = yield* Timers
     const drivers = new Map<Environment, SettlementDriver>()
+    /** Environments whose driver has just come: another may have begun what it ends. */
+    const fresh = new Set<Environment>()
 
     const register = (driver: SettlementDriver) =>
       Effect.gen(function*() {
@@ -99,7 +104,10 @@ export class Settlements extends Context.Service<Settlements, {
           )
         }
         yield* Effect.acquireRelease(
-          Effect.sync(() => { for (const environment of driver.environments) drivers.set(environment, driver) }),
+          Effect.sync(() => {
+            for (const environment of driver.environments) drivers.set(environment, driver)
+            for (const environment of driver.environments) fresh.add(environment)
+          }),
           () => Effect.sync(() => { for (const environment of driver.environments) drivers.delete(environment) })
         )
         yield* timers.wake(sourceName)
@@ -136,7 +144,7 @@ export class Settlements extends Context.Service<Settlements, {
         })
       })
 
-    yield* timers.register({ name: sourceName, batchSize: settlementBatch, ...(yield* makeDue(repo, drivers)) })
+    yield* timers.register({ name: sourceName, batchSize: settlementBatch, ...(yield* makeDue(repo, drivers, fresh)) })
 
     return Settlements.of({
       register,
@@ -159,23 +167,25 @@ const sourceName = "settlements"
  */
 const makeDue = Effect.fnUntraced(function*(
   repo: Effect.Success<typeof makeRepo>,
-  drivers: ReadonlyMap<Environment, SettlementDriver>
+  drivers: ReadonlyMap<Environment, SettlementDriver>,
+  fresh: Set<Environment>
 ) {
   const clock = yield* MerchantClock
   const commit = yield* Commit
   const invoices = yield* Invoices
 
-  const later = ({ environment, merchantId }: SettlementState, due: number | null) =>
-    due === null ? null : due + clock.aheadSeconds(merchantId, environment)
-
-  /** Their turn comes again when the system's clock says `due`; a row that changed meanwhile has its own time. */
-  const putOff = (rows: ReadonlyArray<SettlementState>, driver: SettlementDriver, due: number | null) =>
+  /** Their turn comes again; a row that changed meanwhile has its own time. */
+  const putOff = (
+    rows: ReadonlyArray<SettlementState>,
+    driver: SettlementDriver,
+    dueAtOf: (row: SettlementState) => number | null
+  ) =>
     rows.length === 0 ? Effect.void : commit.append({
       merchantId: systemMerchant,
       environment: rows[0]!.environment,
       cause: noCause,
       writes: rows.map((row) =>
-        settlementWrite({ ...row, driver: driver.name, dueAt: later(row, due), version: row.version + 1 })),
+        settlementWrite({ ...row, driver: driver.name, dueAt: dueAtOf(row), version: row.version + 1 })),
       events: []
     }).pipe(
       Effect.asVoid,
@@ -201,35 +211,46 @@ const makeDue = Effect.fnUntraced(function*(
   const ask = Effect.fnUntraced(function*(
     driver: SettlementDriver,
     rows: ReadonlyArray<SettlementState>,
-    now: number
+    nowOf: (row: SettlementState) => number
   ) {
     const said = driver.firstAskSeconds === null
       ? new Map<string, SettlementReport>()
-      : yield* driver.settle(rows.map(({ environment, invoiceId, merchantId, paymentId, retries }) => ({
-        environment, invoiceId, merchantId, paymentId, tries: retries
-      }))).pipe(
+      : yield* driver.settle(rows.map((row) => {
+        const { createdAt, environment, invoiceId, merchantId, paymentId, retries } = row
+        return { environment, invoiceId, merchantId, paymentId, retries, waited: Math.max(0, nowOf(row) - createdAt) }
+      })).pipe(
         Effect.tapError((error) => Effect.logWarning("settlements could not be looked at", { driver: driver.name }, error)),
         Effect.catch(() => Effect.succeed(null))
       )
-    if (said === null) return yield* putOff(rows, driver, now + unavailableSeconds)
+    if (said === null) return yield* putOff(rows, driver, (row) => nowOf(row) + unavailableSeconds)
     // A due row that failed is a retry, also where the driver is never asked; a part's refund hides what failed.
     const [moving, still] = partition(rows, ({ paymentId, status }) =>
       said.has(paymentId) || status === "failed" || status === "partially_refunded")
-    yield* putOff(still, driver, driver.firstAskSeconds === null ? null : now + driver.askSeconds)
+    yield* putOff(still, driver, (row) => askAgainAt(driver, row, nowOf(row)))
     yield* Effect.forEach(moving, (row) => move(row, said.get(row.paymentId)), { concurrency: "unbounded", discard: true })
+  })
+
+  /** What other drivers left behind: looked for after a driver came, until there is no more. */
+  const takeOver = Effect.fnUntraced(function*(limit: number) {
+    for (const [environment, { name }] of drivers) {
+      if (!fresh.has(environment)) continue
+      const found = yield* repo.strange({ environment, driver: name }, limit)
+      if (found.length > 0) return found
+      fresh.delete(environment)
+    }
+    return []
   })
 
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const now = Math.floor(nowMillis / 1000)
-    const strange = yield* Effect.forEach([...drivers], ([environment, { name }]) =>
-      repo.strange({ environment, driver: name }, limit))
-    const taken = strange.flat().slice(0, limit)
-    const known = new Set(taken.map(({ paymentId }) => paymentId))
-    const due = (yield* repo.due(now, limit - taken.length)).filter(({ paymentId }) => !known.has(paymentId))
-    for (const [driver, rows] of Map.groupBy([...taken, ...due], ({ environment }) => drivers.get(environment))) {
-      if (driver !== undefined) yield* ask(driver, rows, now)
+    const nowOf = (row: SettlementState) => now + clock.aheadSeconds(row.merchantId, row.environment)
+    const inherited = yield* takeOver(limit)
+    const known = new Set(inherited.map(({ paymentId }) => paymentId))
+    const due = (yield* repo.due(now, limit)).filter(({ paymentId }) => !known.has(paymentId))
+    for (const [driver, rows] of Map.groupBy([...inherited, ...due], ({ environment }) => drivers.get(environment))) {
+      if (driver !== undefined) yield* ask(driver, rows, nowOf)
     }
-    return taken.length + due.length
+    return inherited.length + due.length
   })
 
   const nextDueMillis = Effect.map(repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))

@@ -89,8 +89,8 @@ export interface DriverManner {
   readonly firstStage: "awaiting_confirmation" | "sweep"
   /** Seconds after a payment counts until the driver is asked for the first time; null: it is never asked. */
   readonly firstAskSeconds: ((network: Network) => number) | null
-  /** Seconds between two asks while it has nothing to say. */
-  readonly askSeconds: number
+  /** Seconds until it is asked again while it has nothing to say of a payment that counts since so many. */
+  readonly askAgainSeconds: (waited: number) => number
   /** Whether a failure is tried again by itself. */
   readonly retries: boolean
 }
@@ -329,7 +329,7 @@ export const follow = (
       reason: null,
       isOpen: true,
       dueAt: driver.firstAskSeconds === null ? null : now + driver.firstAskSeconds(after.network),
-      createdAt: row?.createdAt ?? now
+      createdAt: now
     }
     const commands: ReadonlyArray<Command> = settlement === null
       ? [{ _tag: "Settle", paymentId: after.id, settlement: first(driver) }]
@@ -350,6 +350,10 @@ const isOver = (payment: PaymentState): boolean =>
   isSettled(payment) || payment.settlement?.status === "refunded" ||
   !(isCounted(payment.status) || payment.status === "manual_retry")
 
+/** When a driver that says nothing of a payment is asked again; null: it is never asked. */
+export const askAgainAt = (driver: DriverManner, row: Pick<SettlementState, "createdAt">, now: number): number | null =>
+  driver.firstAskSeconds === null ? null : now + driver.askAgainSeconds(Math.max(0, now - row.createdAt))
+
 const nothing: Beside = { commands: [], rows: [] }
 
 const underWay = (
@@ -363,7 +367,7 @@ const underWay = (
   if (last === undefined) return nothing
   const asked = facts.find(({ _tag }) => _tag === "SettlementAsked")
   const isRetry = asked?._tag === "SettlementAsked" && asked.isRetry
-  const again = driver.firstAskSeconds === null ? null : now + driver.askSeconds
+  const again = askAgainAt(driver, row, now)
   const kept: SettlementState = {
     ...row,
     ...base,

@@ -17,10 +17,13 @@ const Moving = { stage: Schema.Literals(movingStages), tx_hash: Schema.NullOr(Tx
 export const Report = Schema.Union([
   Schema.Struct({ status: Schema.Literal("submitted"), ...Moving }),
   Schema.Struct({ status: Schema.Literal("confirming"), ...Moving }),
-  /** `amount`: usd_millis that reached the merchant; null for all of the payment. */
+  /**
+   * `tx_hash`: what brought it to the merchant, null where it came straight from the payor. `amount`: usd_millis that
+   * reached the merchant, null for all of the payment.
+   */
   Schema.Struct({
     status: Schema.Literal("settled"),
-    tx_hash: TxHash,
+    tx_hash: Schema.NullOr(TxHash),
     network: Network,
     amount: Schema.NullOr(WireAmount)
   }),

@@ -39,7 +39,7 @@ export const plugin = Plugin.make({
         environments: ["devnet"],
         firstStage: "sweep",
         firstAskSeconds: auto ? () => 0 : null,
-        askSeconds: 5,
+        askAgainSeconds: () => 5,
         retries: true,
         settle: (payments) => Effect.map(Effect.forEach(payments, settle), (found) => new Map(found.flat()))
       })

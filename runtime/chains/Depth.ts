@@ -1,7 +1,7 @@
 /** What a block, a rollback or a deeper head means for journal entries. Pure: no clock, no SQL. */
 import { requiredDepth } from "../../schemas/Network.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
+import type { JournalEntry, ObservedTransfer, TransferFinality } from "../Chains.ts"
 import { type ChainHeights, type RingPoint, type TargetRow, transferId } from "./Rows.ts"
 
 /** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
@@ -59,7 +59,8 @@ export const sight = (
     blockTime: point.time,
     status: "seen" as const,
     confirmations,
-    attempts: 0
+    attempts: 0,
+    doubted: false
   }
   if (known === undefined) {
     return {
@@ -106,6 +107,18 @@ export const confirmed = (entry: JournalEntry, head: bigint): JournalEntry => ({
  */
 export const mayRevert = (entry: JournalEntry, final: bigint): boolean =>
   entry.environment === "devnet" || entry.status !== "confirmed" || entry.height > final
+
+/**
+ * Whether a transfer is final, by what is stored of its network; null: nobody ever followed it. On devnet, where chains
+ * are reset at will, what is confirmed is final.
+ */
+export const finalityOf = (entry: JournalEntry, heights: ChainHeights | null): TransferFinality => {
+  if (entry.status !== "confirmed") return "waiting"
+  if (entry.doubted === true) return "doubted"
+  if (entry.environment === "devnet") return "final"
+  if (entry.confirmations === 0) return "reported"
+  return heights !== null && entry.height <= finalHeight(entry.network, entry.environment, heights) ? "final" : "waiting"
+}
 
 /** Milliseconds before the handler is asked again after `attempts` failures: 100 ms, four times more each, to 5 min. */
 export const retryPauseMillis = (attempts: number): number =>

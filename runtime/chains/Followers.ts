@@ -91,7 +91,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       yield* write(fence, writes.slice(done, done + rowsPerCommit))
     }
     const rest = writes.slice(Math.max(0, Math.ceil(writes.length / rowsPerCommit) - 1) * rowsPerCommit)
-    const cursor: Cursor = { recent: next, answeredAt: Math.floor(answeredAt / 1000), version: version + 1 }
+    const cursor: Cursor = { recent: next, finalized, answeredAt: Math.floor(answeredAt / 1000), version: version + 1 }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
     version += 1
     storedAt = clock.currentTimeMillisUnsafe()
@@ -149,6 +149,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       if (undone.length === 0) break
       yield* write(fence, undone.map((entry) => transferWrite(reverted(entry))))
       yield* wakeHandler
+    }
+    const doubted = kept.filter((entry) => entry.doubted !== true)
+    for (let from = 0; from < doubted.length; from += rowsPerCommit) {
+      const part = doubted.slice(from, from + rowsPerCommit)
+      yield* write(fence, part.map((entry) => transferWrite({ ...entry, doubted: true, version: entry.version + 1 })))
     }
     for (const entry of kept) {
       yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "reorg_below_final" }), 1)
@@ -242,6 +247,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const stored = yield* rows.cursor(network, environment)
     ring = stored?.recent ?? []
     version = stored?.version ?? 0
+    finalized = stored?.finalized ?? null
     mayWait = true
     following = true
     const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
@@ -283,6 +289,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const stored = yield* rows.cursor(network, environment)
     if (stored === null || following) return
     ring = stored.recent
+    finalized = stored.finalized
     answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network }, cause)))
 

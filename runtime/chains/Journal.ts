@@ -8,7 +8,7 @@ import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit
 import { Leases } from "../Leases.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { guard } from "./Attesting.ts"
-import { sight } from "./Depth.ts"
+import { finalityOf, sight } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
@@ -202,6 +202,14 @@ const make = Effect.gen(function*() {
       Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))
     )
 
+  const finality: Chains["Service"]["finality"] = (invoiceIds) =>
+    invoiceIds.length === 0 ? Effect.succeed([]) : Effect.map(rows.transfersOfInvoices(invoiceIds), (found) =>
+      found.map(({ entry, heights }) => ({
+        id: entry.id,
+        network: entry.network,
+        finality: finalityOf(entry, heights)
+      })))
+
   return Chains.of({
     register,
     driver,
@@ -216,6 +224,7 @@ const make = Effect.gen(function*() {
     transfers: rows.transfersOfInvoice,
     onTransfer,
     handled,
+    finality,
     report,
     reconcile
   })

@@ -14,6 +14,8 @@ export interface RingPoint extends ChainPoint {
 /** Where a follower stands: its newest points, newest first. */
 export interface Cursor {
   readonly recent: ReadonlyArray<RingPoint>
+  /** The network's own mark as it was last told; null: its node knows none. */
+  readonly finalized: bigint | null
   /** Epoch seconds of the chain's last answer. */
   readonly answeredAt: number
   /** 0 before the first row. */
@@ -90,7 +92,8 @@ export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
     required_finalized: entry.required?.finalized ?? null,
     confirmations: entry.confirmations,
     attempts: entry.attempts,
-    retry_at: retryAt
+    retry_at: retryAt,
+    doubted: entry.doubted ?? false
   }
 })
 
@@ -105,6 +108,7 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     network,
     environment,
     recent: cursor.recent.map(({ hash, height, time }) => ({ height: height.toString(), hash, time })),
+    finalized: cursor.finalized === null ? null : cursor.finalized.toString(),
     answered_at: cursor.answeredAt
   }
 })
@@ -180,8 +184,14 @@ const readEntry = (raw: Raw): JournalEntry => ({
     : { blocks: raw["required_blocks"], finalized: raw["required_finalized"] },
   confirmations: raw["confirmations"],
   attempts: raw["attempts"],
+  doubted: raw["doubted"],
   version: count(raw["version"])
 })
+
+const readHeights = (raw: Raw): ChainHeights | null =>
+  raw["head"] === null
+    ? null
+    : { head: BigInt(raw["head"]), finalized: raw["finalized"] === null ? null : BigInt(raw["finalized"]) }
 
 const readTarget = (raw: Raw): TargetRow => ({
   address: raw["address"],
@@ -218,6 +228,7 @@ const readCursor = (raw: Raw): Cursor => ({
     hash: point.hash,
     time: point.time
   })),
+  finalized: raw["finalized"] === null ? null : BigInt(raw["finalized"]),
   answeredAt: count(raw["answered_at"]),
   version: count(raw["version"])
 })
@@ -242,6 +253,13 @@ export const make = Effect.gen(function*() {
     transfers: (ids: ReadonlyArray<string>) =>
       entries(sql`SELECT * FROM transfers WHERE id IN ${sql.in(ids)}`),
     transfersOfInvoice: (invoiceId: string) => entries(sql`SELECT * FROM transfers WHERE invoice_id = ${invoiceId}`),
+    /** Entries of invoices, whatever their status, with the heights of their network as last stored; null: never followed. */
+    transfersOfInvoices: (invoices: ReadonlyArray<string>) =>
+      rows((raw) => ({ entry: readEntry(raw), heights: readHeights(raw) }))(
+        sql`SELECT t.*, c.recent->0->>'height' AS head, c.finalized FROM transfers t
+          LEFT JOIN chain_cursors c ON c.id = t.network || ':' || t.environment
+          WHERE t.invoice_id IN ${sql.in(invoices)}`
+      ),
     /** Entries still counted that lie above `height`: what a rollback to it undoes. */
     above: (network: Network, environment: Environment, height: bigint, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
