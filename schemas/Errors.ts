@@ -40,7 +40,7 @@ const table = {
   SESSION_INVALID: [401, "x-session-token and x-signature do not open a payment session"],
   SESSION_EXPIRED: [401, "This payment session has ended"],
   NONCE_INVALID: [401, "This sign-in message was not issued here, was used already or has expired: ask for a new nonce"],
-  SIGNATURE_INVALID: [401, "The signature does not prove the wallet of this sign-in message"],
+  SIGNATURE_INVALID: [401, "The signature does not prove the wallet of this sign-in message, or the sender of this call"],
   REFRESH_REUSED: [401, "This refresh token was used before, so its whole session has ended: sign in again"],
   SCOPE_MISMATCH: [403, "This key's scope does not allow the call"],
   CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],

@@ -14,7 +14,7 @@ export interface Guide {
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
 export const guideNames = [
-  "quickstart", "payment-page", "states", "webhooks", "websockets", "authentication", "versions", "going-live"
+  "quickstart", "payment-page", "states", "webhooks", "websockets", "fulfilment", "authentication", "versions", "going-live"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -25,6 +25,7 @@ export const abouts: Readonly<Record<GuideName, string>> = {
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events, verify that they are ours, and get back what you missed.",
   websockets: "Follow events as they happen, and miss none.",
+  fulfilment: "Who delivers the goods of orders: the simulated retailer, and a fulfilment service of your own.",
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real."

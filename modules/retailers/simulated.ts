@@ -79,11 +79,9 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
           : Effect.succeed(placed(placement, course))
       }),
     track: (order) =>
-      Effect.map(clock.nowMillis(order.merchantId, order.environment), (now) =>
-        tracked(order, course, Math.floor(now / 1000))),
+      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => tracked(order, course, now)),
     cancel: (order) =>
-      Effect.map(clock.nowMillis(order.merchantId, order.environment), (now) =>
-        canceled(order, course, Math.floor(now / 1000)))
+      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => canceled(order, course, now))
   })
 })
 

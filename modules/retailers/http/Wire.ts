@@ -1,0 +1,191 @@
+/** The port's words and the protocol's: pure, both ways. An answer that is not what was asked for is a sentence instead. */
+import { Result, Schema } from "effect"
+import { bodyFault } from "../../../runtime/http/Body.ts"
+import { usdMillis, usdWire } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import {
+  AddressAnswer, QuoteAnswer, type RetailAddress, type RetailReport, type ReportsAnswer, ReportsAnswer as Reports
+} from "../../../schemas/Retail.ts"
+import type {
+  AddressVerdict, Offer, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, WantedItem
+} from "../../retail/plugin.ts"
+
+/** Reads a body as one schema has it; a sentence for the operator where it is something else. */
+const reader = <A>(schema: Schema.Codec<A, any>) => {
+  const decode = Schema.decodeUnknownResult(Schema.fromJsonString(schema))
+  return (body: string): Result.Result<A, string> =>
+    bodyFault(body) === null
+      ? Result.mapError(decode(body), () => "it is not what the protocol asks for")
+      : Result.fail("it is nested too deep, or holds text that cannot be stored")
+}
+
+const readQuote = reader(QuoteAnswer)
+const readAddress = reader(AddressAnswer)
+const readReports = reader(Reports)
+
+/** `POST /quote`. */
+export const quoteBody = (wanted: {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly zipCode: string | null
+  readonly items: ReadonlyArray<WantedItem>
+}) => ({
+  merchant_id: wanted.merchantId,
+  environment: wanted.environment,
+  zip_code: wanted.zipCode,
+  items: wanted.items.map(({ productId, quantity, retailer }) => ({ retailer, product_id: productId, quantity }))
+})
+
+/** Takes one of each kind out of `wanted` for every item that was answered; false where one was not asked for. */
+const takes = <A>(wanted: Array<WantedItem>, answered: ReadonlyArray<A>, fits: (item: WantedItem, answer: A) => boolean) =>
+  answered.every((answer) => {
+    const at = wanted.findIndex((item) => fits(item, answer))
+    if (at === -1) return false
+    wanted.splice(at, 1)
+    return true
+  })
+
+/** What is wrong with a quote as the answer to `wanted`, if anything. */
+const quoteFault = (wanted: ReadonlyArray<WantedItem>, { items, refused, shipping_options }: QuoteAnswer) => {
+  const open = [...wanted]
+  const same = (item: WantedItem, answer: { readonly retailer: string; readonly product_id: string }) =>
+    item.retailer === answer.retailer && item.productId === answer.product_id
+  const fits = takes(open, items, (item, answer) => same(item, answer) && item.quantity === answer.quantity) &&
+    takes(open, refused, same)
+  if (!fits) return "it holds an item that was not asked for, twice, or in another quantity"
+  if (open.length > 0) return "it leaves out an item that was asked for"
+  if (items.length > 0 && shipping_options.length === 0) return "it offers items and no way to ship them"
+  const ids = new Set(shipping_options.map(({ id }) => id))
+  return ids.size === shipping_options.length ? undefined : "it has two shipping options of one id"
+}
+
+/** The offer in an answer to a quote. */
+export const offerOf = (wanted: ReadonlyArray<WantedItem>, body: string): Result.Result<Offer, string> =>
+  Result.flatMap(readQuote(body), (answer) => {
+    const fault = quoteFault(wanted, answer)
+    if (fault !== undefined) return Result.fail(fault)
+    return Result.succeed({
+      items: answer.items.map((item) => ({
+        retailer: item.retailer,
+        productId: item.product_id,
+        title: item.title,
+        imageUrl: item.image_url,
+        quantity: item.quantity,
+        unitAmount: usdMillis(BigInt(item.unit_amount))
+      })),
+      refused: answer.refused.map(({ code, message, product_id, retailer }) => ({
+        retailer, productId: product_id, fault: code, message
+      })),
+      shipping: answer.shipping_options.map(({ amount, estimated_days, id, name }) => ({
+        id, name, amount: usdMillis(BigInt(amount)), estimatedDays: estimated_days
+      })).toSorted((one, other) => one.amount < other.amount ? -1 : one.amount > other.amount ? 1 : 0),
+      tax: usdMillis(BigInt(answer.tax)),
+      fees: usdMillis(BigInt(answer.fees))
+    })
+  })
+
+const wireAddress = (address: PostalAddress): RetailAddress => ({
+  first_name: address.firstName,
+  last_name: address.lastName,
+  street_address: address.streetAddress,
+  address_line2: address.addressLine2,
+  city: address.city,
+  state: address.state,
+  zip_code: address.zipCode,
+  country: address.country,
+  phone: address.phone,
+  email: address.email
+})
+
+/** `POST /address`. */
+export const addressBody = (address: PostalAddress, environment: Environment) => ({
+  environment,
+  address: wireAddress(address)
+})
+
+/** The verdict in an answer about an address. */
+export const verdictOf = (body: string): Result.Result<AddressVerdict, string> =>
+  Result.map(readAddress(body), (answer) =>
+    answer.valid
+      ? {
+        _tag: "Valid",
+        address: {
+          firstName: answer.address.first_name,
+          lastName: answer.address.last_name,
+          streetAddress: answer.address.street_address,
+          addressLine2: answer.address.address_line2,
+          city: answer.address.city,
+          state: answer.address.state,
+          zipCode: answer.address.zip_code,
+          country: answer.address.country,
+          phone: answer.address.phone,
+          email: answer.address.email
+        }
+      }
+      : { _tag: "Invalid", fields: answer.fields })
+
+/** `POST /orders`. */
+export const placementBody = (placement: Placement) => ({
+  order_id: placement.orderId,
+  merchant_id: placement.merchantId,
+  environment: placement.environment,
+  customer_id: placement.customerId,
+  items: placement.items.map((item) => ({
+    line_item_id: item.lineItemId,
+    retailer: item.retailer,
+    product_id: item.productId,
+    title: item.title,
+    quantity: item.quantity,
+    unit_amount: usdWire(item.unitAmount)
+  })),
+  address: wireAddress(placement.address),
+  shipping_option_id: placement.shippingOptionId
+})
+
+/** `POST /orders/{order_id}/cancel`. */
+export const cancelBody = ({ environment, orderId, providerOrderId }: PlacedOrder) => ({
+  order_id: orderId,
+  environment,
+  provider_order_id: providerOrderId
+})
+
+/** A report as the port has it. */
+export const reportOf = (report: RetailReport): RetailerReport => {
+  switch (report.type) {
+    case "placed":
+      return { _tag: "Placed", providerOrderId: report.provider_order_id }
+    case "placement_failed":
+      return { _tag: "PlacementFailed", reason: report.reason }
+    case "shipped":
+      return { _tag: "Shipped", shipment: report.shipment }
+    case "delivered":
+      return { _tag: "Delivered", isConfirmed: report.is_confirmed }
+    case "cancellation_accepted":
+      return { _tag: "CancellationAccepted" }
+    case "cancellation_rejected":
+      return { _tag: "CancellationRejected", reason: report.reason }
+    case "canceled_by_retailer":
+      return { _tag: "CanceledByRetailer", reason: report.reason }
+  }
+}
+
+const reportsFault = (
+  order: { readonly orderId: string; readonly items: ReadonlyArray<OrderedItem> },
+  { order_id, reports }: ReportsAnswer
+): string | undefined => {
+  if (order_id !== order.orderId) return "it is about another order"
+  const known = new Set(order.items.map(({ lineItemId }) => lineItemId))
+  return reports.every((report) => report.type !== "shipped" || report.shipment.line_item_ids.every((id) => known.has(id)))
+    ? undefined
+    : "it ships a line item that the order does not have"
+}
+
+/** The reports in an answer about an order. */
+export const reportsOf = (
+  order: { readonly orderId: string; readonly items: ReadonlyArray<OrderedItem> },
+  body: string
+): Result.Result<ReadonlyArray<RetailerReport>, string> =>
+  Result.flatMap(readReports(body), (answer) => {
+    const fault = reportsFault(order, answer)
+    return fault === undefined ? Result.succeed(answer.reports.map(reportOf)) : Result.fail(fault)
+  })
