@@ -6497,7 +6497,7 @@ export interface operations {
             /**
              * @description `NONCE_INVALID`: This sign-in message was not issued here, was used already or has expired: ask for a new nonce.
              *
-             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message.
+             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message, or the sender of this call.
              */
             401: {
                 headers: {
@@ -6961,7 +6961,7 @@ export interface operations {
             /**
              * @description `NONCE_INVALID`: This sign-in message was not issued here, was used already or has expired: ask for a new nonce.
              *
-             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message.
+             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message, or the sender of this call.
              *
              *     `UNAUTHORIZED`: Send an API key in x-api-key, or a token as Authorization: Bearer.
              *

@@ -26,7 +26,7 @@ const examplesOf = (heading: string): ReadonlyArray<string> => {
 }
 
 /** The first cells of the table whose header starts so, without their backticks. */
-const firstCells = (header: string): ReadonlyArray<string> => {
+const firstCells = (header: string): Array<string> => {
   const lines = guide.slice(guide.indexOf(`| ${header} |`)).split("\n")
   return lines.slice(2, lines.findIndex((line) => !line.startsWith("|"))).map((line) => line.split("|")[1]!.replaceAll("`", "").trim())
 }
@@ -59,12 +59,12 @@ describe("the guide", () => {
   })
 
   it("lists every report, every trial and every zip code there is", () => {
-    assert.sameMembers(firstCells("`type`"), RetailReport.members.map(({ fields }) => fields.type.literal))
+    assert.sameMembers(firstCells("`type`"), RetailReport.members.map(({ fields }): string => fields.type.literal))
     assert.sameMembers(
       firstCells("Product id").map((id) => id.replace(/-\d$/, "-")),
-      Object.values(trials)
+      Object.values<string>(trials)
     )
-    assert.sameMembers(firstCells("Zip code"), Object.values(zipCodes))
+    assert.sameMembers(firstCells("Zip code"), Object.values<string>(zipCodes))
   })
 })
 
