@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { EpochSeconds, MerchantId } from "./Ids.ts"
-import { maximumInvoiceAmount } from "./Money.ts"
+import { maximumInvoiceAmount, usdWire } from "./Money.ts"
 import { Environment } from "./Network.ts"
 import { DeliveryStatus, ItemFault, OrderId, Retailer } from "./Order.ts"
 import { HttpsUrl } from "./Web.ts"
@@ -36,7 +36,7 @@ const Label = text(128)
 const Sentence = text(500)
 
 /** An amount from 0 to $1,000,000, the most an invoice may ask for. */
-const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number(maximumInvoiceAmount) })).annotate({
+const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: usdWire(maximumInvoiceAmount) })).annotate({
   description: "Thousandths of a US dollar.",
   examples: [9_990]
 })

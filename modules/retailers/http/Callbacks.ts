@@ -18,8 +18,12 @@ export class RetailerSignature extends HttpApiMiddleware.Service<RetailerSignatu
   "tillwire/modules/retailers/http/RetailerSignature",
   {
     security: {
-      retailerSignature: HttpApiSecurity.apiKey({ key: "x-service-signature", in: "header" }),
-      retailerTimestamp: HttpApiSecurity.apiKey({ key: "x-service-timestamp", in: "header" })
+      retailerSignature: HttpApiSecurity.apiKey({ key: "x-service-signature", in: "header" }).pipe(
+        HttpApiSecurity.annotate(OpenApi.Description, "HMAC-SHA256 by the secret of the fulfilment service; sent with its time.")
+      ),
+      retailerTimestamp: HttpApiSecurity.apiKey({ key: "x-service-timestamp", in: "header" }).pipe(
+        HttpApiSecurity.annotate(OpenApi.Description, "Epoch milliseconds of the signature, at most five minutes away.")
+      )
     }
   }
 ) {}
@@ -34,7 +38,7 @@ const Reported = Schema.Struct({
 
 export class CallbacksGroup extends HttpApiGroup.make("retailerCallbacks").add(
   HttpApiEndpoint.post("report", "/:order_id", {
-    params: { order_id: Schema.String },
+    params: { order_id: Schema.String.annotate({ description: "The order as it was placed" }) },
     payload: RetailReport,
     success: Reported,
     error: errors(

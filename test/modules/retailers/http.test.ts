@@ -288,6 +288,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a callb
       const { post } = json.paths["/api/commerce/retailers/callbacks/{order_id}"]
       assert.deepStrictEqual(post.security, [{ retailerSignature: [], retailerTimestamp: [] }])
       assert.includeMembers(Object.keys(post.responses), ["200", "400", "401", "404", "409"])
+      assert.isNotEmpty(post.parameters.find(({ name }: any) => name === "order_id").description)
+      for (const name of ["retailerSignature", "retailerTimestamp"]) {
+        assert.notStrictEqual(json.components.securitySchemes[name].description, name)
+      }
     }))
 
   it.effect("is not in the way of others' guesses, which are limited", () =>
