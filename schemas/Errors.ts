@@ -69,6 +69,7 @@ const table = {
   IDEMPOTENCY_REQUEST_IN_PROGRESS: [409, "The first request with this Idempotency-Key is still running: try again"],
   ORDER_NOT_CANCELABLE: [409, "The order has gone too far to be canceled: see its actions"],
   ESTIMATE_ALREADY_USED: [409, "This estimate has become an order already: make a new one"],
+  ESTIMATE_CHANGED: [409, "Not all of what was shown can be bought at that price now: show details.estimate, and go on from the address"],
   CART_LIMIT_REACHED: [409, "A cart holds at most 50 items"],
   REFUND_EXCEEDS_RECEIVED: [409, "Refunds may not come to more than was received and not refunded yet"],
   REFUND_NOT_CANCELABLE: [409, "This refund is on its way or done"],

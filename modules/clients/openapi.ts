@@ -976,6 +976,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/commerce/merchant/checkout/invoice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Order an estimate
+         * @description Makes the order and the invoice that pays it, payable for 1,800 seconds, and uses the estimate up. The invoice asks for exactly what the address step showed, with the way of shipping chosen here. The retailer is asked once more: where it wants more by now, or does not sell all of it, the answer is `ESTIMATE_CHANGED` with the new prices in `details.estimate`, and nothing was made; show them, and go on from the address step. A cart is not touched.
+         */
+        post: operations["storefront.invoice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/commerce/merchant/carts": {
         parameters: {
             query?: never;
@@ -2772,6 +2792,161 @@ export interface components {
                 image_url?: string | null;
                 product_url?: string | null;
             } | null;
+        };
+        /**
+         * @description A new order with the invoice that pays it.
+         * @example {
+         *       "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
+         *       "session_token": "pst_Zk3…",
+         *       "signature": "9f2c….1766278800000",
+         *       "payment_session_headers": {
+         *         "x-session-token": "pst_Zk3…",
+         *         "x-signature": "9f2c….1766278800000"
+         *       },
+         *       "merchant_id": 123,
+         *       "environment": "devnet",
+         *       "customer_id": "cust_1",
+         *       "amount": 13990,
+         *       "amount_decimal": "13.990",
+         *       "amount_unit": "usd_millis",
+         *       "status": "unpaid",
+         *       "expires_at": 1766321800,
+         *       "order": {
+         *         "object": "commerce_order",
+         *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "merchant_id": 123,
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "environment": "devnet",
+         *         "retailer": "amazon",
+         *         "status": "pending_payment",
+         *         "substatus": "AWAITING_PAYMENT",
+         *         "actions": {
+         *           "can_cancel": true,
+         *           "can_set_refund_destination": true,
+         *           "cancel_reason_code": null
+         *         },
+         *         "timeline": [
+         *           {
+         *             "status": "pending_payment",
+         *             "substatus": "AWAITING_PAYMENT",
+         *             "timestamp": 1766320000,
+         *             "message": "Order created"
+         *           }
+         *         ],
+         *         "payment": {
+         *           "status": "unpaid",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "tx_hash": null,
+         *           "network": null,
+         *           "paid_at": null,
+         *           "settlement": {
+         *             "status": null,
+         *             "tx_hash": null,
+         *             "network": null,
+         *             "settled_at": null
+         *           }
+         *         },
+         *         "fulfillment": {
+         *           "provider_order_id": null,
+         *           "placed_at": null,
+         *           "delivered_at": null,
+         *           "shipments": []
+         *         },
+         *         "line_items": [
+         *           {
+         *             "id": "li_1",
+         *             "product_id": "B08N5WRWNW",
+         *             "title": "Item",
+         *             "image_url": null,
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "status": "pending"
+         *           }
+         *         ],
+         *         "currency": "usd",
+         *         "total_amount": 13990,
+         *         "total_amount_decimal": "13.990",
+         *         "amount_unit": "usd_millis",
+         *         "customer_id": "cust_1",
+         *         "wallet_address": null,
+         *         "wallet_network": null,
+         *         "cancellation_status": "none",
+         *         "refund_status": "NONE",
+         *         "refund": {
+         *           "status": "NONE",
+         *           "refund_id": null,
+         *           "amount": null,
+         *           "amount_decimal": null,
+         *           "fee": null,
+         *           "fee_decimal": null,
+         *           "destination_wallet_address": null,
+         *           "destination_network": null,
+         *           "tx_hash": null,
+         *           "reason": null
+         *         },
+         *         "refund_quote": null,
+         *         "created_at": 1766320000,
+         *         "updated_at": 1766320000
+         *       },
+         *       "endpoints": {
+         *         "check_order": "/api/commerce/merchant/orders/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "check_payment": "/api/commerce/merchant/payments/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f/status",
+         *         "cancel_order": "/api/commerce/merchant/orders/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f/cancel"
+         *       }
+         *     }
+         */
+        Purchase: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            order_id: string;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            payment_url: string;
+            session_token: string;
+            signature: string;
+            payment_session_headers: {
+                "x-session-token": string;
+                "x-signature": string;
+            };
+            /** @example 123 */
+            merchant_id: number;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            customer_id: string | null;
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            /** @enum {string} */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @example 1766320496 */
+            expires_at: number;
+            order: components["schemas"]["CommerceOrder"];
+            endpoints: {
+                check_order: string;
+                check_payment: string;
+                cancel_order: string;
+            };
+        };
+        NewPurchase: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            estimate_id: string;
+            address_id: string;
+            /** @description The cheapest if not said. */
+            shipping_option_id?: string | null;
+            /** @description Where a refund would go: an address of BNB Chain. It can be set later too. */
+            refund_destination_wallet_address_bsc?: string | null;
+            /** @description Your own data, kept in the invoice and shown there. */
+            metadata?: Record<string, never> | null;
         };
         /**
          * @description The address as the retailer writes it, and what the estimate comes to there.
@@ -5482,6 +5657,23 @@ export interface components {
                 "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WrappedError"];
+            };
+        };
+        /** @description `ESTIMATE_EXPIRED`: This estimate has ended: make a new one. */
+        Wrapped410: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Service-Version": components["headers"]["X-Service-Version"];
+                Deprecation: components["headers"]["Deprecation"];
+                Sunset: components["headers"]["Sunset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
@@ -13294,8 +13486,202 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `ESTIMATE_EXPIRED`: This estimate has ended: make a new one. */
-            410: {
+            410: components["responses"]["Wrapped410"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "storefront.invoice": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
+                "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "customer_id": "cust_1",
+                 *       "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+                 *       "address_id": "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
+                 *       "shipping_option_id": "standard",
+                 *       "metadata": {
+                 *         "basket": "B-7"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPurchase"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
+                     *         "session_token": "pst_Zk3…",
+                     *         "signature": "9f2c….1766278800000",
+                     *         "payment_session_headers": {
+                     *           "x-session-token": "pst_Zk3…",
+                     *           "x-signature": "9f2c….1766278800000"
+                     *         },
+                     *         "merchant_id": 123,
+                     *         "environment": "devnet",
+                     *         "customer_id": "cust_1",
+                     *         "amount": 13990,
+                     *         "amount_decimal": "13.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "status": "unpaid",
+                     *         "expires_at": 1766321800,
+                     *         "order": {
+                     *           "object": "commerce_order",
+                     *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *           "merchant_id": 123,
+                     *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *           "environment": "devnet",
+                     *           "retailer": "amazon",
+                     *           "status": "pending_payment",
+                     *           "substatus": "AWAITING_PAYMENT",
+                     *           "actions": {
+                     *             "can_cancel": true,
+                     *             "can_set_refund_destination": true,
+                     *             "cancel_reason_code": null
+                     *           },
+                     *           "timeline": [
+                     *             {
+                     *               "status": "pending_payment",
+                     *               "substatus": "AWAITING_PAYMENT",
+                     *               "timestamp": 1766320000,
+                     *               "message": "Order created"
+                     *             }
+                     *           ],
+                     *           "payment": {
+                     *             "status": "unpaid",
+                     *             "amount_paid": 0,
+                     *             "amount_paid_decimal": "0.000",
+                     *             "tx_hash": null,
+                     *             "network": null,
+                     *             "paid_at": null,
+                     *             "settlement": {
+                     *               "status": null,
+                     *               "tx_hash": null,
+                     *               "network": null,
+                     *               "settled_at": null
+                     *             }
+                     *           },
+                     *           "fulfillment": {
+                     *             "provider_order_id": null,
+                     *             "placed_at": null,
+                     *             "delivered_at": null,
+                     *             "shipments": []
+                     *           },
+                     *           "line_items": [
+                     *             {
+                     *               "id": "li_1",
+                     *               "product_id": "B08N5WRWNW",
+                     *               "title": "Item",
+                     *               "image_url": null,
+                     *               "quantity": 1,
+                     *               "unit_amount": 9990,
+                     *               "unit_amount_decimal": "9.990",
+                     *               "amount": 9990,
+                     *               "amount_decimal": "9.990",
+                     *               "status": "pending"
+                     *             }
+                     *           ],
+                     *           "currency": "usd",
+                     *           "total_amount": 13990,
+                     *           "total_amount_decimal": "13.990",
+                     *           "amount_unit": "usd_millis",
+                     *           "customer_id": "cust_1",
+                     *           "wallet_address": null,
+                     *           "wallet_network": null,
+                     *           "cancellation_status": "none",
+                     *           "refund_status": "NONE",
+                     *           "refund": {
+                     *             "status": "NONE",
+                     *             "refund_id": null,
+                     *             "amount": null,
+                     *             "amount_decimal": null,
+                     *             "fee": null,
+                     *             "fee_decimal": null,
+                     *             "destination_wallet_address": null,
+                     *             "destination_network": null,
+                     *             "tx_hash": null,
+                     *             "reason": null
+                     *           },
+                     *           "refund_quote": null,
+                     *           "created_at": 1766320000,
+                     *           "updated_at": 1766320000
+                     *         },
+                     *         "endpoints": {
+                     *           "check_order": "/api/commerce/merchant/orders/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                     *           "check_payment": "/api/commerce/merchant/payments/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f/status",
+                     *           "cancel_order": "/api/commerce/merchant/orders/6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f/cancel"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {boolean} */
+                        success: true;
+                        data: components["schemas"]["Purchase"];
+                    };
+                };
+            };
+            /**
+             * @description `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `NO_VALID_ITEMS`: None of these items can be bought: see details.invalid_items.
+             *
+             *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
+             *
+             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
@@ -13311,6 +13697,54 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            401: components["responses"]["Wrapped401"];
+            403: components["responses"]["Wrapped403"];
+            /**
+             * @description `ESTIMATE_NOT_FOUND`: No such estimate.
+             *
+             *     `ADDRESS_NOT_FOUND`: No such address of this estimate.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `ESTIMATE_ALREADY_USED`: This estimate has become an order already: make a new one.
+             *
+             *     `ESTIMATE_CHANGED`: Not all of what was shown can be bought at that price now: show details.estimate, and go on from the address.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            410: components["responses"]["Wrapped410"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];

@@ -14,7 +14,8 @@ export interface Guide {
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
 export const guideNames = [
-  "quickstart", "payment-page", "states", "webhooks", "websockets", "fulfilment", "authentication", "versions", "going-live"
+  "quickstart", "payment-page", "selling", "states", "webhooks", "websockets", "fulfilment", "authentication", "versions",
+  "going-live"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -22,6 +23,7 @@ export type GuideName = (typeof guideNames)[number]
 export const abouts: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
   "payment-page": "What your customer sees, in their language and under your brand, and how to build your own.",
+  selling: "Retailer goods for crypto: a price, an address, one invoice, and carts.",
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events, verify that they are ours, and get back what you missed.",
   websockets: "Follow events as they happen, and miss none.",

@@ -86,7 +86,8 @@ const readNewInvoice = Effect.fnUntraced(function*(
   }
 })
 
-const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
+/** Holds metadata to {@link metadataLimits}. Fails with `VALIDATION_ERROR`. */
+export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
   const refuse = (message: string) => Effect.fail(publicError("VALIDATION_ERROR", { message, param: "metadata" }))
   const keys = Object.keys(metadata)
   if (keys.length > metadataLimits.keys) return refuse(`metadata may have at most ${metadataLimits.keys} keys`)
@@ -99,7 +100,7 @@ const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.
 }
 
 /** The session a payor opens an invoice with: the same each time, while the master key is. */
-const makeSession = Effect.gen(function*() {
+export const makeSession = Effect.gen(function*() {
   const sessions = yield* PayorSessions
   const { publicUrl } = yield* Settings
 

@@ -23,6 +23,7 @@ export {
   type NewInvoice,
   type Told
 } from "./actor.ts"
+export { checkMetadata, makeSession } from "./handlers.ts"
 export {
   type Aggregate,
   type Arrival,

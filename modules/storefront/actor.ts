@@ -7,17 +7,24 @@ import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { counting, inBatches, rounds } from "../../runtime/Retention.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import type { Metadata } from "../../schemas/Invoice.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { type Destination, type NewOrder, Orders, type OrderState } from "../commerce/plugin.ts"
+import { Invoices, type InvoiceState, type NewInvoice } from "../invoices/plugin.ts"
 import { type PostalAddress, Retailers, type RetailerUnavailable, type WantedItem } from "../retail/plugin.ts"
 import {
   type AddressState,
   type CartState,
+  consumed,
   type Customer,
   customerKey,
   emptyQuotation,
   estimateFault,
+  estimateObject,
   type EstimateState,
   estimateTtlSeconds,
+  holds,
+  invoiceTtlMillis,
   itemsObject,
   pricesOf,
   pricingOf,
@@ -25,10 +32,20 @@ import {
   quoted,
   screened,
   type SeenPrices,
+  shippingOption,
   unserved,
   valueFault
 } from "./machine.ts"
-import { addressWrite, cartsKeptDays, cartWrite, estimatesKeptHours, estimateWrite, makeRepo, pruneTable } from "./repo.ts"
+import {
+  addressWrite,
+  cartsKeptDays,
+  cartWrite,
+  estimatesKeptHours,
+  estimateTable,
+  estimateWrite,
+  makeRepo,
+  pruneTable
+} from "./repo.ts"
 
 /** How often a lost race for a cart is decided anew before the caller is told to try again. */
 const conflictRetries = 3
@@ -129,6 +146,22 @@ export interface Addressed {
   readonly seen: SeenPrices
 }
 
+/** What an order is made of, beside its estimate. */
+export interface Purchase {
+  readonly estimateId: string
+  readonly addressId: string
+  /** Null: the cheapest. */
+  readonly shippingOptionId: string | null
+  readonly refundDestination: Destination | null
+  readonly metadata: Metadata
+}
+
+/** A new order and the invoice that pays it. */
+export interface Purchased {
+  readonly order: OrderState
+  readonly invoice: InvoiceState
+}
+
 export class Checkouts extends Context.Service<Checkouts, {
   /**
    * Items as they are sold now: the same validation at every step. An environment no retailer serves sells nothing.
@@ -152,10 +185,24 @@ export class Checkouts extends Context.Service<Checkouts, {
     address: PostalAddress,
     order: Order<Addressed>
   ) => Effect.Effect<Addressed, PublicError>
+  /**
+   * Makes an order of an estimate, with its invoice, in one commit that uses the estimate up. It asks for exactly what the
+   * address step showed: the items are quoted again, and where the retailer asks for more by now, or sells less,
+   * `ESTIMATE_CHANGED` says what it would come to and nothing is written. Errors: those of `estimate` and `address`,
+   * `ADDRESS_NOT_FOUND`, `VALIDATION_ERROR` for an unknown way of shipping.
+   */
+  readonly purchase: (
+    shop: Shop,
+    customer: Customer,
+    purchase: Purchase,
+    order: Order<Purchased>
+  ) => Effect.Effect<Purchased, PublicError>
 }>()("tillwire/modules/storefront/Checkouts") {
   static readonly layer = Layer.effect(Checkouts, Effect.gen(function*() {
     const clock = yield* MerchantClock
     const commit = yield* Commit
+    const invoices = yield* Invoices
+    const orders = yield* Orders
     const retailers = yield* Retailers
     const repo = yield* makeRepo
 
@@ -247,9 +294,83 @@ export class Checkouts extends Context.Service<Checkouts, {
       return addressed
     })
 
-    return Checkouts.of({ quote, estimate, address })
+    const purchase = Effect.fnUntraced(function*(
+      shop: Shop,
+      customer: Customer,
+      { addressId, estimateId, metadata, refundDestination, shippingOptionId }: Purchase,
+      order: Order<Purchased>
+    ) {
+      const before = yield* living(shop, customer, estimateId)
+      const shown = yield* repo.address(shop.merchantId, estimateId, addressId)
+      if (shown === null) return yield* publicError("ADDRESS_NOT_FOUND", { param: "address_id" })
+      const shipping = shippingOption(shown.quotation, shippingOptionId)
+      if (shipping === undefined) return yield* unknownShipping
+      const amounts = pricingOf(shown.quotation, shipping)
+      yield* checkValue(shown.quotation, amounts)
+      const again = yield* quote(shop, shown.quotation.items, shown.address.zipCode)
+      if (!holds(shown.quotation, again, shipping)) {
+        const quotation = { ...again, refused: [...shown.quotation.refused, ...again.refused] }
+        const estimate = { ...before, quotation, zipCode: shown.address.zipCode }
+        return yield* publicError("ESTIMATE_CHANGED", {
+          param: "estimate_id",
+          details: { estimate: estimateObject(estimate, pricesOf(shown.quotation.items)) }
+        })
+      }
+      const bought: NewOrder = {
+        ...shop,
+        orderId: yield* uuidV7,
+        customerId: customer.id,
+        walletAddress: before.customer.wallet?.address ?? null,
+        walletNetwork: before.customer.wallet?.network ?? null,
+        items: shown.quotation.items,
+        shipping,
+        address: shown.address,
+        amounts,
+        refundDestination,
+        metadata
+      }
+      const made = (invoice: InvoiceState) => ({ invoice, ...orders.creation(bought, invoice) })
+      const invoice = yield* invoices.createAlong(
+        invoiceOf(bought),
+        order.cause,
+        (invoice) => order.reply(made(invoice)),
+        (invoice) => {
+          const { along } = made(invoice)
+          return { ...along, writes: [...along.writes, estimateWrite(consumed(before, bought.orderId))] }
+        }
+      ).pipe(
+        Effect.catchTag("Conflict", (conflict) =>
+          conflict.table === estimateTable
+            ? Effect.fail(publicError("ESTIMATE_ALREADY_USED", { param: "estimate_id" }))
+            : Effect.die(conflict)),
+        replayed
+      )
+      return made(invoice)
+    })
+
+    return Checkouts.of({ quote, estimate, address, purchase })
   }))
 }
+
+/** The invoice of a new order: it asks for its total within 1,800 s, and says nothing of who gets what where. */
+const invoiceOf = ({ amounts, customerId, environment, merchantId, metadata, orderId }: NewOrder): NewInvoice => ({
+  merchantId,
+  environment,
+  commerce: true,
+  amount: amounts.total,
+  expiresInMillis: invoiceTtlMillis,
+  customerId,
+  metadata,
+  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
+  toleranceBasisPoints: null,
+  acceptedNetworks: null,
+  orderId
+})
+
+const unknownShipping = publicError("VALIDATION_ERROR", {
+  message: "shipping_option_id: The address has no such way of shipping",
+  param: "shipping_option_id"
+})
 
 const answeredByRetailer = <A>(asked: Effect.Effect<A, RetailerUnavailable>): Effect.Effect<A, PublicError> =>
   Effect.catchTag(asked, "RetailerUnavailable", (error) =>
@@ -259,8 +380,11 @@ const answeredByRetailer = <A>(asked: Effect.Effect<A, RetailerUnavailable>): Ef
     ))
 
 /** Refuses what cannot become an order, and says of every item why. */
-const checkValue = (quotation: Quotation): Effect.Effect<void, PublicError> => {
-  const fault = valueFault(quotation, pricingOf(quotation, quotation.shipping[0]))
+const checkValue = (
+  quotation: Quotation,
+  pricing = pricingOf(quotation, quotation.shipping[0])
+): Effect.Effect<void, PublicError> => {
+  const fault = valueFault(quotation, pricing)
   if (fault === null) return Effect.void
   const { invalid_items } = itemsObject(quotation, new Map())
   return Effect.fail(publicError(fault, fault === "NO_VALID_ITEMS" ? { details: { invalid_items } } : {}))

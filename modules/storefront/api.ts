@@ -1,13 +1,13 @@
 /** Checkout and carts: definitions only (API reference, "Checkout", "Carts"). Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { errors, IdempotencyRequired, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
 import { aliased } from "../../schemas/Alias.ts"
-import { EpochSeconds, MerchantId, Uuid } from "../../schemas/Ids.ts"
-import { WireAmount } from "../../schemas/Invoice.ts"
+import { EpochSeconds, InvoiceId, MerchantId, Uuid } from "../../schemas/Ids.ts"
+import { InvoiceStatus, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { readPrice, UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
+import { exampleOrder, ItemFault, maximumItems, maximumQuantity, Order, OrderId, Retailer } from "../../schemas/Order.ts"
 import { HttpsUrl } from "../../schemas/Web.ts"
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -269,6 +269,94 @@ export const AddressedEstimate = Schema.Struct({
   }]
 })
 
+/** What an order is made of. */
+export const NewPurchase = aliased(
+  Schema.Struct({
+    ...customerFields,
+    estimate_id: Schema.String,
+    address_id: Schema.String,
+    shipping_option_id: absent(Schema.String).annotate({ description: "The cheapest if not said." }),
+    refund_destination_wallet_address_bsc: absent(Schema.String).annotate({
+      description: "Where a refund would go: an address of BNB Chain. It can be set later too."
+    }),
+    metadata: absent(Metadata).annotate({ description: "Your own data, kept in the invoice and shown there." })
+  }),
+  {
+    identifier: "NewPurchase",
+    examples: [{
+      customer_id: "cust_1",
+      estimate_id: exampleEstimateId,
+      address_id: exampleAddressId,
+      shipping_option_id: "standard",
+      metadata: { basket: "B-7" }
+    }]
+  }
+)
+
+const exampleUnpaid = {
+  ...exampleOrder,
+  status: "pending_payment",
+  substatus: "AWAITING_PAYMENT",
+  actions: { can_cancel: true, can_set_refund_destination: true, cancel_reason_code: null },
+  timeline: [exampleOrder.timeline[0]],
+  payment: {
+    status: "unpaid",
+    amount_paid: 0,
+    amount_paid_decimal: "0.000",
+    tx_hash: null,
+    network: null,
+    paid_at: null,
+    settlement: { status: null, tx_hash: null, network: null, settled_at: null }
+  },
+  line_items: [{ ...exampleOrder.line_items[0], status: "pending" }],
+  updated_at: exampleOrder.created_at
+} as const
+
+/** The answer to a purchase: the order, and the session that a payor opens its invoice with. */
+export const Purchase = Schema.Struct({
+  order_id: OrderId,
+  invoice_id: InvoiceId,
+  payment_url: Schema.String,
+  session_token: Schema.String,
+  signature: Schema.String,
+  payment_session_headers: Schema.Struct({ "x-session-token": Schema.String, "x-signature": Schema.String }),
+  merchant_id: MerchantId,
+  environment: Environment,
+  customer_id: nullableText,
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  amount_unit: Schema.Literal("usd_millis"),
+  status: InvoiceStatus,
+  expires_at: EpochSeconds,
+  order: Order,
+  endpoints: Schema.Struct({ check_order: Schema.String, check_payment: Schema.String, cancel_order: Schema.String })
+}).annotate({
+  identifier: "Purchase",
+  description: "A new order with the invoice that pays it.",
+  examples: [{
+    order_id: exampleOrder.id,
+    invoice_id: exampleOrder.invoice_id,
+    payment_url: `https://pay.example/pay/${exampleOrder.invoice_id}?session_token=pst_Zk3…&signature=9f2c….1766278800000`,
+    session_token: "pst_Zk3…",
+    signature: "9f2c….1766278800000",
+    payment_session_headers: { "x-session-token": "pst_Zk3…", "x-signature": "9f2c….1766278800000" },
+    merchant_id: exampleOrder.merchant_id,
+    environment: "devnet",
+    customer_id: "cust_1",
+    amount: 13_990,
+    amount_decimal: "13.990",
+    amount_unit: "usd_millis",
+    status: "unpaid",
+    expires_at: 1_766_321_800,
+    order: exampleUnpaid,
+    endpoints: {
+      check_order: `/api/commerce/merchant/orders/${exampleOrder.id}`,
+      check_payment: `/api/commerce/merchant/payments/${exampleOrder.id}/status`,
+      cancel_order: `/api/commerce/merchant/orders/${exampleOrder.id}/cancel`
+    }
+  }]
+})
+
 const cartItemFields = {
   product_id: productId,
   retailer: Retailer,
@@ -407,6 +495,27 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: "Checks the address, prices the items anew for there, and answers what the customer now has to be shown: " +
       "`estimate.pricing`, and each item with `price_changed` against the estimate. Call it again for another address, or " +
       "for new prices; the estimate ends when it was going to. Addresses are removed after 24 hours, and never logged."
+  })),
+  HttpApiEndpoint.post("invoice", `${checkout}/invoice`, {
+    payload: NewPurchase,
+    success: success(Purchase),
+    error: errors(
+      "wrapped",
+      "IDEMPOTENCY_KEY_MISSING",
+      "ESTIMATE_NOT_FOUND",
+      "ADDRESS_NOT_FOUND",
+      "ESTIMATE_ALREADY_USED",
+      "ESTIMATE_CHANGED",
+      "ESTIMATE_EXPIRED",
+      ...priceErrors,
+      ...writeErrors
+    )
+  }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
+    summary: "Order an estimate",
+    description: "Makes the order and the invoice that pays it, payable for 1,800 seconds, and uses the estimate up. The " +
+      "invoice asks for exactly what the address step showed, with the way of shipping chosen here. The retailer is asked " +
+      "once more: where it wants more by now, or does not sell all of it, the answer is `ESTIMATE_CHANGED` with the new " +
+      "prices in `details.estimate`, and nothing was made; show them, and go on from the address step. A cart is not touched."
   })),
   HttpApiEndpoint.get("cart", carts, {
     query: customerQuery,

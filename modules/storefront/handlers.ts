@@ -1,12 +1,17 @@
 /** Checkout and carts between the wire and the actors. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { answering, CurrentPrincipal, jsonText } from "../../runtime/Http.ts"
+import { answering, CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
-import { readPrice, usdMillis } from "../../schemas/Money.ts"
+import { readAddress } from "../../schemas/Address.ts"
+import { readPrice, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
+import type { Environment } from "../../schemas/Network.ts"
 import { maximumQuantity } from "../../schemas/Order.ts"
-import { type Addressed, Carts, Checkouts, type Wish } from "./actor.ts"
+import { turnDown } from "../../schemas/Version.ts"
+import { type Destination, orderObject } from "../commerce/plugin.ts"
+import { checkMetadata, makeSession } from "../invoices/plugin.ts"
+import { type Addressed, Carts, Checkouts, type Purchased, type Wish } from "./actor.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
   added,
@@ -84,6 +89,45 @@ const readWish = (
     : { customer, items, seen: pricesOf(items), zipCode }
 }
 
+/** Where a refund goes, if it is said; `WALLET_ADDRESS_INVALID` for what is no address of BNB Chain. */
+const readDestination = (
+  text: string | null | undefined,
+  environment: Environment
+): Effect.Effect<Destination | null, PublicError> => {
+  if (text === undefined || text === null) return Effect.succeed(null)
+  const address = readAddress("bsc", environment, text)
+  return address === null
+    ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "refund_destination_wallet_address_bsc" }))
+    : Effect.succeed({ network: "bsc", address, memo: null })
+}
+
+/** A new order and the session its payor opens the invoice with, as `data` of the answer. */
+const makePurchased = Effect.map(makeSession, (sessionOf) => ({ invoice, order }: Purchased, apiVersion: string) => {
+  const { sessionToken, signature, url } = sessionOf(invoice)
+  return {
+    order_id: order.id,
+    invoice_id: invoice.id,
+    payment_url: url,
+    session_token: sessionToken,
+    signature,
+    payment_session_headers: { "x-session-token": sessionToken, "x-signature": signature },
+    merchant_id: invoice.merchantId,
+    environment: invoice.environment,
+    customer_id: invoice.customerId,
+    amount: usdWire(invoice.amount),
+    amount_decimal: usdDecimal(invoice.amount),
+    amount_unit: "usd_millis",
+    status: invoice.status,
+    expires_at: invoice.expiresAt,
+    order: turnDown(orderObject(order), apiVersion),
+    endpoints: {
+      check_order: `/api/commerce/merchant/orders/${order.id}`,
+      check_payment: `/api/commerce/merchant/payments/${order.id}/status`,
+      cancel_order: `/api/commerce/merchant/orders/${order.id}/cancel`
+    }
+  }
+})
+
 const newItem = (id: string, sent: Omit<NewCartItem, keyof CustomerFields>): CartItem => ({
   id,
   productId: sent.product_id,
@@ -105,6 +149,7 @@ const itemUnknown = publicError("CART_ITEM_NOT_FOUND", { param: "item_id" })
 export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect.fn(function*(group) {
   const carts = yield* Carts
   const checkouts = yield* Checkouts
+  const purchasedObject = yield* makePurchased
 
   return group
     .handle("estimate", Effect.fnUntraced(function*({ payload }) {
@@ -137,6 +182,23 @@ export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect
           shipping_options: shippingObjects(address.quotation),
           estimate: estimateObject(estimate, seen)
         })
+      )
+    }))
+    .handle("invoice", Effect.fnUntraced(function*({ payload }) {
+      const { customer, shop } = yield* whoAsks(payload)
+      const metadata = payload.metadata ?? {}
+      yield* checkMetadata(metadata)
+      const purchase = {
+        estimateId: payload.estimate_id,
+        addressId: payload.address_id,
+        shippingOptionId: payload.shipping_option_id ?? null,
+        refundDestination: yield* readDestination(payload.refund_destination_wallet_address_bsc, shop.environment),
+        metadata
+      }
+      const { apiVersion } = yield* RequestInfo
+      return yield* answering<Purchased, PublicError>(
+        (order) => checkouts.purchase(shop, customer, purchase, order),
+        (purchased) => purchasedObject(purchased, apiVersion)
       )
     }))
     .handle("cart", Effect.fnUntraced(function*({ query }) {

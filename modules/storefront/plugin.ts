@@ -2,6 +2,9 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { PayorSessions } from "../auth/plugin.ts"
+import { Orders } from "../commerce/plugin.ts"
+import { Invoices } from "../invoices/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
 import { Carts, Checkouts, pruning } from "./actor.ts"
 import { StorefrontApi } from "./api.ts"
@@ -11,7 +14,7 @@ import { migrations, tables } from "./migrations.ts"
 export const plugin = Plugin.make({
   name: "storefront",
   slot: "modules",
-  needs: { retail: Retailers },
+  needs: { auth: PayorSessions, invoices: Invoices, retail: Retailers, commerce: Orders },
   http: StorefrontApi,
   migrations,
   tables,

@@ -31,6 +31,12 @@ const rows = matrix.rows as ReadonlyArray<Row>
 /** What the simulated retailer sells. */
 const goods = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", price: 9.99 }
 
+/** Where it is sent. */
+const address = {
+  first_name: "Ada", last_name: "Lovelace", street_address: "12 Analytical Way", city: "Miami", state: "FL", zip_code: "33101",
+  country: "US", phone: "+1 305 555 0100", email: "ada@example.com"
+}
+
 /** The public part of an account nobody has. */
 const newAccount = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
 
@@ -51,6 +57,11 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     const { data } = yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay" })
     return data
   })
+  const estimate: Effect.Effect<string> = Effect.map(
+    as(a.commerce)("/api/commerce/merchant/checkout/estimate", { customer_id: "matrix", items: [goods] }),
+    ({ data }) => data.estimate_id
+  )
+  let addressId = ""
   return {
     invoice: () => Effect.map(invoice(a.merchant), (made) => made.invoice_id),
     commerce_invoice: () => Effect.map(invoice(a.commerce), (made) => made.invoice_id),
@@ -77,11 +88,14 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
       Effect.tap(makeWebhook(service, a, a.merchant), (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")),
     delivery: () => makeDelivery(town, a, a.merchant),
     commerce_delivery: () => makeDelivery(town, a, a.commerce),
-    estimate: () =>
-      Effect.map(
-        as(a.commerce)("/api/commerce/merchant/checkout/estimate", { customer_id: "matrix", items: [goods] }),
-        ({ data }) => data.estimate_id
-      ),
+    estimate: () => estimate,
+    addressed_estimate: () =>
+      Effect.tap(estimate, (estimate_id) =>
+        Effect.map(
+          as(a.commerce)("/api/commerce/merchant/checkout/address", { customer_id: "matrix", estimate_id, address }),
+          ({ data }) => { addressId = data.address_id }
+        )),
+    its_address: () => Effect.sync(() => addressId),
     cart_item: () =>
       Effect.map(
         as(a.commerce)("/api/commerce/merchant/carts/items", { customer_id: "matrix", ...goods, product_id: `P${randomUUID()}` }),

@@ -1,11 +1,14 @@
 /**
- * A shop as its merchant sees it, without a socket: the real router, commit log, carts and checkout; what the retailer
- * sells, and whether it answers, is up to the test.
+ * A shop as its merchant sees it, without a socket: the real router, commit log, carts and checkout as far as the address;
+ * what the retailer sells, and whether it answers, is up to the test.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
+import { PayorSessions } from "../../../modules/auth/plugin.ts"
+import { Orders } from "../../../modules/commerce/plugin.ts"
+import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { type PostalAddress, plugin as retail, Retailers, RetailerUnavailable } from "../../../modules/retail/plugin.ts"
 import { StorefrontApi } from "../../../modules/storefront/api.ts"
 import { migrations, tables } from "../../../modules/storefront/migrations.ts"
@@ -94,7 +97,7 @@ export const storefront = apiLayer(
   Layer.mergeAll(callers, retailer, plugin.layer(undefined as never)).pipe(
     Layer.provideMerge(retail.layer(undefined as never))
   ) as never,
-  Actors.layer.pipe(Layer.provideMerge(kernel(
+  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {}), Layer.mock(Invoices, {})).pipe(Layer.provideMerge(kernel(
     [{ name: "storefront", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
