@@ -97,7 +97,7 @@ export const storefront = apiLayer(
   Layer.mergeAll(callers, retailer, plugin.layer(undefined as never)).pipe(
     Layer.provideMerge(retail.layer(undefined as never))
   ) as never,
-  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {}), Layer.mock(Invoices, {})).pipe(Layer.provideMerge(kernel(
+  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {} as never), Layer.mock(Invoices, {})).pipe(Layer.provideMerge(kernel(
     [{ name: "storefront", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
