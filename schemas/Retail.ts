@@ -138,12 +138,8 @@ export const PlacementRequest = Schema.Struct({
   shipping_option_id: Schema.String
 })
 
-/** `POST /orders/{order_id}/cancel`: do not deliver this, if that can still be. */
-export const CancelRequest = Schema.Struct({
-  order_id: OrderId,
-  environment: Environment,
-  provider_order_id: Schema.NullOr(Schema.String)
-})
+/** `POST /orders/{order_id}/cancel`: do not deliver this, if that can still be. The same each time, as its key is. */
+export const CancelRequest = Schema.Struct({ order_id: OrderId, environment: Environment })
 
 /** A parcel, new or changed, known by its `shipment_id`. */
 export const RetailShipment = Schema.Struct({

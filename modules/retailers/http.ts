@@ -11,7 +11,7 @@ import { uuidV4 } from "../../runtime/Uuid.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
 import { CallbacksApi, handlers, signatureLayer } from "./http/Callbacks.ts"
-import { makeCalls } from "./http/Calls.ts"
+import { firstPauseMillis, makeCalls } from "./http/Calls.ts"
 import { signingKey } from "./http/Signature.ts"
 import { addressBody, cancelBody, offerOf, placementBody, quoteBody, reportsOf, verdictOf } from "./http/Wire.ts"
 
@@ -67,14 +67,15 @@ const understood = <A>(read: Result.Result<A, string>): Effect.Effect<A, Retaile
     (fault) => new RetailerUnavailable({ reason: `the fulfilment service: its answer cannot be used: ${fault}` })
   )
 
-const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions.Type) {
+const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions.Type, pauseMillis: number) {
   const retailers = yield* Retailers
   const call = yield* makeCalls({
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     environment: options.environment,
     keys: keysOf(options),
     timeoutMillis: options.timeoutMillis ?? maximumTimeoutMillis,
-    tryTimeoutMillis: options.tryTimeoutMillis ?? defaultTryTimeoutMillis
+    tryTimeoutMillis: options.tryTimeoutMillis ?? defaultTryTimeoutMillis,
+    pauseMillis
   })
   yield* retailers.register({
     name: "retailers/http",
@@ -112,8 +113,9 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
   })
 })
 
-/** The driver alone, without the route of its callbacks. */
-export const driverLayer = (options: typeof HttpRetailerOptions.Type) => Layer.effectDiscard(register(options))
+/** The driver alone, without the route of its callbacks, with its own pause before a second try, in milliseconds. */
+export const driverLayer = (options: typeof HttpRetailerOptions.Type, pauseMillis = firstPauseMillis) =>
+  Layer.effectDiscard(register(options, pauseMillis))
 
 export const plugin = Plugin.make({
   name: "retailers/http",

@@ -26,6 +26,8 @@ interface Fault {
 }
 
 const orders = new Map<string, Order>()
+/** Canceled before they came. */
+const unwanted = new Set<string>()
 /** Idempotency key -> the request it stood for. */
 const keys = new Map<string, string>()
 const calls: Array<{ method: string; path: string; key: string | null; status: number }> = []
@@ -117,6 +119,7 @@ const has = (order: Order, product: string) => order.body.items.some(({ product_
 const place = (body: any): [number, object] => {
   const known = orders.get(body.order_id)
   if (known !== undefined) return [200, about(known, reports(known))]
+  if (unwanted.has(body.order_id)) return [200, { order_id: body.order_id, reports: [{ type: "placement_failed", reason: "You canceled it" }] }]
   const order: Order = {
     id: body.order_id, body, providerOrderId: `W-${orders.size + 1}`, refused: false, canceled: false, looks: 0
   }
@@ -147,8 +150,10 @@ const answer = (request: IncomingMessage, path: string, text: string): [number, 
   if (request.method === "POST" && path === "/address") return [200, address(body)]
   if (request.method === "POST" && path === "/orders") return place(body)
   const [, id, action] = /^\/orders\/([^/]+)(\/cancel)?$/.exec(path) ?? []
-  const order = orders.get(id ?? "")
-  if (order === undefined) return [404, { error: "no such order" }]
+  if (id === undefined) return [404, { error: "no such path" }]
+  const order = orders.get(id)
+  if (order === undefined && action !== undefined) unwanted.add(id)
+  if (order === undefined) return [200, { order_id: id, reports: action === undefined ? [] : [{ type: "cancellation_accepted" }] }]
   if (request.method === "POST" && action !== undefined) return [200, cancel(order)]
   order.looks++
   return [200, about(order, reports(order))]

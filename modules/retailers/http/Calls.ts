@@ -14,7 +14,7 @@ export const maximumAnswerBytes = 262_144
 export const maximumTries = 4
 
 /** Pause before the second try, doubled with each further one, less up to a half of it by chance. */
-const firstPauseMillis = 200
+export const firstPauseMillis = 200
 
 const calls = Metric.counter("retailer_calls_total", {
   description: "Tries to call the fulfilment service, by operation and how they ended",
@@ -30,6 +30,8 @@ export interface CallsOptions {
   /** A call with all its tries, and a single try. */
   readonly timeoutMillis: number
   readonly tryTimeoutMillis: number
+  /** Pause before the second try: {@link firstPauseMillis}. */
+  readonly pauseMillis: number
 }
 
 export interface Call {
@@ -72,7 +74,7 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
   )
 
 /** Makes calls; each answers the text of a `200`. */
-export const makeCalls = ({ baseUrl, environment, keys, timeoutMillis, tryTimeoutMillis }: CallsOptions) =>
+export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMillis, tryTimeoutMillis }: CallsOptions) =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const once = Effect.fnUntraced(function*({ idempotencyKey, method, target }: Call, body: string) {
       const now = yield* Clock.currentTimeMillis
@@ -116,7 +118,7 @@ export const makeCalls = ({ baseUrl, environment, keys, timeoutMillis, tryTimeou
       Effect.catch(tried(call, body), (failure) =>
         Effect.gen(function*() {
           if (!failure.again || number >= maximumTries) return yield* failure
-          const pause = firstPauseMillis * 2 ** (number - 1) * (1 - (yield* Random.next) / 2)
+          const pause = pauseMillis * 2 ** (number - 1) * (1 - (yield* Random.next) / 2)
           const wait = Math.max(pause, failure.pauseMillis)
           if ((yield* Clock.currentTimeMillis) + wait >= end) return yield* failure
           yield* Effect.sleep(wait)

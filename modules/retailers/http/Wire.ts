@@ -142,12 +142,8 @@ export const placementBody = (placement: Placement) => ({
   shipping_option_id: placement.shippingOptionId
 })
 
-/** `POST /orders/{order_id}/cancel`. */
-export const cancelBody = ({ environment, orderId, providerOrderId }: PlacedOrder) => ({
-  order_id: orderId,
-  environment,
-  provider_order_id: providerOrderId
-})
+/** `POST /orders/{order_id}/cancel`: nothing that changes with the order, for its idempotency key does not. */
+export const cancelBody = ({ environment, orderId }: PlacedOrder) => ({ order_id: orderId, environment })
 
 /** A report as the port has it. */
 export const reportOf = (report: RetailReport): RetailerReport => {

@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto"
 import { driverLayer, HttpRetailerOptions } from "../../../modules/retailers/http.ts"
 import type { WantedItem } from "../../../modules/retail/plugin.ts"
 import {
-  assertUnavailable, driverOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject
+  assertUnavailable, driverOf, placedOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject
 } from "../../conformance/retailers.ts"
 import { knownOrder } from "../../fixtures/plugins/orderbook.ts"
 import { emptyDatabase } from "../../support/Database.ts"
@@ -29,7 +29,7 @@ const layerOf = (
     environment: "mainnet",
     secrets: [Redacted.make(secrets[0]), ...secrets.slice(1).map((secret) => Redacted.make(secret))],
     ...more
-  }) as RetailerLayer
+  }, 20) as RetailerLayer
 
 const subject = Layer.effect(RetailerSubject, Effect.map(Fulfilment, (fulfilment) =>
   RetailerSubject.of({
@@ -114,6 +114,17 @@ layer(Layer.provideMerge(subject, Fulfilment.layer), { excludeTestServices: true
       assert.deepStrictEqual(calls.map(({ key, path }) => `${path} ${key}`), Array(2).fill(`/orders place_${placement.orderId}`))
       yield* driver.place(placement)
       assert.strictEqual((yield* fulfilment.seen).orders.filter(({ id }) => id === placement.orderId).length, 1)
+    }))
+
+  it.effect("takes back what may have been placed: an order that never came is canceled all the same, and not delivered later", () =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(layerOf(yield* Fulfilment))
+      const placement = placementOf(driver, "33101", [want("widget")])
+      const order = placedOf(placement, [], 0)
+      assert.deepStrictEqual(yield* driver.track({ ...order, placedAt: null }), [])
+      assert.deepStrictEqual(yield* driver.cancel(order), [{ _tag: "CancellationAccepted" }])
+      assert.deepStrictEqual((yield* driver.place(placement)).map(({ _tag }) => _tag), ["PlacementFailed"])
+      assert.deepStrictEqual(yield* driver.cancel({ ...order, providerOrderId: "W-1" }), [{ _tag: "CancellationAccepted" }])
     }))
 
   it.effect("sends amounts as integers, and the order whole", () =>
