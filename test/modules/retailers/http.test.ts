@@ -83,11 +83,14 @@ layer(Layer.provideMerge(subject, Fulfilment.layer), { excludeTestServices: true
   it.effect("does not try again where it cannot help, and follows nothing", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf(yield* Fulfilment))
-      const half = JSON.stringify({ items: [], refused: [] })
-      const kinds = [["status 400"], ["status 404"], ["status 201"], ["redirect"], ["html"], ["huge"], ["wait long"], ["answer", half]] as const
-      for (const [kind, answer] of kinds) {
+      const kinds: ReadonlyArray<readonly [kind: string, reason: string, answer?: string]> = [
+        ["status 400", "HTTP 400"], ["status 404", "HTTP 404"], ["status 201", "HTTP 201"], ["redirect", "HTTP 307"],
+        ["wait long", "HTTP 429"], ["html", "not JSON"], ["huge", "more than 262144 bytes"],
+        ["answer", "not what the protocol asks for", JSON.stringify({ items: [], refused: [] })]
+      ]
+      for (const [kind, reason, answer] of kinds) {
         const { calls, exit } = yield* watched([[kind, 1, answer]], driver.quote(quoting))
-        assertUnavailable(exit, kind)
+        assert.include(assertUnavailable(exit, kind), reason, kind)
         assert.deepStrictEqual(calls.map(({ path }) => path), ["/quote"], kind)
       }
     }))
