@@ -282,13 +282,13 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
     change(order.merchantId, order.id, noCause, facts).pipe(unasked)
 
   /** The row alone: when it is looked at again is no decision. */
-  const postpone = Effect.fnUntraced(function*(order: OrderState, seconds: number | null) {
-    const now = yield* clock.nowSeconds(order.merchantId, order.environment)
+  const postpone = Effect.fnUntraced(function*(order: OrderState, after: (now: number) => number | null) {
+    const seconds = after(yield* clock.nowSeconds(order.merchantId, order.environment))
     yield* commit.append({
       merchantId: order.merchantId,
       environment: order.environment,
       cause: noCause,
-      writes: [orderWrite({ ...order, version: order.version + 1, dueAt: seconds === null ? null : now + seconds })],
+      writes: [orderWrite({ ...order, version: order.version + 1, dueAt: seconds })],
       events: []
     }).pipe(Effect.catchTag("Replayed", (impossible) => Effect.die(impossible)))
   })
@@ -326,9 +326,9 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
   const handle = Effect.fnUntraced(function*(order: OrderState) {
     const invoice = yield* invoices.find(order.invoiceId)
     const task = invoice === null ? null : taskOf(order, invoice)
-    if (task === null) return yield* postpone(order, null)
+    if (task === null) return yield* postpone(order, () => null)
     const driver = retailers.driver(order.environment)
-    if (driver === undefined) return yield* postpone(order, answerSeconds)
+    if (driver === undefined) return yield* postpone(order, (now) => now + answerSeconds)
     const asked = placedOrderOf(order)
     const answered = (reports: ReadonlyArray<RetailerReport>) => [reports, [{ _tag: "RetailerAnswered" }]] as const
     switch (task) {
@@ -350,7 +350,7 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
         }))
       case "track": {
         const isOwed = order.status === "processing" || order.substatus === "CANCELLATION_REQUESTED"
-        yield* postpone(order, isOwed ? answerSeconds : trackingSeconds)
+        yield* postpone(order, (now) => now + (isOwed ? answerSeconds : trackingSeconds(order, now)))
         const reports = yield* driver.track(asked).pipe(
           Effect.catch(({ reason }) =>
             Effect.as(Effect.logWarning("a retailer could not be asked", { retailer: driver.name, reason }), []))
@@ -364,7 +364,7 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
       Effect.catchTag("Conflict", () => Effect.void),
       Effect.catchCause((cause) =>
         Effect.logError("an order that is due could not be handled", cause).pipe(
-          Effect.andThen(Effect.ignore(postpone(order, answerSeconds)))
+          Effect.andThen(Effect.ignore(postpone(order, (now) => now + answerSeconds)))
         )),
       Effect.annotateLogs({ order_id: order.id })
     ))

@@ -215,8 +215,13 @@ export const callSeconds = 60
 /** Seconds between two looks at an order whose retailer owes an answer. */
 export const answerSeconds = 60
 
-/** Seconds between two looks at an order that is placed or under way: a retailer that reports is not waited for. */
-export const trackingSeconds = 900
+/** Seconds between two looks at an order that is placed or under way, at least and at most. Ours. */
+const leastTrackingSeconds = 30
+const mostTrackingSeconds = 3_600
+
+/** One look an eighth of the time since it last changed: often while something happens, rarely once nothing does. */
+export const trackingSeconds = ({ updatedAt }: Pick<OrderState, "updatedAt">, now: number): number =>
+  Math.min(mostTrackingSeconds, Math.max(leastTrackingSeconds, Math.floor((now - updatedAt) / 8)))
 
 /** Seconds until the first repeat of a call without an answer; doubled with each one, up to the second figure. */
 const firstBackoffSeconds = 30
@@ -546,7 +551,7 @@ const placed = (
     ? to(order, "placed", "AWAITING_TRACKING", "Placed with the retailer", now, {
       providerOrderId,
       placedAt: now,
-      dueAt: now + trackingSeconds
+      dueAt: now + leastTrackingSeconds
     })
     : invalid()
 }
@@ -581,7 +586,7 @@ const holds = ({ line_item_ids }: Shipment, lineItemId: string): boolean =>
 const enRoute = (order: OrderState, now: number): OrderState => {
   const has = (...wanted: ReadonlyArray<Shipment["delivery_status"]>) =>
     order.shipments.some(({ delivery_status }) => wanted.includes(delivery_status))
-  const more = { dueAt: now + trackingSeconds }
+  const more = { dueAt: now + leastTrackingSeconds }
   if (has("exception", "returned")) return to(order, "shipped", "DELIVERY_EXCEPTION", "Delivery has a problem", now, more)
   return has("out_for_delivery")
     ? to(order, "shipped", "OUT_FOR_DELIVERY", "Out for delivery", now, more)
@@ -634,7 +639,7 @@ const cancelRequested = (
 }
 
 const cancellationRejected = (order: OrderState, reason: string, now: number): OrderState =>
-  to(order, "placed", "AWAITING_TRACKING", reason, now, { cancellation: "rejected", dueAt: now + trackingSeconds })
+  to(order, "placed", "AWAITING_TRACKING", reason, now, { cancellation: "rejected", dueAt: now + leastTrackingSeconds })
 
 /**
  * After a call without an answer: it is repeated later, until it is given up. What a retailer may have placed all the
