@@ -374,9 +374,8 @@ const begun = (
   payout: Payout | null
 ): RefundDecision | PublicError => {
   const others = refunds.filter(({ id }) => id !== refund.id)
-  if (refund.amount > refundable(invoice, others, refund.source)) return publicError("REFUND_EXCEEDS_RECEIVED")
   if (refund.amount > refundable(invoice, others, refund.source, isDeep)) {
-    return publicError("REFUND_EXCEEDS_RECEIVED", { message: "What it gives back is not deep enough in the chain yet" })
+    return publicError("REFUND_EXCEEDS_RECEIVED", { message: "More than was received, is deep in the chain and not refunded yet" })
   }
   if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")
   if (payout === null) return publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: minimumRetrySeconds })
