@@ -30,11 +30,13 @@ import {
 import { type Destination as RefundDestination, type OrderFact, Orders, type OrderState } from "../commerce/plugin.ts"
 import { paymentIdOf, Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { isOpen, Refunds, type RefundState, type RefundStep, type RefundTold } from "../refunds/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../settlement/plugin.ts"
 import type { SimulateRequest } from "./api.ts"
 import {
   allowedTransitions,
   deep,
+  givenBack,
   gone,
   isForSettlement,
   moved,
@@ -44,10 +46,12 @@ import {
   seen,
   type Sent,
   payoutOf,
+  payoutStep,
   shipmentOf,
   simulatedUnits,
   unknownContract,
-  waiting
+  waiting,
+  waitingDestination
 } from "./machine.ts"
 
 /** The token of a first payment when neither the caller nor an earlier address names one. */
@@ -489,6 +493,7 @@ const makeOrderSimulator = Effect.gen(function*() {
   const invoices = yield* Invoices
   const orders = yield* Orders
   const payments = yield* Payments
+  const refunds = yield* Refunds
   const settlements = yield* Settlements
   const transfers = yield* makeTransfers
 
@@ -528,6 +533,54 @@ const makeOrderSimulator = Effect.gen(function*() {
       })
   })
 
+  /** Pays one refund out, by one step after the other; they are one change of it. */
+  const paidOut = Effect.fnUntraced(function*(
+    refund: RefundState,
+    destination: RefundDestination | null,
+    current: Aggregate,
+    now: number,
+    told: ReadonlyArray<RefundTold>
+  ): Effect.fn.Return<RefundStep, PublicError> {
+    let done: RefundStep = { refund, writes: [], commands: [], told: [] }
+    for (let next = payoutStep(refund, destination); next !== null; next = payoutStep(done.refund, null)) {
+      const at = { ...done.refund, version: refund.version }
+      done = yield* refunds.decideOn(at, next, current, now, [...told, ...done.told])
+    }
+    return done.refund.status === "succeeded" ? done : yield* publicError("REFUND_DESTINATION_REQUIRED")
+  }, Effect.catchIf(
+    ({ code }) => code === "WALLET_ADDRESS_INVALID" || code === "UNSUPPORTED_NETWORK",
+    ({ message }) => Effect.fail(publicError("REFUND_DESTINATION_REQUIRED", { message }))
+  ))
+
+  /** Every refund under way is paid out; where none is, one of all that is left. */
+  const refunded = Effect.fnUntraced(function*(
+    order: OrderState,
+    destination: RefundDestination | null,
+    current: Aggregate,
+    now: number
+  ): Effect.fn.Return<Change, PublicError> {
+    const known = (yield* refunds.ofInvoice(order.merchantId, order.invoiceId)).filter(isOpen)
+    const isFailed = order.status === "failed"
+    const opened = known.length > 0 ? null : yield* refunds.open(current, {
+      amount: "remaining",
+      reason: isFailed ? "order_failed" : "order_cancelled",
+      destination: order.refundDestination,
+      feeFree: isFailed
+    }, now)
+    const open = opened === null ? known : [{ ...opened.refund, version: 0 }]
+    let done: { readonly at: Aggregate; readonly steps: ReadonlyArray<RefundStep> } = { at: current, steps: [] }
+    for (const refund of open) {
+      const told = done.steps.flatMap((each) => each.told)
+      const step = yield* paidOut(refund, destination ?? waitingDestination(refund, order), done.at, now, told)
+      done = { at: givenBack(done.at, step.commands), steps: [...done.steps, step] }
+    }
+    return {
+      commands: done.steps.flatMap(({ commands }) => commands),
+      writes: done.steps.flatMap(({ writes }) => writes),
+      told: done.steps.flatMap(({ told }) => told)
+    }
+  })
+
   const told = (facts: ReadonlyArray<OrderFact>): Effect.Effect<Change> =>
     Effect.succeed({ commands: [], told: [orders.told(facts)] })
 
@@ -558,7 +611,7 @@ const makeOrderSimulator = Effect.gen(function*() {
       case "cancellation_rejected":
         return told([{ _tag: "CancellationRejected", reason: "The simulator says so" }])
       case "refunded":
-        return Effect.fail(publicError("REFUND_DESTINATION_REQUIRED"))
+        return refunded(order, asked.destination, current, now)
     }
   }
 

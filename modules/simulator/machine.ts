@@ -4,11 +4,12 @@
  * network finds it, confirms it or takes it back, so it stays as the simulator left it.
  */
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
-import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
+import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Shipment } from "../../schemas/Order.ts"
-import type { InvoiceState } from "../invoices/plugin.ts"
 import type { OrderState } from "../commerce/plugin.ts"
+import type { Aggregate, Command, InvoiceState } from "../invoices/plugin.ts"
+import type { Destination, RefundCommand, RefundState } from "../refunds/plugin.ts"
 import type { SimulateRequest } from "./api.ts"
 
 export type InvoiceAction = (typeof SimulateRequest.Type)["action"]
@@ -194,4 +195,36 @@ export const shipmentOf = (
   retailer_tracking_url: null,
   obtained_at: now,
   line_item_ids: items.map(({ lineItemId }) => lineItemId)
+})
+
+/** Where the order wants its refunds, for one that waits to be told. */
+export const waitingDestination = (
+  { status }: Pick<RefundState, "status">,
+  { refundDestination }: Pick<OrderState, "refundDestination">
+): Destination | null => status === "awaiting_destination" ? refundDestination : null
+
+/** The next step of a refund towards its payout; `destination` null: it goes where it went. Null: there is none. */
+export const payoutStep = (refund: RefundState, destination: Destination | null): RefundCommand | null => {
+  const isSending = refund.status === "processing"
+  if (destination !== null && !isSending && refund.status !== "succeeded") return { _tag: "SetDestination", destination }
+  switch (refund.status) {
+    case "pending_approval":
+      return { _tag: "Approve" }
+    case "failed":
+      return { _tag: "Retry" }
+    case "processing":
+      return { _tag: "Succeed", txHash: refund.txHash ?? payoutOf(refund.id) }
+    default:
+      return null
+  }
+}
+
+/** The payments once a payout has given so much of each back: what the next payout is made of. */
+export const givenBack = (current: Aggregate, commands: ReadonlyArray<Command>): Aggregate => ({
+  ...current,
+  payments: current.payments.map((payment) =>
+    commands.reduce((each, command) =>
+      command._tag === "Refund" && command.paymentId === each.id
+        ? { ...each, refunded: usdMillis(each.refunded + command.amount) }
+        : each, payment))
 })

@@ -6,6 +6,7 @@ import { Orders } from "../commerce/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
+import { Refunds } from "../refunds/plugin.ts"
 import { Settlements } from "../settlement/plugin.ts"
 import { OrderSimulator, Simulator } from "./actor.ts"
 import { SimulatorApi } from "./api.ts"
@@ -20,6 +21,7 @@ export const plugin = Plugin.make({
     quotes: PaymentQuotes,
     payments: [Payments, SimulatedPayments],
     settlement: Settlements,
+    refunds: Refunds,
     commerce: Orders
   },
   http: SimulatorApi,
