@@ -60,6 +60,8 @@ export interface SimulatedTransfer {
   /** Default: a fixed address. */
   readonly from?: string
   readonly kind?: "direct" | "internal"
+  /** Default: a new one. */
+  readonly txHash?: string
 }
 
 /** Makes things happen on the simulated chains; unknown networks die, for the caller chose them from the options. */
@@ -163,7 +165,7 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
     )
 
   const transaction = Effect.fnUntraced(function*(transfers: ReadonlyArray<SimulatedTransfer>) {
-    const txHash = unique()
+    const txHash = transfers[0]?.txHash ?? unique()
     const seen = transfers.map((transfer, position): ObservedTransfer => ({
       txHash,
       index: transfer.tokenAddress === null ? 0 : position + 1,

@@ -384,18 +384,18 @@ const makeSimulator = Effect.gen(function*() {
     return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
   })
 
-  /** The block is replaced by one that has the transaction too; it then becomes as deep as is asked. */
+  /** Its block leaves the chain, and then another one has the transaction, as deep as is asked. */
   const reorg = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const entry = yield* chosen(current, stands, nothingStands)
+    const { changes: [undone], entry } = yield* drop(current, cause)
     const block = yield* twoUuids(uuidV4)
     const at = yield* chainSeconds
-    const next = (now: JournalEntry) => stands(now) ? Effect.succeed(moved(now, block, at)) : refuse(nothingStands)
-    const again = yield* toldOf(current, cause, entry.id, next)
     const required = requiredFor(current.invoice, entry.network)
     const depth = asked.confirmations ?? required
-    if (depth < required) return { entry, changes: [again] }
-    const deeper = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
-    return { entry, changes: [again, yield* toldOf(current, cause, entry.id, deeper)] }
+    const again = (now: JournalEntry) => {
+      const included = moved(now, block, at)
+      return Effect.succeed(depth < required ? included : deep(included, depth))
+    }
+    return { entry, changes: [undone!, yield* toldOf(current, cause, entry.id, again)] }
   })
 
   /** Of every payment that counts and is not settled; the newest of them is answered. */

@@ -1,0 +1,249 @@
+/**
+ * Goal: a call of the simulator leaves what the same facts leave when they come from the chain, the settlement, the
+ * retailer and the refunds' operator.
+ * Method: random facts take both roads, over HTTP to the simulator and by the real followers, ports and reports; the
+ * objects they leave are compared but for names and times. `SIMULATOR_RUNS` asks for more of them, `SIMULATOR_SEED` for
+ * the same ones.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect } from "effect"
+import { randomInt } from "node:crypto"
+import { SimulatedChain } from "../../../modules/chains/simulated.ts"
+import { type OrderFact, orderObject, Orders } from "../../../modules/commerce/plugin.ts"
+import { invoiceObject, Invoices, isPayable, paymentObject } from "../../../modules/invoices/plugin.ts"
+import { paymentIdOf, Payments } from "../../../modules/payments/plugin.ts"
+import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
+import { Retailers } from "../../../modules/retail/plugin.ts"
+import { isSettled, type SettlementReport, Settlements } from "../../../modules/settlement/plugin.ts"
+import { allowedTransitions, type OrderTransition, payoutOf, shipmentOf, unknownContract } from "../../../modules/simulator/machine.ts"
+import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
+import { noCause } from "../../../runtime/Commit.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { uuidV7 } from "../../../runtime/Uuid.ts"
+import { baseUnits, tokenAmountUp, readRate, usdMillis } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import { isCounted } from "../../../schemas/Payment.ts"
+import { seeded } from "../../support/Crash.ts"
+import { until } from "../../support/Service.ts"
+import { done, newOrder, newPlayer, Play, type Player } from "./Play.ts"
+
+const runs = Number(process.env["SIMULATOR_RUNS"] ?? 2)
+const seed = Number(process.env["SIMULATOR_SEED"] ?? randomInt(2 ** 31))
+
+/** Each pair of invoices has a chain of its own, so that a reorg of one is nothing to the others. */
+const networks = ["base", "ethereum", "optimism", "arbitrum", "avalanche"] as const
+
+type Act =
+  | { readonly action: "pay"; readonly amount: number; readonly isSeenOnly: boolean }
+  | { readonly action: "confirm" | "reorg" | "drop" | "duplicate" | "wrong_token" | "settle" | "fail_settlement" | "expire" }
+
+const wrongAmount = 3_000
+const amounts = [1_000, 4_000, 10_000, 12_000] as const
+const others = [
+  "confirm", "reorg", "drop", "duplicate", "wrong_token", "settle", "fail_settlement", "settle", "confirm", "expire"
+] as const
+
+/** A history that a seed gives: about a third of it are payments. */
+const historyOf = (random: () => number): ReadonlyArray<Act> => {
+  const one = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random() * of.length)]!
+  return Array.from({ length: 3 + Math.floor(random() * 7) }, (_, at) =>
+    at === 0 || random() < 0.35
+      ? { action: "pay", amount: one(amounts), isSeenOnly: random() < 0.4 }
+      : { action: one(others) })
+}
+
+const names = new Set(["id", "invoice_id", "order_id", "commerce_order_id", "payer_tx_hash", "tx_hash", "settlement_tx_hash", "shipment_id", "provider_order_id", "refund_id", "quote_id", "block_number", "tracking_number", "carrier_tracking_url"])
+const times = /(_at|^timestamp|^valid_until)$/
+
+/** What is left of an object without names and times: that there is one is kept. */
+const bare = (value: unknown, key = ""): unknown => {
+  if (value !== null && (names.has(key) || times.test(key))) return "there"
+  if (Array.isArray(value)) return value.map((each) => bare(each))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, bare(inner, name)]))
+}
+
+const sorted = (values: ReadonlyArray<unknown>) =>
+  values.map((each) => JSON.stringify(bare(each))).toSorted().map((text) => JSON.parse(text))
+
+/** Everything that is shown of an invoice. */
+const shown = Effect.fnUntraced(function*(invoiceId: string) {
+  const { behind } = yield* Play
+  const { invoice, openExceptions, payments } = (yield* Context.get(behind, Invoices).find(invoiceId))!
+  return {
+    invoice: bare(invoiceObject(invoice)),
+    payments: sorted(payments.map((payment) => paymentObject(invoice, payment))),
+    exceptions: [...openExceptions].map((key) => key.split(":")[0]).toSorted()
+  }
+})
+
+/** A road of facts for one invoice: the things that happen in the world, and the same asked of the simulator. */
+interface Road {
+  readonly invoiceId: string
+  readonly go: (act: Act) => Effect.Effect<void, never, Play>
+}
+
+const usdcOn = (network: Network) =>
+  Effect.map(Play, ({ behind }) =>
+    Context.get(behind, TokenCatalog).list("devnet").find((token) => token.network === network && token.symbol === "USDC")!)
+
+const newInvoice = Effect.fnUntraced(function*(player: Player, network: Network, tokenId: number) {
+  const { behind, call } = yield* Play
+  const made = yield* call("/api/v1/invoices", {
+    headers: { "x-api-key": player.merchant, "idempotency-key": yield* uuidV7 },
+    body: { amount: 10_000 }
+  })
+  assert.strictEqual(made.status, 200, made.text)
+  const invoiceId = made.json.invoice_id as string
+  const found = yield* Context.get(behind, Invoices).find(invoiceId)
+  yield* Effect.orDie(Context.get(behind, Payments).route(found!, network, tokenId))
+  return invoiceId
+})
+
+const simulated = Effect.fnUntraced(function*(player: Player, network: Network) {
+  const play = yield* Play
+  const { id: tokenId } = yield* usdcOn(network)
+  const invoiceId = yield* newInvoice(player, network, tokenId)
+  const go = Effect.fnUntraced(function*(one: Act) {
+    const body = one.action === "pay"
+      ? { action: "pay", amount: one.amount, network, token_id: tokenId, ...(one.isSeenOnly ? { confirmations: 0 } : {}) }
+      : { action: one.action, ...(one.action === "wrong_token" ? { amount: wrongAmount } : {}) }
+    const found = yield* play.call(`/api/v1/devnet/invoices/${invoiceId}/simulate`, {
+      headers: { "x-api-key": player.merchant },
+      body
+    })
+    if (found.status !== 409) done(found)
+  })
+  return { invoiceId, go } as Road
+})
+
+const real = Effect.fnUntraced(function*(player: Player, network: Network) {
+  const { behind } = yield* Play
+  const chain = Context.get(behind, SimulatedChain)
+  const chains = Context.get(behind, Chains)
+  const invoices = Context.get(behind, Invoices)
+  const settlements = Context.get(behind, Settlements)
+  const token = yield* usdcOn(network)
+  const invoiceId = yield* newInvoice(player, network, token.id)
+  const target = (yield* chains.target(invoiceId, "evm"))!
+  /** Transactions in the order they were sent, with how many blocks were made since each of them. */
+  let sent: ReadonlyArray<{ readonly txHash: string; readonly isMined: boolean; readonly units: bigint; readonly token: string | null; readonly depth: number }> = []
+
+  const journal = chains.transfers(invoiceId)
+  const statusOf = (txHash: string, wanted: (entry: JournalEntry) => boolean) =>
+    Effect.asVoid(until(
+      `${txHash} on ${network}`,
+      Effect.map(journal, (entries) => entries.find((entry) => entry.txHash === txHash)),
+      (entry) => entry !== undefined && entry.handled === entry.status && wanted(entry)
+    ))
+
+  const mine = Effect.fnUntraced(function*(units: bigint, tokenAddress: string | null, txHash?: string) {
+    const made = yield* chain.transfer({
+      network, to: target.matchKey, tokenAddress, amount: baseUnits(units), ...(txHash === undefined ? {} : { txHash })
+    })
+    yield* statusOf(made.txHash, ({ status }) => status === "confirmed")
+    const others = sent.map((each) => each.isMined ? { ...each, depth: each.depth + 1 } : each)
+    const one = { txHash: made.txHash, isMined: true, units, token: tokenAddress, depth: 1 }
+    sent = others.some((each) => each.txHash === one.txHash)
+      ? others.map((each) => (each.txHash === one.txHash ? one : each))
+      : [...others, one]
+  })
+
+  /** A watcher elsewhere has seen it; the node here has not. */
+  const report = Effect.fnUntraced(function*(units: bigint, tokenAddress: string | null) {
+    const txHash = `0x${(yield* uuidV7).replaceAll("-", "").repeat(2)}`
+    const observedAt = Math.floor(Date.now() / 1000)
+    yield* Effect.orDie(chains.report({
+      txHash, index: 1, kind: "direct", matchKey: target.matchKey, tokenAddress, amount: baseUnits(units),
+      from: `0x${"51".repeat(20)}`, network, environment: "devnet", point: { height: 0n, hash: txHash }, time: observedAt
+    }))
+    yield* statusOf(txHash, ({ status }) => status === "seen")
+    sent = [...sent, { txHash, isMined: false, units, token: tokenAddress, depth: 0 }]
+  })
+
+  const unitsOf = (amount: number) => tokenAmountUp(usdMillis(BigInt(amount)), readRate("1")!, token.decimals)
+
+  const settle = (reportOf: (payment: { readonly id: string; readonly network: Network }) => SettlementReport) =>
+    Effect.gen(function*() {
+      const { payments } = (yield* invoices.find(invoiceId))!
+      for (const payment of payments.filter((each) => isCounted(each.status) && !isSettled(each))) {
+        yield* Effect.orDie(settlements.report(payment.id, reportOf(payment), noCause))
+      }
+    })
+
+  const go = Effect.fnUntraced(function*(one: Act) {
+    const newest = sent.at(-1)
+    switch (one.action) {
+      case "pay": {
+        const { invoice } = (yield* invoices.find(invoiceId))!
+        if (!isPayable(invoice, Math.floor(Date.now() / 1000))) return
+        return yield* (one.isSeenOnly ? report : mine)(unitsOf(one.amount), token.address)
+      }
+      case "duplicate":
+        return newest === undefined ? undefined : yield* mine(newest.units, newest.token)
+      case "wrong_token":
+        return yield* mine(unitsOf(wrongAmount), unknownContract)
+      case "confirm": {
+        const waiting = sent.findLast(({ isMined }) => !isMined)
+        return waiting === undefined ? undefined : yield* mine(waiting.units, waiting.token, waiting.txHash)
+      }
+      case "reorg": {
+        if (newest === undefined) return
+        // Both halves are told: a journal that never hears of the first has nothing to tell either.
+        yield* chain.reorg(network, newest.depth, { drop: [newest.txHash] })
+        yield* statusOf(newest.txHash, ({ status }) => status === "reverted")
+        return yield* mine(newest.units, newest.token, newest.txHash)
+      }
+      case "drop": {
+        if (newest === undefined) return
+        yield* chain.reorg(network, newest.depth, { drop: [newest.txHash] })
+        yield* statusOf(newest.txHash, ({ status }) => status === "reverted")
+        sent = sent.slice(0, -1)
+        return
+      }
+      case "settle":
+        return yield* settle(({ id, network: on }) => ({ _tag: "Settled", txHash: payoutOf(id), network: on, amount: null }))
+      case "fail_settlement":
+        return yield* settle(() => ({ _tag: "Failed", reason: "The simulator says so" }))
+      case "expire": {
+        const { invoice } = (yield* invoices.find(invoiceId))!
+        if (invoice.status !== "unpaid" && invoice.status !== "underpaid") return
+        yield* Effect.orDie(invoices.change(invoiceId, noCause, () =>
+          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", outage: false }] })))
+        return
+      }
+    }
+  })
+  /** A chain has no word for a transfer that never came, and a reorg of what lies deeper is told of others too. */
+  const can = ({ action }: Act) => {
+    const newest = sent.at(-1)
+    if (action !== "drop" && action !== "reorg") return true
+    return newest === undefined || (newest.isMined && sent.every((each) => !each.isMined || each.depth >= newest.depth))
+  }
+  return { invoiceId, go, can }
+})
+
+layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call of the simulator", (it) => {
+  it.effect("leaves an invoice as the chain and the settlement do", () =>
+    Effect.gen(function*() {
+      const player = yield* newPlayer
+      const random = seeded(seed)
+      const histories = Array.from({ length: runs * networks.length }, () => historyOf(random))
+      for (let run = 0; run < runs; run++) {
+        yield* Effect.forEach(networks, Effect.fnUntraced(function*(network, at) {
+          const history = histories[run * networks.length + at]!
+          const asked = yield* simulated(player, network)
+          const happened = yield* real(player, network)
+          for (const [step, one] of history.entries()) {
+            if (!happened.can(one)) continue
+            yield* Effect.all([asked.go(one), happened.go(one)], { concurrency: 2 })
+            assert.deepStrictEqual(
+              yield* shown(asked.invoiceId),
+              yield* shown(happened.invoiceId),
+              `seed ${seed}, after step ${step} of ${JSON.stringify(history)}`
+            )
+          }
+        }), { concurrency: "unbounded", discard: true })
+      }
+    }), 120_000)
+})
