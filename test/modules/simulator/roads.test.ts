@@ -10,12 +10,12 @@ import { Context, Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { type OrderFact, orderObject, Orders } from "../../../modules/commerce/plugin.ts"
-import { invoiceObject, Invoices, isPayable, paymentObject } from "../../../modules/invoices/plugin.ts"
-import { paymentIdOf, Payments } from "../../../modules/payments/plugin.ts"
+import { invoiceObject, Invoices, isPayable, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
+import { Payments } from "../../../modules/payments/plugin.ts"
 import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
-import { Retailers } from "../../../modules/retail/plugin.ts"
+import { type RetailerReport, Retailers } from "../../../modules/retail/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../../../modules/settlement/plugin.ts"
-import { allowedTransitions, type OrderTransition, payoutOf, shipmentOf, unknownContract } from "../../../modules/simulator/machine.ts"
+import { allowedTransitions, type OrderTransition, orderTransitions, payoutOf, shipmentOf, unknownContract } from "../../../modules/simulator/machine.ts"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -25,7 +25,7 @@ import type { Network } from "../../../schemas/Network.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import { seeded } from "../../support/Crash.ts"
 import { until } from "../../support/Service.ts"
-import { done, newOrder, newPlayer, Play, type Player } from "./Play.ts"
+import { done, newOrder, newPlayer, Play, type Player, refused } from "./Play.ts"
 
 const runs = Number(process.env["SIMULATOR_RUNS"] ?? 2)
 const seed = Number(process.env["SIMULATOR_SEED"] ?? randomInt(2 ** 31))
@@ -223,6 +223,82 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
   return { invoiceId, go, can }
 })
 
+const payorWallet = "0x52908400098527886E0F7030069857D2E4169EE7"
+
+/** What an order shows, and its invoice. */
+const shownOrder = Effect.fnUntraced(function*(player: Player, { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string }) {
+  const { behind } = yield* Play
+  const order = (yield* Context.get(behind, Orders).get(player.id, orderId))!
+  // A chain tells of a payment twice, seen and deep; a call of the simulator is one commit, which an order sees the end of.
+  const timeline = order.timeline.filter(({ substatus }) => substatus !== "PAYMENT_CONFIRMING")
+  return { order: bare(orderObject({ ...order, timeline })), ...yield* shown(invoiceId) }
+})
+
+const step = (player: Player, orderId: string, transition: OrderTransition) =>
+  Effect.flatMap(Play, ({ call }) =>
+    call(`/api/commerce/devnet/orders/${orderId}/simulate`, {
+      headers: { "x-api-key": player.commerce },
+      body: { transition_to: transition, ...(transition === "refunded" ? { wallet_address: payorWallet } : {}) }
+    }))
+
+/** What happens in the world when an order takes a step. */
+const happen = Effect.fnUntraced(function*(
+  player: Player,
+  { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string },
+  transition: OrderTransition
+) {
+  const { behind } = yield* Play
+  const invoices = Context.get(behind, Invoices)
+  const orders = Context.get(behind, Orders)
+  const refunds = Context.get(behind, Refunds)
+  const settlements = Context.get(behind, Settlements)
+  const order = (yield* orders.get(player.id, orderId))!
+  const current = (yield* invoices.find(invoiceId))!
+  const tell = (fact: OrderFact) => orders.change(player.id, orderId, noCause, [fact])
+  const retailer = (report: RetailerReport) =>
+    Context.get(behind, Retailers).report({ orderId, environment: "devnet" }, report)
+  const unsettled = current.payments.filter((each) => isCounted(each.status) && !isSettled(each))
+  const report = (of: (payment: PaymentState) => SettlementReport) =>
+    Effect.forEach(unsettled, (each) => settlements.report(each.id, of(each), noCause))
+  const now = Math.floor(Date.now() / 1000)
+  switch (transition) {
+    case "payment_confirmed": {
+      const token = yield* usdcOn("base")
+      const { target, tokenAmount } = yield* Context.get(behind, Payments).route(current, "base", token.id)
+      const { txHash } = yield* Context.get(behind, SimulatedChain).transfer({
+        network: "base", to: target.matchKey, tokenAddress: token.address, amount: tokenAmount!
+      })
+      return yield* until(txHash, Context.get(behind, Chains).transfers(invoiceId), (all) =>
+        all.some((each) => each.txHash === txHash && each.handled === "confirmed"))
+    }
+    case "payment_settled":
+      return yield* report(({ id, network }) => ({ _tag: "Settled", txHash: payoutOf(id), network, amount: null }))
+    case "placed":
+      return yield* retailer({ _tag: "Placed", providerOrderId: `sim_${orderId}` })
+    case "shipped":
+      return yield* retailer({ _tag: "Shipped", shipment: shipmentOf(order, null, now) })
+    case "delivery_confirmed":
+      return yield* retailer({ _tag: "Delivered", isConfirmed: true })
+    case "failed":
+      return yield* unsettled.length > 0
+        ? report(() => ({ _tag: "GiveUp", reason: "The simulator says so" }))
+        : retailer({ _tag: "PlacementFailed", reason: "The simulator says so" })
+    case "cancelled":
+      if (order.cancellation !== "requested") yield* tell({ _tag: "CancelRequested", reason: null, destination: null })
+      return yield* retailer({ _tag: "CancellationAccepted" })
+    case "cancellation_rejected":
+      return yield* retailer({ _tag: "CancellationRejected", reason: "The simulator says so" })
+    case "refunded": {
+      const destination = { network: "bsc", address: payorWallet, memo: null } as const
+      for (const { id } of (yield* refunds.ofInvoice(player.id, invoiceId)).filter(isOpen)) {
+        const directed = yield* refunds.change(id, { _tag: "SetDestination", destination }, noCause)
+        if (directed.status === "pending_approval") yield* refunds.change(id, { _tag: "Approve" }, noCause)
+        yield* refunds.change(id, { _tag: "Succeed", txHash: payoutOf(id) }, noCause)
+      }
+    }
+  }
+}, Effect.orDie)
+
 layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call of the simulator", (it) => {
   it.effect("leaves an invoice as the chain and the settlement do", () =>
     Effect.gen(function*() {
@@ -245,5 +321,56 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
           }
         }), { concurrency: "unbounded", discard: true })
       }
+    }), 120_000)
+
+  it.effect("leaves an order as the chain, the settlement, the retailer and the refunds do, by one event a step", () =>
+    Effect.gen(function*() {
+      const play = yield* Play
+      const orders = Context.get(play.behind, Orders)
+      const player = yield* newPlayer
+      const random = seeded(seed)
+      const walk = Effect.fnUntraced(function*() {
+        const asked = yield* newOrder(player)
+        const happened = yield* newOrder(player)
+        const steps: Array<string> = []
+        for (let left = 8; left > 0; left--) {
+          const order = (yield* orders.get(player.id, asked.orderId))!
+          const allowed = allowedTransitions(order)
+          const refusedOne = orderTransitions.filter((each) => !allowed.includes(each)).at(Math.floor(random() * 6))
+          if (refusedOne !== undefined) {
+            const error = refused(yield* step(player, asked.orderId, refusedOne), 409, "INVALID_TRANSITION")
+            assert.deepStrictEqual(error.details, { allowed_transitions: allowed })
+          }
+          if (allowed.length === 0) break
+          // A wish to cancel comes from the merchant, on both roads.
+          if (order.substatus === "AWAITING_TRACKING" && random() < 0.4) {
+            for (const { orderId } of [asked, happened]) {
+              yield* orders.change(player.id, orderId, noCause, [{ _tag: "CancelRequested", reason: null, destination: null }])
+            }
+            continue
+          }
+          const transition = allowed[Math.floor(random() * allowed.length)]!
+          steps.push(transition)
+          const data = done(yield* step(player, asked.orderId, transition))
+          yield* happen(player, happened, transition)
+          const about = `seed ${seed}: ${steps.join(", ")}`
+          assert.deepStrictEqual(yield* shownOrder(player, asked), yield* shownOrder(player, happened), about)
+          const now = (yield* orders.get(player.id, asked.orderId))!
+          assert.deepStrictEqual(data.allowed_transitions, allowedTransitions(now), about)
+          const events: ReadonlyArray<any> = done(yield* play.call(
+            `/api/v1/events?limit=100&invoice_id=${asked.invoiceId}`,
+            { headers: { "x-api-key": player.merchant } }
+          )).data
+          const orderEvents = (done(yield* play.call(`/api/v1/events?limit=100&type=commerce.order.updated`, {
+            headers: { "x-api-key": player.merchant }
+          })).data as ReadonlyArray<any>).filter(({ data: { object } }) => object.id === asked.orderId)
+          const told = [...events, ...orderEvents].filter(({ id }) => data.event_ids.includes(id))
+          assert.sameMembers([...new Set(told.map(({ id }) => id))], data.event_ids, about)
+          const updates = orderEvents.filter(({ id }) => data.event_ids.includes(id))
+          assert.lengthOf(updates, 1, about)
+          assert.deepStrictEqual(updates[0].data.object, data.order, about)
+        }
+      })
+      yield* Effect.forEach(Array.from({ length: 4 * runs }), walk, { discard: true })
     }), 120_000)
 })
