@@ -132,7 +132,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("bad input"
       for (const operation of operationsOf(document)) {
         const credential = operation.path.startsWith("/api/v1/payments/")
           ? made.payment_session_headers
-          : operation.path.startsWith("/api/commerce/") ? a.commerce : a.merchant
+          : operation.path.includes("/commerce/") ? a.commerce : a.merchant
         const segments = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
         const plain = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => wellFormed[name] ?? randomUUID())
         const body = operation.example === undefined ? {} : { body: operation.example }

@@ -1,32 +1,17 @@
 /**
  * Goal: every route answers every kind of caller as the published table says, and nobody learns anything of what is
  * another's.
- * Method: matrix.json holds a row for each operation of the served OpenAPI document, one status a credential. Every cell
- * is a call of its own on resources of its own; an operation without a row, or a row without an operation, fails.
+ * Method: the matrix holds a row for each operation of the served OpenAPI document, one status a credential. Every cell is
+ * a call of its own on resources of its own; an operation without a row, or a row without an operation, fails.
  */
 import { assert, layer } from "@effect/vitest"
 import { HDKey } from "@scure/bip32"
 import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
-import matrix from "./matrix.json" with { type: "json" }
+import { callers as columns, rows } from "./Matrix.ts"
 import { type Received } from "../support/Service.ts"
 import { answered } from "./Shop.ts"
 import { ask, type Credential, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
-
-/** A row of the table: how to call the route, and the statuses in the order of `callers`. */
-interface Row {
-  readonly route: string
-  /** Tells rows of one route apart. */
-  readonly case?: string
-  /** Query string, where `{…}` is a resource. */
-  readonly query?: string
-  readonly body?: unknown
-  /** What `{name}` of the path stands for, where it is not the resource of that name. */
-  readonly path?: Readonly<Record<string, string>>
-  readonly expect: string
-}
-
-const rows = matrix.rows as ReadonlyArray<Row>
 
 /** What the simulated retailer sells. */
 const goods = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", price: 9.99 }
@@ -157,7 +142,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
       const served = Object.entries<any>(json.paths).flatMap(([path, methods]) =>
         Object.keys(methods).filter((method) => method !== "parameters").map((method) => `${method.toUpperCase()} ${path}`))
       assert.deepStrictEqual([...new Set(rows.map(({ route }) => route))].sort(), [...new Set(served)].sort())
-      for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), matrix.callers.length, route)
+      for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), columns.length, route)
     }))
 
   for (const row of rows) {
@@ -170,7 +155,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
         const parameters = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
         const pathOf = (name: string) => row.path?.[name] ?? `{${name}}`
         const found: Array<string> = []
-        for (const caller of matrix.callers) {
+        for (const caller of columns) {
           const wanted = new Set([...parameters.flatMap((name) => namesIn(pathOf(name))), ...namesIn(row.query), ...namesIn(row.body)])
           const made = new Map<string, string>()
           for (const name of wanted) made.set(name, yield* make[name]!())
@@ -183,7 +168,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
           assertDiscreet(answer, `${caller} ${row.route}`)
           found.push(String(answer.status))
         }
-        assert.strictEqual(found.join(" "), row.expect, matrix.callers.join(" "))
+        assert.strictEqual(found.join(" "), row.expect, columns.join(" "))
       }), 60_000)
   }
 })

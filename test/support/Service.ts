@@ -175,6 +175,8 @@ export interface Start {
   /** A config, or the path of a config file. */
   readonly config: object | string
   readonly environment?: Readonly<Record<string, string>>
+  /** The entry point; default: this tree's. */
+  readonly program?: string
   /** Default: free ones. */
   readonly ports?: { readonly http: number; readonly rpc: number }
 }
@@ -247,7 +249,7 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     const secrets = new Set<string>([masterKey, rpcToken])
     let output = ""
     let exited: number | null | undefined
-    const child = spawn(process.execPath, [main, "--config", fileOf(start)], {
+    const child = spawn(process.execPath, [start.program ?? main, "--config", fileOf(start)], {
       cwd: start.directory,
       stdio: ["ignore", "pipe", "pipe"],
       env: {

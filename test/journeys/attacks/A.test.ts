@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import matrix from "../matrix.json" with { type: "json" }
+import { rows } from "../Matrix.ts"
 import { exchange, type Received, until } from "../../support/Service.ts"
 import { answered } from "../Shop.ts"
 import { ask, makeKey, strictTenants, Tenants, tenants } from "../Tenants.ts"
@@ -20,7 +20,7 @@ const refused = (answer: Received, status: number, code: string) =>
   assert.deepStrictEqual([answer.status, codeOf(answer)], [status, code], answer.text)
 
 /** Routes that want a merchant's credential: they answer 401 without one. */
-const guarded = matrix.rows.filter(({ expect }) => expect.startsWith("401 200 ") || expect.startsWith("401 409 "))
+const guarded = rows.filter(({ expect }) => expect.startsWith("401 200 ") || expect.startsWith("401 409 "))
 
 /** The same key with its character at `place` changed to another of its alphabet. */
 const changedAt = (key: string, place: number) =>

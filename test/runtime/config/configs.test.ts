@@ -28,9 +28,8 @@ const deployment = {
 describe("config/", () => {
   it.effect("devnet.jsonc starts as it is", () =>
     Effect.gen(function*() {
-      const { picked, settings } = yield* load({ file: config("devnet.jsonc"), environment: {} })
+      const { settings } = yield* load({ file: config("devnet.jsonc"), environment: {} })
       assert.deepStrictEqual([...settings.environments], ["devnet"])
-      assert.include(picked.map(({ plugin }) => plugin.name), "simulator")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("mainnet.jsonc starts where its secrets are, and simulates nothing", () =>

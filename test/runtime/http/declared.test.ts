@@ -10,8 +10,12 @@ import { Anonymous, MerchantAuth } from "../../../runtime/Http.ts"
 import { commonCodes, passes } from "../../../runtime/openapi/CommonErrors.ts"
 import { documentOf } from "../../../runtime/openapi/Document.ts"
 import { type ErrorCode, errorCodes, statusOf } from "../../../schemas/Errors.ts"
+import { optional } from "../../support/Removal.ts"
 
 const modules = new URL("../../../modules/", import.meta.url)
+
+/** Where modules were deleted their codes stay in the table, and nobody declares them. */
+const whole = optional.every((name) => readdirSync(modules).includes(name))
 
 const apis: ReadonlyArray<HttpApi.Constraint> = await Promise.all(
   readdirSync(modules)
@@ -63,7 +67,7 @@ describe("errors", () => {
     }
   })
 
-  it("of the table are declared by an endpoint, or come from the door", () => {
+  it.runIf(whole)("of the table are declared by an endpoint, or come from the door", () => {
     const known = new Set<string>([
       ...declared.map(([, code]) => code),
       ...endpoints.flatMap(({ endpoint }) => commonCodes(endpoint)),
