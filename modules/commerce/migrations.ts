@@ -50,7 +50,7 @@ export const migrations: Migrations = {
     ) WITH (fillfactor = 90)`
     yield* sql`CREATE INDEX orders_by_id ON orders (id)`
     yield* sql`CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL`
-    yield* sql`CREATE INDEX orders_due_devnet ON orders (merchant_id, due_at)
+    yield* sql`CREATE INDEX orders_due_devnet ON orders ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
     // Every filter of the list finds its rows in the order they are shown in: by their merchant's time, newest first.
     yield* sql`CREATE INDEX orders_newest ON orders (merchant_id, environment, created_at, id)`

@@ -97,7 +97,7 @@ export const migrations: Migrations = {
   // Where a merchant's devnet time is ahead, its invoices are due before others of the same moment.
   "0004_merchant_due": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices (merchant_id, due_at)
+    yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
   })
 }

@@ -41,7 +41,7 @@ export const migrations: Migrations = {
     yield* sql`CREATE INDEX refunds_by_id ON refunds (id)`
     yield* sql`CREATE INDEX refunds_by_status ON refunds (status, id)`
     yield* sql`CREATE INDEX refunds_due ON refunds (due_at) WHERE due_at IS NOT NULL`
-    yield* sql`CREATE INDEX refunds_due_devnet ON refunds (merchant_id, due_at)
+    yield* sql`CREATE INDEX refunds_due_devnet ON refunds ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
   })
 }

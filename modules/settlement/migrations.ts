@@ -26,7 +26,7 @@ export const migrations: Migrations = {
     )`
     yield* sql`CREATE INDEX settlements_by_invoice ON settlements (invoice_id)`
     yield* sql`CREATE INDEX settlements_due ON settlements (due_at) WHERE due_at IS NOT NULL`
-    yield* sql`CREATE INDEX settlements_due_devnet ON settlements (merchant_id, due_at)
+    yield* sql`CREATE INDEX settlements_due_devnet ON settlements ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
     yield* sql`CREATE INDEX settlements_open ON settlements (environment, status, created_at, payment_id) WHERE open`
     yield* sql`CREATE INDEX settlements_open_by_driver ON settlements (environment, driver) WHERE open`

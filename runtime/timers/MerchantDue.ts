@@ -10,8 +10,9 @@ import { MerchantClock } from "../MerchantClock.ts"
 /**
  * Reads due rows of `table`, which has the columns `merchant_id`, `environment` and `due_at` (bigint: epoch seconds of
  * the merchant's time, null: never), and an index of `(due_at) WHERE due_at IS NOT NULL` and one of
- * `(merchant_id, due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for. Of the
- * second one pairs are compared: the planner has no other index for these, whatever it knows of the table.
+ * `((merchant_id::bigint), due_at) WHERE due_at IS NOT NULL AND environment = 'devnet'`, which only devnet rows pay for.
+ * Pairs with the merchant widened are compared and ordered by, which no other index can serve: the planner would else
+ * read all that a merchant has, or all that waits.
  */
 export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   const sql = yield* SqlClient.SqlClient
@@ -20,9 +21,12 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
 
   /** Merchants ahead, as rows `(m, s)`. */
   const ahead = (merchants: ReadonlyMap<number, number>) =>
-    sql`unnest(${[...merchants.keys()]}::integer[], ${[...merchants.values()]}::bigint[]) AS a (m, s)`
+    sql`unnest(${[...merchants.keys()]}::bigint[], ${[...merchants.values()]}::bigint[]) AS a (m, s)`
 
   const waitsOnDevnet = sql`environment = 'devnet' AND due_at IS NOT NULL`
+
+  const place = sql`(merchant_id::bigint, due_at)`
+  const inOrder = sql`merchant_id::bigint, due_at`
 
   /**
    * To read from in place of the table: whole rows, at most `limit`, due when the system's clock says `now` (epoch
@@ -35,8 +39,8 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
     return sql`(${usual} UNION ALL (
       SELECT r.* FROM ${ahead(merchants)} CROSS JOIN LATERAL (
         SELECT * FROM ${rows} WHERE ${waitsOnDevnet}
-          AND (merchant_id, due_at) > (a.m, ${now}::bigint) AND (merchant_id, due_at) <= (a.m, ${now}::bigint + a.s)
-        ORDER BY merchant_id, due_at LIMIT ${limit}
+          AND ${place} > (a.m, ${now}::bigint) AND ${place} <= (a.m, ${now}::bigint + a.s)
+        ORDER BY ${inOrder} LIMIT ${limit}
       ) r LIMIT ${limit}
     ) LIMIT ${limit})`
   }
@@ -46,8 +50,8 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
     const merchants = clock.ahead()
     const usual = sql<Next>`SELECT min(due_at) AS due_at FROM ${rows} WHERE due_at IS NOT NULL`
     const sooner = sql`SELECT e.due_at - a.s AS due_at FROM ${ahead(merchants)} CROSS JOIN LATERAL (
-        SELECT merchant_id, due_at FROM ${rows} WHERE ${waitsOnDevnet} AND (merchant_id, due_at) >= (a.m, 0::bigint)
-        ORDER BY merchant_id, due_at LIMIT 1
+        SELECT merchant_id, due_at FROM ${rows} WHERE ${waitsOnDevnet} AND ${place} >= (a.m, 0::bigint)
+        ORDER BY ${inOrder} LIMIT 1
       ) e WHERE e.merchant_id = a.m`
     const found = merchants.size === 0
       ? usual

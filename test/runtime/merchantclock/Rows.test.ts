@@ -97,7 +97,9 @@ const makeTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE TABLE promises (merchant_id integer, id integer, environment text, due_at bigint)`
   yield* sql`CREATE INDEX promises_due ON promises (due_at) WHERE due_at IS NOT NULL`
-  yield* sql`CREATE INDEX promises_due_by_merchant ON promises (merchant_id, due_at)
+  // As the lists of a feature have it.
+  yield* sql`CREATE INDEX promises_newest ON promises (merchant_id, environment, id)`
+  yield* sql`CREATE INDEX promises_due_by_merchant ON promises ((merchant_id::bigint), due_at)
     WHERE due_at IS NOT NULL AND environment = 'devnet'`
   return sql
 })
