@@ -395,5 +395,26 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       assert.strictEqual(nobody.error?.code, "INVOICE_NOT_FOUND")
       const read = yield* asPayor({ service: again } as Shop, invoice, "payment-status")
       assert.include(read, { status: "paid", amount_paid: 35_000 })
+
+      const report = (told: object, payment_id: string = payment.id) =>
+        operator.call("settlements.report", { payment_id, report: told })
+      assert.strictEqual(retried.value.payment.settlement_status, "pending")
+      const settled = { status: "settled", tx_hash: "0xforwarded", network: "base", amount: null }
+      const more = yield* report({ ...settled, amount: 35_001 })
+      assert.strictEqual(more.error?.code, "VALIDATION_ERROR")
+      const review = yield* report({ status: "review", reason: "who sent this?" })
+      assert.strictEqual(review.value.payment.settlement_status, "manual")
+      const { value: waiting } = yield* operator.call("settlements.list", { environment: "devnet" })
+      assert.deepInclude(waiting.settlements.find((one: any) => one.payment_id === payment.id), {
+        invoice_id: invoice.id, settlement_status: "manual", reason: "who sent this?", is_open: true
+      })
+      const done = yield* report(settled)
+      assert.include(done.value.payment, { settlement_status: "settled", settled_amount: 35_000 })
+      const { value: one } = yield* operator.call("settlements.get", { payment_id: payment.id })
+      assert.include(one.settlement, { settlement_status: "settled", is_open: false })
+      const after = yield* report({ status: "failed", reason: "too late" })
+      assert.strictEqual(after.error?.code, "INVALID_TRANSITION")
+      const unknown = yield* report(settled, randomUUID())
+      assert.strictEqual(unknown.error?.code, "NOT_FOUND")
     }), patienceMillis)
 })

@@ -9,12 +9,13 @@ import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { EventsRpc } from "../../modules/events/rpc.ts"
 import { InvoicesRpc } from "../../modules/invoices/rpc.ts"
 import { PaymentsRpc } from "../../modules/payments/rpc.ts"
+import { SettlementsRpc } from "../../modules/settlement/rpc.ts"
 import { WebhooksRpc } from "../../modules/webhooks/rpc.ts"
 import { ChainsRpc } from "../../runtime/chains/ChainsRpc.ts"
 import * as RpcDoor from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
 
-const group = AuthRpc.merge(EventsRpc, InvoicesRpc, PaymentsRpc, WebhooksRpc, ChainsRpc, HealthRpc)
+const group = AuthRpc.merge(EventsRpc, InvoicesRpc, PaymentsRpc, SettlementsRpc, WebhooksRpc, ChainsRpc, HealthRpc)
 
 const [url = "", token = ""] = process.argv.slice(2)
 

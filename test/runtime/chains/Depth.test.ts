@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
 import {
-  depthAt, finalHeight, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
+  depthAt, finalHeight, finalityOf, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
 } from "../../../runtime/chains/Depth.ts"
 import type { RingPoint, TargetRow } from "../../../runtime/chains/Rows.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
@@ -53,6 +53,21 @@ describe("journal rules", () => {
     assert.isTrue(mayRevert(confirmedAt(121n), final))
     assert.isTrue(mayRevert({ ...confirmedAt(120n), status: "seen" }, final))
     assert.isTrue(mayRevert({ ...confirmedAt(120n), environment: "devnet" }, final))
+  })
+
+  it("calls final what no reorganisation takes back: never what is only confirmed, reported or doubted", () => {
+    const one = { ...confirmedAt(120n), network: "ethereum" } as const
+    const at = (finalized: bigint | null, head = 200n) => ({ head, finalized })
+    assert.strictEqual(finalityOf(one, at(119n)), "waiting")
+    assert.strictEqual(finalityOf(one, at(120n)), "final")
+    assert.strictEqual(finalityOf(one, at(null, 182n)), "waiting")
+    assert.strictEqual(finalityOf(one, at(null, 183n)), "final")
+    assert.strictEqual(finalityOf(one, null), "waiting")
+    for (const status of ["seen", "reverted"] as const) assert.strictEqual(finalityOf({ ...one, status }, at(200n)), "waiting")
+    assert.strictEqual(finalityOf({ ...one, confirmations: 0 }, at(200n)), "reported")
+    assert.strictEqual(finalityOf({ ...one, doubted: true }, at(200n)), "doubted")
+    assert.strictEqual(finalityOf({ ...one, environment: "devnet" }, null), "final")
+    assert.isFalse(see(reverted({ ...one, doubted: true }), point(130n))!.doubted)
   })
 
   it("takes depth for finality where the node has no mark", () => {

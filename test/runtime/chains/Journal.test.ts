@@ -4,11 +4,11 @@
  * Method: real PostgreSQL, commit log and leases; simulated chains; a recording handler that commits as payments do.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Layer, Queue, Schedule, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { RequiredDepth } from "../../../schemas/Network.ts"
-import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
+import { type ChainEvent, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
@@ -143,6 +143,55 @@ describe("chain journal", () => {
         yield* chain.transfer({ network: "base", to: first, tokenAddress: null, amount: baseUnits(4n) })
         yield* until("confirmed", 4)
         assert.deepStrictEqual([...heard].sort(), [1, 2, 3, 4].flatMap((n) => [`confirmed:${n}`, `seen:${n}`]).sort())
+      }))
+    }).pipe(Effect.scoped))
+
+  it.live("says what is final from what is stored, and doubts for good what was final and left its chain", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      yield* inProcess(database, Effect.gen(function*() {
+        const chains = yield* Chains
+        const { drivers: [driver] } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
+        const chain = yield* Queue.unbounded<ChainEvent>()
+        yield* chains.register({ ...driver!, environment: "mainnet", follow: () => Stream.fromQueue(chain) })
+        yield* recordingHandler(oneBlock)
+        const { matchKey } = yield* chains.allocate({ merchantId: 1, invoiceId: invoice(1), environment: "mainnet", family: "evm" })
+        const block = (height: bigint, amount: bigint | null, fork = "a") =>
+          Queue.offer(chain, {
+            _tag: "Forward",
+            point: { height, hash: `0x${height}${fork}` },
+            time: 1,
+            behind: false,
+            transfers: amount === null ? [] : [{
+              txHash: `0x${amount}`, index: 0, kind: "direct", matchKey, tokenAddress: usdc, amount: baseUnits(amount), from: null
+            }]
+          })
+        const finalized = (height: bigint) => Queue.offer(chain, { _tag: "Finality", finalized: height })
+        const known = Effect.map(chains.finality([invoice(1)]), (found) =>
+          Object.fromEntries(found.map(({ finality, id }) => [id.split(":")[2], finality])))
+        const becomes = (wanted: Readonly<Record<string, string>>) =>
+          eventually(Effect.map(known, (found) => JSON.stringify(found) === JSON.stringify(wanted) ? true : undefined))
+
+        yield* finalized(99n)
+        yield* block(100n, 1n)
+        yield* until("confirmed")
+        assert.deepStrictEqual(yield* known, { "0x1": "waiting" })
+        yield* finalized(100n)
+        yield* block(101n, 2n)
+        yield* until("confirmed", 2)
+        yield* becomes({ "0x1": "final", "0x2": "waiting" })
+        yield* Queue.offer(chain, { _tag: "Rollback", to: { height: 99n, hash: "0x99a" } })
+        yield* becomes({ "0x1": "doubted", "0x2": "waiting" })
+        assert.deepStrictEqual((yield* statuses).map(({ status }) => status), ["confirmed", "reverted"])
+        yield* finalized(150n)
+        yield* block(160n, 3n, "b")
+        yield* eventually(Effect.map(statuses, (rows) => rows.length === 3 && rows[2]!.status === "confirmed" ? true : undefined))
+        assert.strictEqual((yield* known)["0x1"], "doubted")
+      }))
+      // Another process knows as much, before it has looked at the chain.
+      yield* inProcess(database, Effect.gen(function*() {
+        const found = yield* (yield* Chains).finality([invoice(1)])
+        assert.strictEqual(found.find(({ id }) => id.includes("0x1:"))?.finality, "doubted")
       }))
     }).pipe(Effect.scoped))
 
