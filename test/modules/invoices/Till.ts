@@ -20,6 +20,8 @@ import { layer as paymentQuotes } from "../../../modules/quotes/actor.ts"
 import { QuotesApi } from "../../../modules/quotes/api.ts"
 import { handlers as quoteHandlers } from "../../../modules/quotes/handlers.ts"
 import { migrations as quoteMigrations } from "../../../modules/quotes/migrations.ts"
+import { migrations as refundMigrations, tables as refundTables } from "../../../modules/refunds/migrations.ts"
+import { plugin as refundsPlugin, type Refunds } from "../../../modules/refunds/plugin.ts"
 import { SettingsApi } from "../../../modules/settings/api.ts"
 import { migrations as settingsMigrations, tables as settingsTables } from "../../../modules/settings/migrations.ts"
 import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
@@ -75,7 +77,7 @@ const quotes = Layer.mock(Quotes, {
 /** What the fakes hold of the code under test. */
 const held = {
   onTransfer: null as ((entry: JournalEntry) => Effect.Effect<void, unknown>) | null,
-  invoicesDue: null as DueSource | null
+  due: new Map<string, DueSource>()
 }
 
 const targetOf = (invoiceId: string, refusedTokens: ReadonlyArray<number> = []): AllocatedTarget => ({
@@ -131,7 +133,7 @@ const catalog = Layer.effect(
 ).pipe(Layer.provide(catalogOf(usdc, ether, mainnetUsdc)))
 
 const timers = Layer.mock(Timers, {
-  register: (source) => Effect.sync(() => void (held.invoicesDue = source)),
+  register: (source) => Effect.sync(() => void held.due.set(source.name, source)),
   wake: () => Effect.void
 })
 
@@ -163,6 +165,7 @@ const routes = Layer.mergeAll(
   HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers))
 ).pipe(
   Layer.provideMerge(PayorDesk.layer),
+  Layer.provideMerge(refundsPlugin.layer({})),
   Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer)),
   Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
   Layer.provideMerge(paymentQuotes),
@@ -181,13 +184,15 @@ export const till = apiLayer(
         { name: "tokens", migrations: tokenMigrations, tables: tokenTables },
         { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
         { name: "payments", migrations: paymentMigrations, tables: paymentTables },
+        { name: "refunds", migrations: refundMigrations, tables: refundTables },
         { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
       ],
       settingsLayer({ environments: ["devnet", "mainnet"] })
     ))
   )
 ) as unknown as Layer.Layer<
-  Api | Keys | InvoiceCompanions | Invoices | MerchantClock | Payments | PayorDesk | SqlClient.SqlClient | TokenPolicies
+  Api | Keys | InvoiceCompanions | Invoices | MerchantClock | Payments | PayorDesk | PayorDetails | Refunds |
+    SqlClient.SqlClient | TokenPolicies
 >
 
 /** A merchant that calls the API with one of its keys. */
@@ -293,10 +298,10 @@ export const reportAgain = Effect.fnUntraced(function*(entry: JournalEntry) {
   return next
 })
 
-/** Lets the clock do what is due now: expiry, ends of grace. */
+/** Lets the clock do what is due now: expiry, ends of grace, refunds that wait. */
 export const runDue = Effect.gen(function*() {
   const now = yield* Clock.currentTimeMillis
-  while ((yield* held.invoicesDue!.run(now, 100)) === 100) continue
+  for (const { run } of held.due.values()) while ((yield* run(now, 100)) === 100) continue
 })
 
 export const openExceptions = (invoiceId: string) =>
