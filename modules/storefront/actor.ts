@@ -391,14 +391,13 @@ const checkValue = (
 }
 
 /** Removes estimates and addresses after {@link estimatesKeptHours}, carts {@link cartsKeptDays} after their last change. */
-export const pruning = rounds(
-  "storefront-prune",
-  "10 minutes",
-  Effect.gen(function*() {
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    const estimatesBefore = now - estimatesKeptHours * 3_600
-    yield* inBatches(counting("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
-    yield* inBatches(counting("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))
-    yield* inBatches(counting("carts")(pruneTable("carts", "updated_at", now - cartsKeptDays * 86_400)))
-  })
-)
+export const prune = Effect.gen(function*() {
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const estimatesBefore = now - estimatesKeptHours * 3_600
+  yield* inBatches(counting("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
+  yield* inBatches(counting("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))
+  yield* inBatches(counting("carts")(pruneTable("carts", "updated_at", now - cartsKeptDays * 86_400)))
+})
+
+/** {@link prune}, now and then. */
+export const pruning = rounds("storefront-prune", "10 minutes", prune)

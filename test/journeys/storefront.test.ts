@@ -100,7 +100,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
 
   it.effect("answers an order with the invoice that pays it, told in one commit", () =>
     Effect.gen(function*() {
-      const { keys, service } = yield* Town
+      const { keys, service, sql } = yield* Town
       const { estimate, purchase } = yield* ready("cust_whole")
       const made = yield* ok("checkout/invoice", {
         ...purchase,
@@ -147,6 +147,15 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
         [made.invoice_id, made.order_id, "commerce", made.amount, 1_800]
       )
       assert.deepStrictEqual(invoice.metadata, { basket: "B-7", estimateId: "kept" })
+      // Rows of one transaction: the order, its invoice, the estimate, the events and the kept answer.
+      const rows = yield* Effect.orDie(sql`
+        SELECT xmin::text AS written FROM orders WHERE id = ${made.order_id}
+        UNION ALL SELECT xmin::text FROM invoices WHERE id = ${made.invoice_id}
+        UNION ALL SELECT xmin::text FROM checkout_estimates WHERE order_id = ${made.order_id}
+        UNION ALL SELECT xmin::text FROM events WHERE order_id = ${made.order_id}
+        UNION ALL SELECT xmin::text FROM idempotency WHERE scope = 'POST /api/commerce/merchant/checkout/invoice whole'`)
+      assert.lengthOf(rows, 6)
+      assert.lengthOf(new Set(rows.map(({ written }) => written)), 1)
     }))
 
   it.effect("makes one order of an estimate under fifty tries at once, whatever their keys", () =>

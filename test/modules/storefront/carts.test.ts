@@ -3,7 +3,7 @@
  * Method: the real router and commit log, one merchant a test.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { keyOf, newMerchantId, newShop, refused, shelf, storefront, usualShelf, walletOf } from "./Storefront.ts"
@@ -122,16 +122,18 @@ layer(storefront)("carts", (it) => {
       const sql = yield* SqlClient.SqlClient
       const shop = newShop()
       yield* shop.ok("/carts/items", { body: { customer_id: "race", ...item } })
-      // What another instance does between this one's look and its commit, as often as the trigger lets it.
-      yield* sql.unsafe(`CREATE FUNCTION faster() RETURNS trigger AS $$ BEGIN
-        IF nextval('race_count') <= 2 THEN RETURN NULL; END IF; RETURN NEW; END $$ LANGUAGE plpgsql`).pipe(
-        Effect.andThen(sql`CREATE SEQUENCE race_count`)
-      )
-      yield* sql.unsafe("CREATE TRIGGER faster BEFORE UPDATE ON carts FOR EACH ROW WHEN (NEW.customer = 'customer:race') EXECUTE FUNCTION faster()")
-      const made = yield* shop.ok("/carts/items", { body: { customer_id: "race", ...item } })
-      yield* sql`DROP TRIGGER faster ON carts`
-      assert.deepStrictEqual([made.quantity, made.updated], [2, true])
-      assert.strictEqual((yield* shop.ok("/carts?customer_id=race")).items[0].quantity, 2)
+      // Another instance adds two pieces, and commits once this one has read the cart and waits to write it.
+      const made = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`UPDATE carts SET version = version + 1,
+          items = json_build_array(jsonb_set(items::jsonb -> 0, '{quantity}', '3')) WHERE customer = 'customer:race'`
+        const waiting = yield* Effect.forkChild(shop.ok("/carts/items", { body: { customer_id: "race", ...item } }))
+        while ((yield* sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).length === 0) {
+          yield* Effect.yieldNow
+        }
+        return waiting
+      })).pipe(Effect.flatMap(Fiber.join))
+      assert.deepStrictEqual([made.quantity, made.updated], [4, true])
+      assert.strictEqual((yield* shop.ok("/carts?customer_id=race")).items[0].quantity, 4)
     }))
 
   it.effect("are priced and checked by the retailer, whatever the shop said", () =>

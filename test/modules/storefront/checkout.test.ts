@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { prune } from "../../../modules/storefront/actor.ts"
 import { keyOf, newMerchantId, newShop, postalAddress, refused, shelf, storefront, usualShelf, walletOf } from "./Storefront.ts"
 
 const b1 = { product_id: "B1", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 }
@@ -191,5 +192,33 @@ layer(storefront)("checkout", (it) => {
       yield* shop.ok("/checkout/address", addressFor(estimate_id))
       yield* TestClock.adjust("1 second")
       refused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 410, "ESTIMATE_EXPIRED")
+    }))
+
+  it.effect("forgets estimates and addresses after a day, and carts ninety days after their last change", () =>
+    Effect.gen(function*() {
+      usualShelf()
+      const sql = yield* SqlClient.SqlClient
+      const id = newMerchantId()
+      const shop = keyOf(id)
+      const { estimate_id } = yield* shop.ok("/checkout/estimate", estimateOf(b1))
+      yield* shop.ok("/checkout/address", addressFor(estimate_id))
+      yield* shop.ok("/carts/items", ask(b1))
+      /** What is left of them once they are so many seconds older. */
+      const leftAfter = Effect.fnUntraced(function*(seconds: number) {
+        const tables = [["checkout_estimates", "created_at"], ["checkout_addresses", "created_at"], ["carts", "updated_at"]] as const
+        for (const [table, column] of tables) {
+          yield* sql`UPDATE ${sql(table)} SET ${sql(column)} = ${sql(column)} - ${seconds}::bigint WHERE merchant_id = ${id}`
+        }
+        yield* prune
+        return yield* Effect.forEach(tables, ([table]) =>
+          Effect.map(sql`SELECT 1 FROM ${sql(table)} WHERE merchant_id = ${id}`, (rows) => rows.length))
+      })
+      assert.deepStrictEqual(yield* leftAfter(86_400), [1, 1, 1])
+      assert.deepStrictEqual(yield* leftAfter(1), [0, 0, 1])
+      refused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 404, "ESTIMATE_NOT_FOUND")
+      yield* shop.ok("/carts/items", ask(b1))
+      assert.deepStrictEqual(yield* leftAfter(90 * 86_400), [0, 0, 1])
+      assert.deepStrictEqual(yield* leftAfter(1), [0, 0, 0])
+      assert.deepStrictEqual((yield* shop.ok("/carts?customer_id=a")).items, [])
     }))
 })
