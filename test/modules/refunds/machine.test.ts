@@ -5,6 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
 import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, paymentObject } from "../../../modules/invoices/machine.ts"
 import {
   type Circumstances,
@@ -30,7 +31,7 @@ import {
 import { defaultFees } from "../../../modules/refunds/plugin.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
-import { baseUnits, tokenAmountDown, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, tokenAmountDown, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { Network } from "../../../schemas/Network.ts"
 import { RefundQuote } from "../../../schemas/Order.ts"
 import { Refund } from "../../../schemas/Refund.ts"
@@ -456,6 +457,18 @@ describe("a refund", () => {
     const all = [ethereum, { network: "sui", address: "0x1", memo: null } as const, base]
     assert.deepStrictEqual(inOrderOfUse(all, paid(0).invoice.payments, fees).map(({ network }) => network), ["base", "sui", "ethereum"])
     assert.deepStrictEqual(inOrderOfUse(all, [], fees).map(({ network }) => network), ["base", "sui", "ethereum"])
+  })
+})
+
+describe("the guide on refunds", () => {
+  it("names the fees that hold without options", () => {
+    const guide = readFileSync(new URL("../../../modules/docs/guides/refunds.md", import.meta.url), "utf8")
+    const rows = [...guide.matchAll(/^\| (`[a-z`, ]+) \| (\d+\.\d{3}) \|$/gm)]
+    const named = rows.flatMap(([, names, fee]) => names!.match(/[a-z]+/g)!.map((network) => [network, fee]))
+    assert.deepStrictEqual(
+      Object.fromEntries(named),
+      Object.fromEntries(Object.entries(fees).map(([network, fee]) => [network, usdDecimal(fee)]))
+    )
   })
 })
 
