@@ -22,7 +22,7 @@ const warmUpRequests = 8_000
 const warmUpSeconds = 12
 const seconds = 4
 /** Commits of one merchant queue behind its stream row in any design; with these, nobody measures that queue. */
-const merchantCount = 100
+export const merchantCount = 100
 export const pgbenchClients = 8
 
 export const invoiceBody = JSON.stringify({

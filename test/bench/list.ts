@@ -6,15 +6,15 @@ import { drive, type LoadSpec } from "./load.ts"
 import { type Line, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
-const sizes = { few: 10_000, many: 1_000_000 } as const
-type Size = keyof typeof sizes
-const sizeNames = ["few", "many"] as const
+export const sizes = { few: 10_000, many: 1_000_000 } as const
+export type Size = keyof typeof sizes
+export const sizeNames = ["few", "many"] as const
 
 /** Every customer and every payor has so many invoices, in either size. */
 const invoicesEach = 100
 
 /** The invoices lie this many seconds back, spread evenly, in either size. */
-const spanSeconds = 100 * 86_400
+export const spanSeconds = 100 * 86_400
 
 const warmUpRequests = 1_600
 const turns = 3
@@ -94,18 +94,18 @@ const totals = (at: number): Readonly<Record<string, ReadonlyArray<string>>> => 
   "totals of a customer": Array.from({ length: sizes.few / invoicesEach }, (_, n) => `customer_id=customer%20${n}`)
 })
 
-interface Side {
+export interface Side {
   readonly deployment: Tillwire.Deployment
   readonly key: string
 }
 
-type Questions = ReadonlyArray<readonly [name: string, paths: ReadonlyArray<string>]>
+export type Questions = ReadonlyArray<readonly [name: string, paths: ReadonlyArray<string>]>
 
 /**
  * Milliseconds at the median of a lone caller's answers, by question and size. Both services run, and are asked in turns of
  * a fraction of a second, so that whatever else the machine does is felt by both.
  */
-const measure = (sides: Readonly<Record<Size, Side>>, asked: Questions) =>
+export const measure = (sides: Readonly<Record<Size, Side>>, asked: Questions) =>
   Effect.scoped(Effect.gen(function*() {
     const started = yield* Effect.forEach(sizeNames, (size) =>
       Effect.map(Tillwire.start(sides[size].deployment), (service) => ({ size, service, key: sides[size].key })))

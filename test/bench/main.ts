@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
  * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
- * tokens, signin, quotes, page, crash, delivery; none means all.
+ * tokens, signin, quotes, page, commerce, crash, delivery; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -9,6 +9,7 @@ import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
+import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
 import { databaseServer } from "./Database.ts"
@@ -43,6 +44,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   signin,
   quotes,
   page,
+  commerce,
   crash,
   delivery
 }

@@ -11,8 +11,12 @@ export interface Merchant {
   readonly key: string
 }
 
-/** Makes merchants as an operator does. */
-export const makeMerchants = (service: Service, count: number): Effect.Effect<ReadonlyArray<Merchant>> =>
+/** Makes merchants as an operator does, each with a devnet key. */
+export const makeMerchants = (
+  service: Service,
+  count: number,
+  scope: "merchant" | "commerce" = "merchant"
+): Effect.Effect<ReadonlyArray<Merchant>> =>
   Effect.scoped(Effect.gen(function*() {
     const client = yield* RpcClient.make(AuthRpc)
     return yield* Effect.forEach(Array.from({ length: count }), (_, index) =>
@@ -21,7 +25,7 @@ export const makeMerchants = (service: Service, count: number): Effect.Effect<Re
         const { key } = yield* client["auth.keys.create"]({
           merchant_id: id,
           name: "test",
-          scope: "merchant",
+          scope,
           environment: "devnet"
         })
         return { id, key }
