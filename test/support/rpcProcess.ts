@@ -2,20 +2,24 @@
  * An internal service in a process of its own: a typed client of the exported groups. Reads one call a line from
  * standard input, `{ id, call, payload }`, and writes what comes of it as lines `{ id, value | item | error }`.
  */
-import { Cause, Effect, Redacted, Stream } from "effect"
-import { RpcClient } from "effect/rpc"
+import { Cause, Effect, Predicate, Redacted, Stream } from "effect"
+import { type Rpc, RpcClient, type RpcGroup } from "effect/rpc"
+import { globSync } from "node:fs"
 import { createInterface } from "node:readline"
-import { AuthRpc } from "../../modules/auth/rpc.ts"
-import { EventsRpc } from "../../modules/events/rpc.ts"
-import { InvoicesRpc } from "../../modules/invoices/rpc.ts"
-import { PaymentsRpc } from "../../modules/payments/rpc.ts"
-import { SettlementsRpc } from "../../modules/settlement/rpc.ts"
-import { WebhooksRpc } from "../../modules/webhooks/rpc.ts"
 import { ChainsRpc } from "../../runtime/chains/ChainsRpc.ts"
 import * as RpcDoor from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
 
-const group = AuthRpc.merge(EventsRpc, InvoicesRpc, PaymentsRpc, SettlementsRpc, WebhooksRpc, ChainsRpc, HealthRpc)
+const modules = new URL("../../modules/", import.meta.url)
+
+/** What every module there is exports for the internal door. */
+const exported = await Promise.all(
+  globSync("*/rpc.ts", { cwd: modules.pathname }).map((path) => import(new URL(path, modules).href))
+)
+const isGroup = (value: unknown): value is RpcGroup.Any & RpcGroup.RpcGroup<Rpc.Any> =>
+  Predicate.hasProperty(value, "requests") && Predicate.hasProperty(value, "merge")
+
+const group = HealthRpc.merge(ChainsRpc, ...exported.flatMap((module) => Object.values(module).filter(isGroup)))
 
 const [url = "", token = ""] = process.argv.slice(2)
 

@@ -4,16 +4,10 @@
  * change it makes must be a row, and every row must have happened.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
-import {
-  type Aggregate, type Arrival, type Command, created, type Decision, decide, type InvoiceState, type PaymentState
-} from "../../../modules/invoices/machine.ts"
-import { maximumRetries, reported, retryAfterSeconds, type SettlementReport } from "../../../modules/settlement/machine.ts"
+import { type Aggregate, type Command, created, decide } from "../../../modules/invoices/machine.ts"
 import { eventObjects, type WireObject } from "../../../schemas/Event.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
-import { usdMillis } from "../../../schemas/Money.ts"
-import { PaymentStatus, SettlementProgress, SettlementStage, SettlementStatus } from "../../../schemas/Payment.ts"
+import { PaymentStatus } from "../../../schemas/Payment.ts"
 import { turnDown, versions } from "../../../schemas/Version.ts"
 import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
@@ -21,76 +15,11 @@ import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { draw } from "../../../modules/checkout/pages/Screens.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { settingsOf } from "../../../modules/settings/machine.ts"
+import { arrival, guideNamed, now, rowsOf, unpaid } from "../../fixtures/guides.ts"
 import { views } from "../../fixtures/paymentViews.ts"
 import { maximumReplayed } from "../../../modules/webhooks/machine.ts"
 import { maximumAttempts, nextAttempt } from "../../../runtime/webhooks/Attempts.ts"
 import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
-
-const guideNamed = (name: string) => readFileSync(new URL(`../../../modules/docs/guides/${name}.md`, import.meta.url), "utf8")
-const guide = guideNamed("states")
-
-/** The rows of the table whose header starts with these columns, cells without their backticks. */
-const rowsOf = (first: string, second: string, after = "", text = guide): ReadonlyArray<ReadonlyArray<string>> => {
-  const lines = text.slice(text.indexOf(after)).split("\n")
-  const start = lines.findIndex((line) => line.startsWith(`| ${first} | ${second} |`))
-  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"))
-  return lines.slice(start + 2, end).map((line) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim()))
-}
-
-const now = 1_766_320_000
-
-const unpaid: InvoiceState = {
-  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  merchantId: 123,
-  environment: "devnet",
-  version: 1,
-  status: "unpaid",
-  type: "standard",
-  amount: usdMillis(50_000n),
-  amountPaid: usdMillis(0n),
-  customerId: null,
-  payerWalletAddress: null,
-  payerWalletNetwork: null,
-  orderId: null,
-  expiresAt: now + 1_000,
-  createdAt: now,
-  paidAt: null,
-  lastPaymentAt: null,
-  metadata: {},
-  policy: {
-    tolerance: 10,
-    overpayTolerance: 1_000,
-    latePayment: "spot_rate",
-    lateWindowSeconds: 604_800,
-    underpaidGraceSeconds: 86_400,
-    partialPayment: "lock_route",
-    confirmations: "standard",
-    acceptedNetworks: null
-  },
-  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-  graceEnded: false,
-  dueAt: now + 1_000
-}
-
-const arrival = (index: number, amount: bigint, seenAt: number): Arrival => ({
-  id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
-  network: "base",
-  tokenId: 1,
-  tokenDecimals: 6,
-  txHash: `0x${index}`,
-  sender: `0xpayer${index}`,
-  units: amount * 1_000n,
-  amount: usdMillis(amount),
-  seenAt,
-  metadata: {
-    quote: { quote_id: null, exchange_rate: "1", rate_source: "fixed", priced_at: now, pricing: "spot" },
-    confirmations: 1,
-    required_confirmations: 1,
-    block_number: 100,
-    exception: null,
-    token: null
-  }
-})
 
 /** A repeatable source of numbers below `bound` (Numerical Recipes' generator). */
 const dice = (seed: number) => {
@@ -170,64 +99,6 @@ describe("the guide on states and events", () => {
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice\n")), [...InvoiceStatus.literals])
     assert.deepStrictEqual(first(rowsOf("Status", "Meaning", "## Invoice payment")), [...PaymentStatus.literals])
     assert.deepStrictEqual(rowsOf("Type", "Carries"), Object.entries(eventObjects).map((entry) => [...entry]))
-  })
-})
-
-describe("the guide on settlement", () => {
-  const rows = rowsOf("`settlement_status`", "`settlement.stage`")
-  const list = (cell: string | undefined) => (cell ?? "").split(", ").filter((name) => name !== "")
-
-  it("lists every status, stage and progress", () => {
-    assert.sameMembers(rows.map(([status]) => status as string), [...SettlementStatus.literals])
-    const named = (column: number) => new Set(rows.flatMap((row) => list(row[column])).filter((name) => name !== "any"))
-    assert.deepStrictEqual(named(1), new Set(SettlementStage.literals))
-    assert.deepStrictEqual(named(2), new Set(SettlementProgress.literals))
-  })
-
-  it("lists what follows each status by a report or a refund, and nothing else", () => {
-    const one = arrival(1, 50_000n, now)
-    const paid = decide({ invoice: unpaid, payments: [], openExceptions: new Set() }, [
-      { _tag: "Observe", arrival: one },
-      { _tag: "Confirm", paymentId: one.id, confirmations: 1 }
-    ], now) as Decision
-    const [payment] = paid.next.payments as [PaymentState]
-    const inStatus = (status: SettlementStatus): Aggregate => {
-      const progress = status === "pending" ? "queued" : status === "processing" ? "submitted"
-        : status === "failed" || status === "manual" ? "failed" : "settled"
-      const refunded = usdMillis(status === "refunded" ? 50_000n : status === "partially_refunded" ? 1n : 0n)
-      const settledAmount = progress === "settled" ? usdMillis(50_000n - refunded) : null
-      const settlement = {
-        status, progress, settledAmount, stage: progress === "settled" ? "final" : "sweep",
-        settledAt: null, id: null, txHash: null, network: null
-      } as const
-      return { ...paid.next, payments: [{ ...payment, settlement, refunded }] }
-    }
-    const reports: ReadonlyArray<SettlementReport> = [
-      { _tag: "Submitted", stage: "transfer", txHash: "0x1", network: "base" },
-      { _tag: "Settled", txHash: "0x1", network: "base", amount: null },
-      { _tag: "Failed", reason: "" },
-      { _tag: "Review", reason: "" },
-      { _tag: "Retry" }
-    ]
-    for (const [status, , , next] of rows) {
-      const before = inStatus(status as SettlementStatus)
-      const made = reports.flatMap((report) => {
-        const taken = reported(before, [{ paymentId: one.id, report }], now)
-        return "code" in taken ? [] : [taken.commands]
-      })
-      const refunds: ReadonlyArray<ReadonlyArray<Command>> = ["settled", "partially_refunded"].includes(status!)
-        ? [1_000n, 50_000n].map((amount) => [{ _tag: "Refund", paymentId: one.id, amount: usdMillis(amount) }])
-        : []
-      const after = [...made, ...refunds].map((commands) =>
-        (decide(before, commands, now) as Decision).next.payments[0]!.settlement!.status)
-      assert.sameMembers([...new Set(after)].filter((each) => each !== status), list(next), status)
-    }
-  })
-
-  it("names the pauses between automatic retries", () => {
-    const minutes = Array.from({ length: maximumRetries }, (_, made) => retryAfterSeconds(made) / 60)
-    assert.deepStrictEqual(minutes, [0.5, 2, 8, 32, 128])
-    assert.include(guide.replaceAll(/\s+/g, " "), "five times, after 30 seconds, 2, 8, 32 and 128 minutes")
   })
 })
 
