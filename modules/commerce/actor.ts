@@ -11,6 +11,7 @@ import type { WireObject } from "../../schemas/Event.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Network } from "../../schemas/Network.ts"
+import type { RefundQuote } from "../../schemas/Order.ts"
 import {
   type Aggregate,
   type Along,
@@ -162,8 +163,9 @@ const make = Effect.gen(function*() {
   })
 
   /** A destination that came too late for the engine to take is no reason to refuse what happened: the refund waits. */
-  const open = (current: Aggregate, ask: RefundAsk, told: ReadonlyArray<Told>, now: number) => {
-    const wanted = { amount: "remaining", reason: ask.reason, feeFree: ask.feeFree, ...(ask.lateOnly ? { payments: "late" as const } : {}) } as const
+  const open = (current: Aggregate, ask: RefundAsk, quote: RefundQuote | null, told: ReadonlyArray<Told>, now: number) => {
+    const { feeFree, lateOnly, reason } = ask
+    const wanted = { amount: "remaining", reason, feeFree, quote, ...(lateOnly ? { payments: "late" as const } : {}) } as const
     return refunds.open(current, { ...wanted, destination: ask.destination }, now, told).pipe(
       Effect.catch((error) =>
         Effect.logWarning("a refund could not be opened with its destination", { code: error.code }).pipe(
@@ -189,9 +191,10 @@ const make = Effect.gen(function*() {
       const waiting = (yield* refunds.ofInvoice(next.merchantId, next.invoiceId, told)).filter(isRedirectable)
       for (const each of waiting) {
         quoted = yield* quote(each.amount, redirect.network)
+        // The fee that was shown before is honoured, so it is the older quote that counts.
         steps.push(yield* refunds.decideOn(
           each,
-          { _tag: "SetDestination", destination: redirect, quote: quoted },
+          { _tag: "SetDestination", destination: redirect, quote: next.refundQuote },
           current,
           now,
           toldByNow()
@@ -200,7 +203,7 @@ const make = Effect.gen(function*() {
     }
     const network = next.refundDestination?.network ?? next.payment.network
     if (refund !== null) {
-      const opened = yield* open(current, refund, toldByNow(), now)
+      const opened = yield* open(current, refund, next.refundQuote, toldByNow(), now)
       if (opened !== null) {
         steps.push(opened)
         quoted = yield* quote(opened.refund.amount, opened.refund.destination?.network ?? network)
