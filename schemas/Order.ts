@@ -152,7 +152,7 @@ export const exampleOrder = {
   retailer: "amazon",
   status: "processing",
   substatus: "AWAITING_SETTLEMENT",
-  actions: { can_cancel: false, can_set_refund_destination: true, cancel_reason_code: null },
+  actions: { can_cancel: false, can_set_refund_destination: true, cancel_reason_code: "ORDER_PROCESSING" },
   timeline: [
     { status: "pending_payment", substatus: "AWAITING_PAYMENT", timestamp: 1_766_320_000, message: "Order created" },
     { status: "processing", substatus: "AWAITING_SETTLEMENT", timestamp: 1_766_320_496, message: "Payment received" }
@@ -214,7 +214,12 @@ export const Order = Schema.Struct({
   retailer: Schema.NullOr(Retailer),
   status: OrderStatus,
   substatus: OrderSubstatus,
-  actions: Schema.Struct({ can_cancel: Schema.Boolean, can_set_refund_destination: Schema.Boolean, cancel_reason_code: text }),
+  actions: Schema.Struct({
+    can_cancel: Schema.Boolean,
+    can_set_refund_destination: Schema.Boolean,
+    /** Why it cannot be canceled now; null where it can. */
+    cancel_reason_code: text
+  }),
   timeline: Schema.Array(TimelineEntry),
   payment: OrderPayment,
   fulfillment: Schema.Struct({

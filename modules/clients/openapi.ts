@@ -1414,7 +1414,7 @@ export interface components {
          *       "actions": {
          *         "can_cancel": false,
          *         "can_set_refund_destination": true,
-         *         "cancel_reason_code": null
+         *         "cancel_reason_code": "ORDER_PROCESSING"
          *       },
          *       "timeline": [
          *         {
@@ -3320,7 +3320,7 @@ export interface components {
          *         "actions": {
          *           "can_cancel": false,
          *           "can_set_refund_destination": true,
-         *           "cancel_reason_code": null
+         *           "cancel_reason_code": "ORDER_PROCESSING"
          *         },
          *         "timeline": [
          *           {
@@ -3477,7 +3477,7 @@ export interface components {
          *             "actions": {
          *               "can_cancel": false,
          *               "can_set_refund_destination": true,
-         *               "cancel_reason_code": null
+         *               "cancel_reason_code": "ORDER_PROCESSING"
          *             },
          *             "timeline": [
          *               {
@@ -12059,7 +12059,7 @@ export interface operations {
                      *             "actions": {
                      *               "can_cancel": false,
                      *               "can_set_refund_destination": true,
-                     *               "cancel_reason_code": null
+                     *               "cancel_reason_code": "ORDER_PROCESSING"
                      *             },
                      *             "timeline": [
                      *               {
@@ -12258,7 +12258,7 @@ export interface operations {
                      *         "actions": {
                      *           "can_cancel": false,
                      *           "can_set_refund_destination": true,
-                     *           "cancel_reason_code": null
+                     *           "cancel_reason_code": "ORDER_PROCESSING"
                      *         },
                      *         "timeline": [
                      *           {
@@ -12643,7 +12643,7 @@ export interface operations {
                      *         "actions": {
                      *           "can_cancel": false,
                      *           "can_set_refund_destination": true,
-                     *           "cancel_reason_code": null
+                     *           "cancel_reason_code": "ORDER_PROCESSING"
                      *         },
                      *         "timeline": [
                      *           {
@@ -16438,7 +16438,7 @@ export interface operations {
                      *           "actions": {
                      *             "can_cancel": false,
                      *             "can_set_refund_destination": true,
-                     *             "cancel_reason_code": null
+                     *             "cancel_reason_code": "ORDER_PROCESSING"
                      *           },
                      *           "timeline": [
                      *             {

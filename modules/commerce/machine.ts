@@ -19,7 +19,7 @@
  *   AWAITING_SETTLEMENT <-> SETTLEMENT_REVIEW                           a settlement needs an operator, or no longer
  *   AWAITING_SETTLEMENT, SETTLEMENT_REVIEW -> PROVIDER_PLACEMENT_SUBMITTED     the gate opens
  *   AWAITING_SETTLEMENT, SETTLEMENT_REVIEW -> failed(SETTLEMENT_FAILED)        an operator gave the settlement up
- *   processing -> failed(PAYMENT_REVERSED)                              the invoice is not paid any more
+ *   processing -> failed(PAYMENT_REVERSED)                              the invoice is not paid any more, or was refunded
  *   PROVIDER_PLACEMENT_SUBMITTED -> PROVIDER_PLACEMENT_RETRYING         the retailer gave no answer
  *   PROVIDER_PLACEMENT_* -> placed(AWAITING_TRACKING)                   the retailer accepted
  *   PROVIDER_PLACEMENT_* -> failed(PLACEMENT_FAILED)                    it refused, or was never reached
@@ -394,10 +394,19 @@ const to = (
  */
 export const isGateOpen = ({ paidBy }: Pick<OrderState, "paidBy">, { invoice, payments }: Aggregate): boolean => {
   const gating = payments.filter(({ id }) => paidBy.includes(id))
-  const kept = gating.reduce((total, { amount, refunded }) => total + amount - refunded, 0n)
   return invoice.status === "paid" && paidBy.length > 0 && gating.length === paidBy.length &&
     gating.every(({ settlement, status }) => isCounted(status) && hasSettled(settlement)) &&
-    kept >= invoice.amount - BigInt(invoice.policy.tolerance)
+    !isGivenBack({ paidBy }, { invoice, payments })
+}
+
+/** Whether so much of what the order was paid by went back to the payor that the rest does not pay it. */
+const isGivenBack = (
+  { paidBy }: Pick<OrderState, "paidBy">,
+  { invoice, payments }: Pick<Aggregate, "invoice" | "payments">
+): boolean => {
+  const gating = payments.filter(({ id, status }) => isCounted(status) && paidBy.includes(id))
+  const kept = gating.reduce((total, { amount, refunded }) => total + amount - refunded, 0n)
+  return kept < invoice.amount - BigInt(invoice.policy.tolerance)
 }
 
 const settledStatuses: ReadonlyArray<SettlementStatus> = ["settled", "partially_refunded", "refunded"]
@@ -459,6 +468,9 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   const isStuck = current.payments.some(({ id, status }) => status === "manual_retry" && order.paidBy.includes(id))
   if (current.invoice.status !== "paid" && !isStuck) {
     return to(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
+  }
+  if (current.invoice.status === "paid" && isGivenBack(order, current)) {
+    return to(order, "failed", "PAYMENT_REVERSED", "Payment was given back", now)
   }
   const isManual = isStuck || current.payments.some(({ id, settlement }) =>
     settlement?.status === "manual" && order.paidBy.includes(id))

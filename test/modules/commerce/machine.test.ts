@@ -430,7 +430,7 @@ describe("an order, by the documented accidents", () => {
     const more = committed(paid, pay(2, 5_000n))
     assert.strictEqual(stateOf(committed(more, [settle(1)])), "processing/PROVIDER_PLACEMENT_SUBMITTED")
     const givenBack = committed(paid, [{ _tag: "Refund", paymentId: paymentId(1), amount: usdMillis(6_000n) }])
-    assert.strictEqual(stateOf(committed(givenBack, [settle(1)])), "processing/AWAITING_SETTLEMENT")
+    assert.strictEqual(stateOf(givenBack), "failed/PAYMENT_REVERSED")
   })
 
   it("ends with its invoice: expired, short at its end, and with a refund of what arrived", () => {
