@@ -11996,19 +11996,19 @@ export interface operations {
     "orders.list": {
         parameters: {
             query?: {
-                /** @description States, comma-separated; `all` does not filter. */
+                /** @description Orders in this status. */
                 status?: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-                /** @description Your own id of the customer. */
+                /** @description Your own name of the customer. */
                 customer_id?: string;
                 /** @description `wallet_address` of the order. */
                 wallet?: string;
-                /** @description wallet_network */
+                /** @description `wallet_network` of the order. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                /** @description retailer */
+                /** @description Orders with items of this retailer alone. */
                 retailer?: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                /** @description created_from */
+                /** @description Created at this time or after it: epoch seconds, or ISO 8601 with a zone. */
                 created_from?: string;
-                /** @description created_to */
+                /** @description Created at this time or before it: epoch seconds, or ISO 8601 with a zone. */
                 created_to?: string;
                 /** @description Orders at most, 1 to 100; 20 if not said. */
                 limit?: number;
@@ -12222,7 +12222,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description order_id */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -12428,7 +12428,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description order_id */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -12596,7 +12596,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description order_id */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -12844,7 +12844,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description order_id */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;

@@ -148,13 +148,13 @@ const environment = Schema.optionalKey(Environment.annotate({
 const query = { environment }
 
 export const OrderQuery = Schema.Struct({
-  status: Schema.optionalKey(OrderStatus),
-  customer_id: Schema.optionalKey(shortText),
+  status: Schema.optionalKey(OrderStatus.annotate({ description: "Orders in this status." })),
+  customer_id: Schema.optionalKey(shortText.annotate({ description: "Your own name of the customer." })),
   wallet: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumAddressLength)).annotate({
     description: "`wallet_address` of the order."
   })),
-  wallet_network: Schema.optionalKey(Network),
-  retailer: Schema.optionalKey(Retailer),
+  wallet_network: Schema.optionalKey(Network.annotate({ description: "`wallet_network` of the order." })),
+  retailer: Schema.optionalKey(Retailer.annotate({ description: "Orders with items of this retailer alone." })),
   created_from: Schema.optionalKey(TimeFrom),
   created_to: Schema.optionalKey(TimeTo),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).annotate({
@@ -167,7 +167,7 @@ export const OrderQuery = Schema.Struct({
 })
 export type OrderQuery = typeof OrderQuery.Type
 
-const params = { order_id: Schema.String }
+const params = { order_id: Schema.String.annotate({ description: "Id of the order." }) }
 
 const owner = ["SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT", "SERVICE_UNAVAILABLE"] as const
 

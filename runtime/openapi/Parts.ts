@@ -126,6 +126,8 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   ending_before: "Id of the first object of a page: what is newer follows.",
   created_gte: "Created at this time or after it, in epoch seconds.",
   created_lte: "Created at this time or before it, in epoch seconds.",
+  created_from: "Created at this time or after it: epoch seconds, or ISO 8601 with a zone.",
+  created_to: "Created at this time or before it: epoch seconds, or ISO 8601 with a zone.",
   "created[gte]": "Created at this time or after it, in epoch seconds.",
   "created[lte]": "Created at this time or before it, in epoch seconds.",
   customer_id: "Your own id of the customer.",
