@@ -348,8 +348,10 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
         return yield* attempt(driver, { _tag: "CancellationBegun" }, order, Effect.gen(function*() {
           const known = yield* driver.track(asked)
           if (known.some(({ _tag }) => _tag === "Placed")) return [known, []] as const
-          yield* driver.cancel(asked)
-          return [[], [{ _tag: "Withdrawn" }]] as const
+          const said = yield* driver.cancel(asked)
+          // Placed in between: the next look finds it, and what is on its way is not given back.
+          const isKept = said.some(({ _tag }) => _tag === "CancellationRejected" || _tag === "Placed")
+          return isKept ? [said.filter(({ _tag }) => _tag === "Placed"), []] as const : [[], [{ _tag: "Withdrawn" }]] as const
         }))
       case "track": {
         const isOwed = order.status === "processing" || order.substatus === "CANCELLATION_REQUESTED"

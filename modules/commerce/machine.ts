@@ -572,6 +572,7 @@ const shipped = (order: OrderState, shipment: Shipment, now: number): OrderState
   const known = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)
   if (known !== undefined && isSameShipment(known, shipment)) return order
   if (order.status !== "placed" && order.status !== "shipped") return invalid()
+  if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) return invalid()
   const shipments = known === undefined
     ? [...order.shipments, shipment]
     : order.shipments.map((each) => (each === known ? shipment : each))
