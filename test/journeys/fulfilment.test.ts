@@ -66,8 +66,8 @@ const settle = ({ invoiceId }: { readonly invoiceId: string }) =>
 
 const pass = (seconds: number) => asMerchant("/api/v1/devnet/clock/advance", { seconds })
 
-const becomes = Effect.fnUntraced(function*(id: string, substatus: string, meanwhile: Effect.Effect<unknown, never, Mall> = Effect.void) {
-  const look = Effect.provideService(Effect.andThen(meanwhile, ok(`orders/${id}`)), Mall, yield* Mall)
+const becomes = Effect.fnUntraced(function*(id: string, substatus: string) {
+  const look = Effect.provideService(ok(`orders/${id}`), Mall, yield* Mall)
   return yield* until(substatus, look, (found) => found.substatus === substatus, 20_000)
 })
 
@@ -112,7 +112,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       assert.strictEqual(yield* report(order.id, parcel("in_transit", [line])), "INVALID_TRANSITION")
       assert.deepStrictEqual(yield* placements(order.id), { calls: 0, orders: 0 })
 
-      yield* fulfilment.misbehave([{ kind: "lost answer", times: 1 }])
+      yield* fulfilment.misbehave([{ kind: "lost answer", times: 1, on: "/orders" }])
       yield* settle(order)
       const placed = yield* becomes(order.id, "AWAITING_TRACKING")
       assert.deepStrictEqual(yield* placements(order.id), { calls: 2, orders: 1 })
@@ -141,11 +141,32 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       const fulfilment = yield* Fulfilment
       const order = yield* paidOrder("gadget")
       yield* becomes(order.id, "AWAITING_SETTLEMENT")
-      yield* fulfilment.misbehave([{ kind: "status 503", times: 4 }])
+      yield* fulfilment.misbehave([{ kind: "status 503", times: 4, on: "/orders" }])
       yield* settle(order)
       yield* becomes(order.id, "PROVIDER_PLACEMENT_RETRYING")
-      yield* becomes(order.id, "AWAITING_TRACKING", pass(60))
+      yield* pass(60)
+      yield* becomes(order.id, "AWAITING_TRACKING")
       assert.strictEqual((yield* placements(order.id)).orders, 1)
+    }), 60_000)
+
+  it.effect("are kept where it has them by now and will not let go, though their money is gone meanwhile", () =>
+    Effect.gen(function*() {
+      const fulfilment = yield* Fulfilment
+      const order = yield* paidOrder("keep-me")
+      yield* becomes(order.id, "AWAITING_SETTLEMENT")
+      yield* fulfilment.misbehave([{ kind: "lost answer", times: 4, on: "/orders" }])
+      yield* settle(order)
+      yield* becomes(order.id, "PROVIDER_PLACEMENT_RETRYING")
+      yield* fulfilment.misbehave([{ kind: "answer", answer: JSON.stringify({ order_id: order.id, reports: [] }), times: 1, on: `/orders/${order.id}` }])
+      yield* asMerchant(`/api/v1/devnet/invoices/${order.invoiceId}/simulate`, { action: "drop" })
+      yield* pass(60)
+      const asked = Effect.map(fulfilment.seen, ({ calls }) =>
+        calls.filter(({ path }) => path.startsWith(`/orders/${order.id}`)).map(({ method, path }) => `${method}${path.slice(44)}`))
+      yield* until("the wish to cancel", asked, (calls) => calls.length === 2)
+      yield* pass(61)
+      const kept = yield* becomes(order.id, "IN_TRANSIT")
+      assert.isFalse(kept.timeline.some(({ status }: any) => status === "failed"), JSON.stringify(kept.timeline))
+      assert.deepStrictEqual(yield* asked, ["GET", "POST/cancel", "GET"])
     }), 60_000)
 
   it.effect("are canceled by its word", () =>
@@ -165,7 +186,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       const wanted = { customer_id: "cust_lied_to", items: [{ product_id: "widget", retailer: "amazon", quantity: 1 }] }
       const lies = [{ items: [], refused: [], shipping_options: [], tax: 0, fees: 0 }, { items: "all", fees: 0.5 }, "nothing"]
       for (const lie of lies) {
-        yield* fulfilment.misbehave([{ kind: "answer", answer: JSON.stringify(lie), times: 1 }])
+        yield* fulfilment.misbehave([{ kind: "answer", answer: JSON.stringify(lie), times: 1, on: "/quote" }])
         const answer = yield* call("checkout/estimate", wanted)
         assert.deepStrictEqual([answer.status, answer.json.error.code], [503, "SERVICE_UNAVAILABLE"])
         assert.notInclude(answer.text, "fulfilment")

@@ -13,6 +13,8 @@ export interface FulfilmentFault {
   /** With `answer`: its text. */
   readonly answer?: string
   readonly times: number
+  /** Only calls of this path; absent: of any. */
+  readonly on?: string
 }
 
 /** A call as the fulfilment service met it; status 0 where it misbehaved. */

@@ -22,6 +22,7 @@ interface Order {
 interface Fault {
   readonly kind: string
   readonly answer?: string
+  readonly on?: string
   times: number
 }
 
@@ -196,8 +197,8 @@ const server = createServer((request, response) => {
     }
     const path = request.url!.slice(base.length)
     const key = request.headers["idempotency-key"]
-    const fault = faults[0]
-    if (fault !== undefined && --fault.times <= 0) faults.shift()
+    const fault = faults.find(({ on }) => on === undefined || on === path)
+    if (fault !== undefined && --fault.times <= 0) faults = faults.filter((other) => other !== fault)
     const proper = () => answer(request, path, text)
     const call = { method: request.method!, path, key: typeof key === "string" ? key : null, status: 0 }
     calls.push(call)
