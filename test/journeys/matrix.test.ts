@@ -42,10 +42,11 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
     const { data } = yield* merchant(`/api/v1/devnet/invoices/${id}/simulate`, { action: "pay" })
     return data
   })
-  const estimate: Effect.Effect<string> = Effect.map(
-    as(a.commerce)("/api/commerce/merchant/checkout/estimate", { customer_id: "matrix", items: [goods] }),
-    ({ data }) => data.estimate_id
-  )
+  const estimate = (): Effect.Effect<string> =>
+    Effect.map(
+      as(a.commerce)("/api/commerce/merchant/checkout/estimate", { customer_id: "matrix", items: [goods] }),
+      ({ data }) => data.estimate_id
+    )
   let addressId = ""
   return {
     invoice: () => Effect.map(invoice(a.merchant), (made) => made.invoice_id),
@@ -73,9 +74,9 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
       Effect.tap(makeWebhook(service, a, a.merchant), (id) => merchant(`/api/v1/webhooks/${id}`, { status: "disabled" }, "PATCH")),
     delivery: () => makeDelivery(town, a, a.merchant),
     commerce_delivery: () => makeDelivery(town, a, a.commerce),
-    estimate: () => estimate,
+    estimate,
     addressed_estimate: () =>
-      Effect.tap(estimate, (estimate_id) =>
+      Effect.tap(estimate(), (estimate_id) =>
         Effect.map(
           as(a.commerce)("/api/commerce/merchant/checkout/address", { customer_id: "matrix", estimate_id, address }),
           ({ data }) => { addressId = data.address_id }
