@@ -12,6 +12,7 @@ import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
+import { retriesEarlier } from "../../../runtime/webhooks/Queue.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
@@ -154,6 +155,20 @@ describe("a delivery", () => {
     const [row] = yield* until(allAre("retrying"))
     assert.isAbove(row!.due!, 1_790_000)
     assert.isAtMost(row!.due!, 1_800_000)
+  }))
+
+  promise("is tried again within the second where its merchant's clock has moved past its time", Effect.gen(function*() {
+    const receiver = yield* makeReceiver()
+    yield* start(deliverer(settingsOf([receiver.host], { retryBaseSeconds: 3_600 })))
+    receiver.script("/later", answersInTurn(500, 200))
+    yield* endpoint(receiver.url("/later"))
+    yield* emit(1)
+    yield* until(allAre("retrying"))
+    const started = performance.now()
+    yield* retriesEarlier(1, 2 * 3_600)
+    const [row] = yield* until(allAre("succeeded"))
+    assert.deepInclude(row, { attempt: 2, last_status: 200 })
+    assert.isBelow(performance.now() - started, 2_000)
   }))
 
   promise("fails on an answer that has no end, and keeps nothing of a refused address", Effect.gen(function*() {
