@@ -463,8 +463,11 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   if (isOpen) {
     return isSubmitted ? order : to(order, "processing", "PROVIDER_PLACEMENT_SUBMITTED", "Payment settled", now, { dueAt: now })
   }
-  // The retailer may have it by now: what it has placed is taken back first, see `taskOf`.
-  if (isSubmitted && order.tries > 0) return { ...order, dueAt: order.dueAt ?? now }
+  // The retailer may have it by now: what it has placed is taken back first, see `taskOf`; at once where it was only
+  // waited for, else when the call under way or the pause after it is over.
+  if (isSubmitted && order.tries > 0) {
+    return order.isAsked ? { ...order, isAsked: false, dueAt: now } : { ...order, dueAt: order.dueAt ?? now }
+  }
   const isStuck = current.payments.some(({ id, status }) => status === "manual_retry" && order.paidBy.includes(id))
   if (current.invoice.status !== "paid" && !isStuck) {
     return to(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
@@ -968,7 +971,12 @@ export const concluded = (before: OrderState, next: OrderState, now: number): Co
 const isSame = (a: OrderState, b: OrderState): boolean =>
   a.tries === b.tries && a.isAsked === b.isAsked && a.dueAt === b.dueAt && a.received === b.received &&
   a.receivedLate === b.receivedLate && a.refunded === b.refunded && a.paidBy.join() === b.paidBy.join() &&
-  a.refundDestination === b.refundDestination && a.refunds.length === b.refunds.length
+  a.refundDestination === b.refundDestination && a.refunds.length === b.refunds.length &&
+  a.refunds.every((refund, place) => isSameRefund(refund, b.refunds[place]!))
+
+const isSameRefund = (a: RefundView, b: RefundView): boolean =>
+  a.status === b.status && a.amount === b.amount && a.fee === b.fee && a.txHash === b.txHash &&
+  a.destination?.network === b.destination?.network && a.destination?.address === b.destination?.address
 
 /** What the retailer is asked to place. */
 export const placementOf = (order: OrderState): Placement => ({

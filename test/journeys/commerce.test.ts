@@ -458,6 +458,34 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       ])
     }), 30_000)
 
+  it.effect("whose payment vanishes from the chain is taken back from its retailer, and fails", () =>
+    Effect.gen(function*() {
+      const stall = yield* openStall
+      const sale = yield* settledSale(stall)
+      yield* money(stall, sale, "drop")
+      yield* until("it has failed", orderOf(stall, sale), (order) => stateOf(order) === "failed PAYMENT_REVERSED")
+      assert.include(yield* orderOf(stall, sale), { refund_status: "NONE" })
+    }), 30_000)
+
+  it.effect("whose refund had no address for 30 days is refunded as soon as it has one", () =>
+    Effect.gen(function*() {
+      const { operator } = yield* Mall
+      const stall = yield* openStall
+      const sale = yield* settledSale(stall)
+      const { refund: { refund_id } } = yield* step(stall, sale, "failed")
+      yield* stall.own("/api/v1/devnet/clock/advance", { body: { seconds: 31 * 86_400 } })
+      const expired = Effect.orDie(operator["refunds.list"]({ merchant_id: stall.merchantId, status: "expired" }))
+      yield* until("the refund has expired", expired, ({ refunds }) => refunds.some(({ refund }) => refund.id === refund_id))
+      assert.include(yield* orderOf(stall, sale), { refund_status: "AWAITING_DESTINATION" })
+      const told = yield* stall.ask(`${orders}/${sale.orderId}/refund-destination`, {
+        method: "PUT",
+        body: { address: wallet, network: "bsc" }
+      })
+      assert.include(told, { refund_status: "PROCESSING" })
+      assert.notStrictEqual(told.refund.refund_id, refund_id)
+      assert.include(yield* step(stall, sale, "refunded"), { refund_status: "REFUNDED" })
+    }), 30_000)
+
   it.effect("is paid in parts, and waits until every part has settled", () =>
     Effect.gen(function*() {
       const stall = yield* openStall
