@@ -150,6 +150,23 @@ layer(till)("refunds", (it) => {
       assert.strictEqual(yield* codeOf(command(refund.id, { _tag: "Retry" })), "REFUND_EXCEEDS_RECEIVED")
     }))
 
+  it.effect("of money that came too late are paid out once it is deep in the chain, and not before", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const caller = callerOf(yield* newMerchant)
+      const invoice = yield* newInvoice(caller, { amount: 10_000, expires_in: 60_000 })
+      yield* choose(invoice.id, usdc)
+      yield* caller.ok(`/api/v1/invoices/${invoice.id}/cancel`, { method: "POST" })
+      const entry = yield* arrive(invoice, usdc, 10n * dollar, "seen")
+      const refund = yield* open(invoice.id, { ...remaining, payments: "late", destination })
+      assert.deepInclude({ ...refund }, { status: "pending_approval", source: "late" })
+      assert.strictEqual(yield* codeOf(command(refund.id, { _tag: "Approve" })), "REFUND_EXCEEDS_RECEIVED")
+      yield* reportAgain({ ...entry, status: "confirmed" })
+      assert.strictEqual((yield* stored(refund.id)).status, "processing")
+      const types = (yield* eventsOf(invoice.id)).map(({ type }) => type)
+      assert.deepStrictEqual(types.slice(-2), ["invoice_payment.created", "invoice_payment.updated"])
+    }))
+
   it.effect("take no destination that cannot be paid to", () =>
     Effect.gen(function*() {
       const { invoice } = yield* paidInvoice(10n)
