@@ -582,7 +582,7 @@ const shipped = (order: OrderState, shipment: Shipment, now: number): OrderState
   const moved: OrderState = {
     ...order,
     shipments,
-    cancellation: order.cancellation === "requested" ? "rejected" : order.cancellation
+    ...(order.cancellation === "requested" ? { cancellation: "rejected", refundQuote: null } : {})
   }
   const arrived = shipments.filter(({ delivery_status }) => delivery_status === "delivered")
   if (order.items.every(({ lineItemId }) => arrived.some((each) => holds(each, lineItemId)))) {
@@ -655,7 +655,11 @@ const cancelRequested = (
 }
 
 const cancellationRejected = (order: OrderState, reason: string, now: number): OrderState =>
-  to(order, "placed", "AWAITING_TRACKING", reason, now, { cancellation: "rejected", dueAt: now + leastTrackingSeconds })
+  to(order, "placed", "AWAITING_TRACKING", reason, now, {
+    cancellation: "rejected",
+    refundQuote: null,
+    dueAt: now + leastTrackingSeconds
+  })
 
 /**
  * After a call without an answer: it is repeated later, until it is given up. What a retailer may have placed all the

@@ -210,7 +210,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
         assert.isAbove(asked.refund_quote.net_amount, 0)
       }
       const back = yield* becomes(stays, "AWAITING_TRACKING")
-      assert.deepInclude(back, { cancellation_status: "rejected", refund_status: "NONE" })
+      assert.deepInclude(back, { cancellation_status: "rejected", refund_status: "NONE", refund_quote: null })
       const ended = yield* becomes(goes, "CANCELLED_BY_MERCHANT")
       assert.deepInclude(ended, { cancellation_status: "accepted", refund_status: "AWAITING_DESTINATION" })
     }), 60_000)
