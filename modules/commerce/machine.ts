@@ -573,7 +573,7 @@ const placed = (
 
 const shipped = (order: OrderState, shipment: Shipment, now: number): OrderState | PublicError => {
   const known = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)
-  if (known !== undefined && isSameShipment(known, shipment)) return order
+  if (known !== undefined && (isSameShipment(known, shipment) || shipment.obtained_at < known.obtained_at)) return order
   if (order.status !== "placed" && order.status !== "shipped") return invalid()
   if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) return invalid()
   const shipments = known === undefined

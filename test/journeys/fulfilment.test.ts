@@ -79,11 +79,11 @@ const report = Effect.fnUntraced(function*(id: string, fact: object) {
   return answer.json?.error?.code ?? answer.status
 })
 
-const parcel = (delivery_status: string, line_item_ids: ReadonlyArray<string>) => ({
+const parcel = (delivery_status: string, line_item_ids: ReadonlyArray<string>, obtained_at = 1_766_320_500) => ({
   type: "shipped",
   shipment: {
     shipment_id: "parcel-1", carrier: "UPS", tracking_number: "1Z999", carrier_tracking_url: "https://carrier.example/1Z999",
-    delivery_status, retailer_tracking_number: null, retailer_tracking_url: null, obtained_at: 1_766_320_500, line_item_ids
+    delivery_status, retailer_tracking_number: null, retailer_tracking_url: null, obtained_at, line_item_ids
   }
 })
 
@@ -126,7 +126,8 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
         [parcel("in_transit", ["li_of_another"]), "INVALID_TRANSITION"],
         [parcel("in_transit", [line]), 200],
         [parcel("in_transit", [line]), 200],
-        [parcel("out_for_delivery", [line]), 200],
+        [parcel("out_for_delivery", [line], 1_766_330_500), 200],
+        [parcel("in_transit", [line]), 200],
         [{ type: "delivered", is_confirmed: true }, 200],
         [{ type: "delivered", is_confirmed: true }, 200],
         [{ type: "canceled_by_retailer", reason: "Too late" }, "INVALID_TRANSITION"]
