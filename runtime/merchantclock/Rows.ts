@@ -2,7 +2,7 @@
  * Clocks as rows, one for each merchant whose devnet time was ever moved. They are held in memory, so that asking for
  * the time is a look into a map; what another instance has moved is found by polling.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, Conflict, noCause, type Write } from "../Commit.ts"
 import { type Asked, maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
@@ -35,6 +35,8 @@ const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const ahead = new Map<number, number>()
   const listeners = new Set<(merchantId: number) => Effect.Effect<void>>()
+  /** Steps are rare: one at a time here, so that only another instance's can be first. */
+  const oneStep = yield* Semaphore.make(1)
   /** Sum of the versions of all rows as last read: each step raises it. */
   let known = 0n
 
@@ -90,6 +92,7 @@ const make = Effect.gen(function*() {
       // Between the commit and what follows from it nobody goes away.
       Effect.uninterruptible,
       Effect.retry({ times: conflictRetries, while: (error) => error instanceof Conflict }),
+      oneStep.withPermits(1),
       Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
     )
 
