@@ -210,7 +210,15 @@ export class Chains extends Context.Service<Chains, {
   /** Adds a driver and starts following for as long as the scope lives. */
   readonly register: (driver: ChainDriver) => Effect.Effect<void, never, Scope.Scope>
   readonly driver: (network: Network, environment: Environment) => ChainDriver | undefined
-  readonly status: (environment: Environment) => ReadonlyArray<NetworkStatus>
+  /** Of every network that is followed; with a merchant, as it is to that one: {@link registerOutages}. */
+  readonly status: (environment: Environment, merchantId?: number) => ReadonlyArray<NetworkStatus>
+  /**
+   * Who simulates outages registers here, for as long as the scope lives: devnet networks that are down to one merchant
+   * and to nobody else. One per deployment.
+   */
+  readonly registerOutages: (
+    isDown: (merchantId: number, network: Network) => boolean
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** Who knows the merchants' own wallets registers here, for as long as the scope lives. One per deployment. */
   readonly registerWallets: (
     walletOf: (owner: WalletOwner) => Effect.Effect<WalletRef | null>

@@ -124,7 +124,7 @@ export class Checkout extends Context.Service<Checkout, {
         canChange: details.locked_token_id === null && ways.length > 1,
         allowRestart: mayRestart(current, look.allow_restart, now),
         returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
-        degraded: chains.status(invoice.environment).some(({ healthy, network }) => !healthy && concerned.has(network)),
+        degraded: chains.status(invoice.environment, invoice.merchantId).some(({ healthy, network }) => !healthy && concerned.has(network)),
         simulator: invoice.environment === "devnet" && simulated.current() !== null,
         refund: asked.refund,
         tab: asked.tab,

@@ -13,7 +13,6 @@ import {
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { Settings } from "../../runtime/Settings.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -360,24 +359,17 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const commit = yield* Commit
   const companions = yield* InvoiceCompanions
   const chains = yield* Chains
-  const settings = yield* Settings
-
-  const networksDown = () =>
-    new Set(settings.environments.flatMap((environment) =>
-      chains.status(environment).filter(({ healthy }) => !healthy)
-        .map(({ network }) => `${environment}:${familyOf(network)}`)
-    ))
 
   /** Whether a network is down on which the invoice has an address: then expiry waits (API reference, rule b). */
-  const hasOutage = (down: ReadonlySet<string>, { invoice }: Aggregate) =>
-    Effect.map(
-      Effect.forEach([...down].filter((key) => key.startsWith(`${invoice.environment}:`)), (key) =>
-        chains.target(invoice.id, key.slice(key.indexOf(":") + 1) as ReturnType<typeof familyOf>)),
-      (targets) => targets.some((target) => target !== null)
-    )
+  const hasOutage = Effect.fnUntraced(function*({ invoice: { environment, id, merchantId } }: Aggregate) {
+    const down = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
+    const families = new Set(down.map(({ network }) => familyOf(network)))
+    const targets = yield* Effect.forEach([...families], (family) => chains.target(id, family))
+    return targets.some((target) => target !== null)
+  })
 
-  const expire = Effect.fnUntraced(function*(current: Aggregate, now: number, down: ReadonlySet<string>) {
-    const outage = down.size > 0 && (yield* hasOutage(down, current))
+  const expire = Effect.fnUntraced(function*(current: Aggregate, now: number) {
+    const outage = yield* hasOutage(current)
     const commands: ReadonlyArray<Command> = [{ _tag: "Tick", outage }]
     const first = decide(current, commands, now) as Decision
     if (isIdle(current, first)) return
@@ -396,9 +388,8 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const now = Math.floor(nowMillis / 1000)
     const invoices = yield* repo.due(now, limit)
-    const down = networksDown()
     const nowOf = ({ invoice }: Aggregate) => now + clock.aheadSeconds(invoice.merchantId, invoice.environment)
-    yield* Effect.forEach(invoices, (current) => expire(current, nowOf(current), down), {
+    yield* Effect.forEach(invoices, (current) => expire(current, nowOf(current)), {
       concurrency: "unbounded",
       discard: true
     })

@@ -167,7 +167,7 @@ export class Payments extends Context.Service<Payments, {
       if (allocated === null && (yield* chains.wallet(owner)) === null) {
         return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
       }
-      const status = chains.status(token.environment).find((one) => one.network === token.network)
+      const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
       if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
       const target = allocated ?? (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...refusedBy(policy)] }))
       // Another call may have been first, under a policy that was older or newer: what it kept holds.
@@ -416,7 +416,8 @@ export class PayorDesk extends Context.Service<PayorDesk, {
       const policy = yield* policies.get(merchantId, environment)
       // By which prices are told to be old: they come by the system's clock.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      const down = new Set(chains.status(environment).filter(({ healthy }) => !healthy).map(({ network }) => network))
+      const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
+      const down = new Set(unhealthy.map(({ network }) => network))
       return catalog.list(environment)
         .filter((token) => query.network === undefined || token.network === query.network)
         .filter((token) => isOffered(token, aggregate, receiving, (id) => isBlocked(policy, id)))

@@ -153,7 +153,7 @@ const make = Effect.gen(function*() {
   const issue: PaymentQuotes["Service"]["issue"] = Effect.fn("PaymentQuotes.issue")(function*(request) {
     const { environment, invoiceId, merchantId, shown, token } = request
     const made = (row: QuoteRow, now: number) => ({ quote: quoteObject(row, now), row, write: writeOf(row) })
-    const status = chains.status(environment).find(({ network }) => network === token.network)
+    const status = chains.status(environment, merchantId).find(({ network }) => network === token.network)
     if (status?.healthy === false) return { quote: unavailableObject(request, degraded), row: null, write: null }
     const last = yield* repo.newest(invoiceId, token.network, token.id)
     const askedAt = yield* clock.nowSeconds(merchantId, environment)

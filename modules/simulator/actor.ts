@@ -106,8 +106,40 @@ const unitsFor = (
   )
 }
 
+/** How a network is to one merchant: it gives no answer, its blocks come late, or as it is. */
+export type NetworkMode = "down" | "lagging" | "ok"
+
+/**
+ * Networks that are not as they are to a merchant, in the memory of this process: they end with it. A network that is
+ * down gives no address and no quote, takes no simulated transfer, and holds back the end of invoices that have an
+ * address there; on one that lags, transfers are seen and wait for `confirm`.
+ */
+export class NetworkFaults extends Context.Service<NetworkFaults, {
+  readonly mode: (merchantId: number, network: Network) => NetworkMode
+  /** Errors: `UNSUPPORTED_NETWORK` for one that nobody follows here. */
+  readonly set: (merchantId: number, network: string, mode: NetworkMode) => Effect.Effect<Network, PublicError>
+}>()("tillwire/modules/simulator/NetworkFaults") {
+  static readonly layer = Layer.effect(NetworkFaults, Effect.gen(function*() {
+    const chains = yield* Chains
+    const faults = new Map<string, NetworkMode>()
+    const mode = (merchantId: number, network: Network) => faults.get(`${merchantId} ${network}`) ?? "ok"
+    yield* chains.registerOutages((merchantId, network) => mode(merchantId, network) === "down")
+    return NetworkFaults.of({
+      mode,
+      set: Effect.fnUntraced(function*(merchantId, asked, next) {
+        const network = chains.status(environment).find((one) => one.network === asked)?.network
+        if (network === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+        if (next === "ok") faults.delete(`${merchantId} ${network}`)
+        else faults.set(`${merchantId} ${network}`, next)
+        return network
+      })
+    })
+  }))
+}
+
 /** Transfers of play money: where they go, how much they carry, and the entries of the journal that they are. */
 const makeTransfers = Effect.gen(function*() {
+  const faults = yield* NetworkFaults
   const catalog = yield* TokenCatalog
   const chains = yield* Chains
   const clock = yield* MerchantClock
@@ -176,16 +208,21 @@ const makeTransfers = Effect.gen(function*() {
   /** The time of blocks and of first sights: that of the followers. */
   const chainSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
-  /** A transfer that comes in a block. Undefined `confirmations`: the block is as deep as it must be. */
+  /**
+   * A transfer that comes in a block. Undefined `confirmations`: the block is as deep as it must be, where the network
+   * does not lag. Errors: `NETWORK_DEGRADED`.
+   */
   const sent = Effect.fnUntraced(function*(
     { invoice }: Aggregate,
     transfer: Omit<Sent, "transaction" | "block">,
     confirmations?: number
   ) {
     const named: Sent = { ...transfer, transaction: yield* twoUuids(uuidV7), block: yield* twoUuids(uuidV4) }
+    const mode = faults.mode(invoice.merchantId, transfer.network)
+    if (mode === "down") return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
     const entry = seen(invoice, environment, named, yield* chainSeconds)
     const required = requiredFor(invoice, transfer.network)
-    const depth = confirmations ?? required
+    const depth = confirmations ?? (mode === "lagging" ? 0 : required)
     return depth < required ? entry : deep(entry, depth)
   })
 
@@ -524,8 +561,8 @@ const makeOrderSimulator = Effect.gen(function*() {
     return (now: Aggregate): Effect.Effect<Change, PublicError> =>
       Effect.gen(function*() {
         const known = waiting(yield* chains.transfers(now.invoice.id)).filter(({ id }) => waitingIds.includes(id))
-        const deeper = known.map((entry) => deep(entry, transfers.requiredFor(now.invoice, entry.network)))
-        const credits = yield* Effect.forEach([...deeper, ...added], (entry) => payments.credit(entry, now))
+        const paying = [...known, ...added].map((entry) => deep(entry, transfers.requiredFor(now.invoice, entry.network)))
+        const credits = yield* Effect.forEach(paying, (entry) => payments.credit(entry, now))
         return {
           commands: credits.flatMap(({ commands }) => commands),
           writes: credits.flatMap(({ writes }) => writes)

@@ -68,6 +68,10 @@ export const SimulateOrderRequest = aliased(
 /** Seconds that one call can move a merchant's clock by: 365 days. Ours. */
 export const maximumAdvanceSeconds = 31_536_000
 
+export const FaultRequest = Schema.Struct({
+  mode: Schema.Literals(["down", "lagging", "ok"])
+}).annotate({ examples: [{ mode: "down" }] })
+
 export const AdvanceRequest = Schema.Struct({
   seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumAdvanceSeconds }))
 }).annotate({ examples: [{ seconds: 43_200 }] })
@@ -135,6 +139,22 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
     description: "Devnet only, with a commerce key. Chain, settlement, retailer and refunds are told to have done their " +
       "part; the rules are those of every order, in one commit with one `commerce.order.updated`. A step that the order " +
       "cannot take now is refused with those it can, in `details.allowed_transitions`."
+  })),
+  HttpApiEndpoint.post("setFault", "/api/v1/devnet/networks/:network/fault", {
+    params: { network: Schema.String },
+    payload: FaultRequest,
+    success: Schema.Struct({
+      success: Schema.tag(true),
+      data: Schema.Struct({ network: Network, mode: FaultRequest.fields.mode })
+        .annotate({ examples: [{ network: "base", mode: "down" }] })
+    }),
+    error: errors("wrapped", "VALIDATION_ERROR", "UNSUPPORTED_NETWORK", ...devnetOnly)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Let a network fail for you",
+    description: "`down`: no new address and no quote on it, simulated transfers are refused, and invoices with an address " +
+      "there do not expire; `lagging`: simulated transfers are seen and wait for `confirm`; `ok`: as it is. It touches " +
+      "your own invoices alone, and ends when the service is started again. Where several instances serve, it holds in " +
+      "the one that took the call."
   })),
   HttpApiEndpoint.post("advanceClock", "/api/v1/devnet/clock/advance", {
     payload: AdvanceRequest,

@@ -8,7 +8,7 @@ import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { orderObject } from "../commerce/plugin.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
-import { OrderSimulator, Simulator } from "./actor.ts"
+import { NetworkFaults, OrderSimulator, Simulator } from "./actor.ts"
 import { SimulatorApi, type SimulateOrderRequest } from "./api.ts"
 import { allowedTransitions } from "./machine.ts"
 
@@ -48,10 +48,15 @@ const destinationOf = Effect.fnUntraced(function*({
 export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.fn(function*(group) {
   const invoices = yield* Invoices
   const clock = yield* MerchantClock
+  const faults = yield* NetworkFaults
   const orders = yield* OrderSimulator
   const simulator = yield* Simulator
 
-  return group.handle("simulateOrder", Effect.fnUntraced(function*({ params, payload }) {
+  return group.handle("setFault", Effect.fnUntraced(function*({ params, payload: { mode } }) {
+    const { merchantId } = yield* devnetKey
+    const network = yield* faults.set(merchantId, params.network, mode)
+    return jsonText(JSON.stringify({ success: true, data: { network, mode } }))
+  })).handle("simulateOrder", Effect.fnUntraced(function*({ params, payload }) {
     const merchantId = yield* commerceKey
     const { tracking, transition_to: transition } = payload
     const { eventIds, order } = yield* orders.step(merchantId, params.order_id, {

@@ -8,7 +8,7 @@ import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Settlements } from "../settlement/plugin.ts"
-import { OrderSimulator, Simulator } from "./actor.ts"
+import { NetworkFaults, OrderSimulator, Simulator } from "./actor.ts"
 import { SimulatorApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 
@@ -25,5 +25,5 @@ export const plugin = Plugin.make({
     commerce: Orders
   },
   http: SimulatorApi,
-  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Layer.mergeAll(Simulator.layer, OrderSimulator.layer)))
+  layer: () => HttpApiBuilder.layer(SimulatorApi).pipe(Layer.provide(handlers), Layer.provide(Layer.mergeAll(Simulator.layer, OrderSimulator.layer).pipe(Layer.provideMerge(NetworkFaults.layer))))
 })

@@ -34,6 +34,7 @@ const make = Effect.gen(function*() {
   const drivers = new Map<string, ChainDriver>()
   const followers = new Map<string, Follower>()
   const oneSweep = yield* Semaphore.make(1)
+  let simulatedOutage: ((merchantId: number, network: Network) => boolean) | undefined
   let merchantWallet: ((owner: WalletOwner) => Effect.Effect<WalletRef | null>) | undefined
 
   const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
@@ -60,8 +61,27 @@ const make = Effect.gen(function*() {
     followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler }))
   })
 
-  const status = (environment: Environment) =>
-    [...followers.values()].filter(({ driver }) => driver.environment === environment).map((each) => each.status())
+  const status: Chains["Service"]["status"] = (environment, merchantId) => {
+    const found = [...followers.values()].filter(({ driver }) => driver.environment === environment)
+      .map((each) => each.status())
+    const isDown = simulatedOutage
+    return merchantId === undefined || isDown === undefined || environment !== "devnet"
+      ? found
+      : found.map((each) => (isDown(merchantId, each.network) ? { ...each, healthy: false } : each))
+  }
+
+  const registerOutages: Chains["Service"]["registerOutages"] = (isDown) =>
+    Effect.acquireRelease(
+      simulatedOutage === undefined
+        ? Effect.sync(() => {
+          simulatedOutage = isDown
+        })
+        : Effect.die(new Error("two plugins simulate outages: remove one")),
+      () =>
+        Effect.sync(() => {
+          simulatedOutage = undefined
+        })
+    )
 
   const driversOf = ({ environment, family }: Omit<WalletOwner, "merchantId">) =>
     [...drivers.values()].filter((each) => each.environment === environment && familyOf(each.network) === family)
@@ -214,6 +234,7 @@ const make = Effect.gen(function*() {
     register,
     driver,
     status,
+    registerOutages,
     registerWallets,
     wallet,
     readWallet,

@@ -646,6 +646,19 @@ const badAdvance = (code: string, name: string, key: keyof Keys, body: unknown, 
     sent: (world) => ({ headers: { "x-api-key": world.keys[key] }, body }),
     ...(of === undefined ? {} : { of })
   })
+const badFault = (code: string, name: string, key: keyof Keys, network: string, body: unknown, of?: "both") =>
+  rows.push({
+    code,
+    name: `fault: ${name}`,
+    family: "wrapped",
+    path: () => `/api/v1/devnet/networks/${network}/fault`,
+    sent: (world) => ({ headers: { "x-api-key": world.keys[key] }, body }),
+    ...(of === undefined ? {} : { of })
+  })
+badFault("SCOPE_MISMATCH", "a commerce key", "commerce", "base", { mode: "down" })
+badFault("DEVNET_ONLY", "a mainnet key", "mainnet", "base", { mode: "down" }, "both")
+badFault("UNSUPPORTED_NETWORK", "a network that nobody follows", "merchant", "solana", { mode: "down" })
+badFault("VALIDATION_ERROR", "no such mode", "merchant", "base", { mode: "slow" })
 badAdvance("SCOPE_MISMATCH", "a commerce key", "commerce", { seconds: 1 })
 badAdvance("DEVNET_ONLY", "a mainnet key", "mainnet", { seconds: 1 }, "both")
 for (const seconds of [0, -1, 1.5, 31_536_001, "60", null, undefined]) {

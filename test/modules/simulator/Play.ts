@@ -20,6 +20,7 @@ import * as RpcDoor from "../../../runtime/rpc/Client.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
+import type { Environment } from "../../../schemas/Network.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { configOf, exchange, type Received, rpcToken, type Sent } from "../../support/Service.ts"
 
@@ -95,7 +96,11 @@ export const refused = (found: Received, status: number, code: string): any => {
 }
 
 /** An order as checkout makes one, with its invoice. */
-export const newOrder = Effect.fnUntraced(function*(player: Player, total = 12_990n) {
+export const newOrder = Effect.fnUntraced(function*(
+  player: Player,
+  total = 12_990n,
+  environment: Environment = "devnet"
+) {
   const { behind } = yield* Play
   const orders = Context.get(behind, Orders)
   const orderId = yield* uuidV7
@@ -104,7 +109,7 @@ export const newOrder = Effect.fnUntraced(function*(player: Player, total = 12_9
   const invoice = yield* Context.get(behind, Invoices).createAlong(
     {
       merchantId: player.id,
-      environment: "devnet",
+      environment,
       commerce: true,
       amount,
       expiresInMillis: 1_800_000,
@@ -121,7 +126,7 @@ export const newOrder = Effect.fnUntraced(function*(player: Player, total = 12_9
       orders.creation({
         orderId,
         merchantId: player.id,
-        environment: "devnet",
+        environment,
         customerId: "cust_1",
         walletAddress: null,
         walletNetwork: null,
