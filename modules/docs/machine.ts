@@ -14,8 +14,8 @@ export interface Guide {
 
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
 export const guideNames = [
-  "quickstart", "payment-page", "selling", "states", "webhooks", "websockets", "fulfilment", "refunds", "authentication",
-  "versions", "going-live"
+  "quickstart", "payment-page", "selling", "states", "webhooks", "websockets", "fulfilment", "refunds", "simulator",
+  "authentication", "versions", "going-live"
 ] as const
 export type GuideName = (typeof guideNames)[number]
 
@@ -29,6 +29,7 @@ export const abouts: Readonly<Record<GuideName, string>> = {
   websockets: "Follow events as they happen, and miss none.",
   fulfilment: "Who delivers the goods of orders: the simulated retailer, and a fulfilment service of your own.",
   refunds: "What is owed back, where it goes, what it costs, and how an operator pays it out.",
+  simulator: "Payments, accidents, orders and time on devnet, by one call each.",
   authentication: "API keys, wallet sign-in and payment sessions.",
   versions: "How your integration keeps working, and what each version changed.",
   "going-live": "What is different when the money is real."

@@ -137,6 +137,11 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   status: "States, comma-separated; `all` does not filter.",
   invoice_type: "`standard` or `commerce`.",
   network: "One network.",
+  wallet: "The customer's wallet.",
+  wallet_network: "The network of that wallet.",
+  retailer: "Whose goods they are.",
+  created_from: "Created at this time or after it, in epoch seconds.",
+  created_to: "Created at this time or before it, in epoch seconds.",
   payer_wallet_address: "The wallet that paid last.",
   payer_wallet_network: "The network that was paid on last.",
   expand: "What to add to each object, comma-separated.",
@@ -158,6 +163,8 @@ export const pathDescriptions: Readonly<Record<string, string>> = {
   payment_id: "Id of an invoice payment.",
   quote_id: "Id of a quote, `quo_…`.",
   delivery_id: "Id of a delivery, `whd_…`.",
+  order_id: "Id of a commerce order.",
+  network: "One network.",
   tokenId: "Id of a token.",
   family: "Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`."
 }

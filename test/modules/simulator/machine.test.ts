@@ -3,6 +3,8 @@
  * Method: every status with every substatus of it, against the table written down anew.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { SimulateRequest } from "../../../modules/simulator/api.ts"
 import { allowedTransitions, orderTransitions, payoutOf, simulatedUnits } from "../../../modules/simulator/machine.ts"
 import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
 import { type OrderStatus, type OrderSubstatus, orderSubstatuses } from "../../../schemas/Order.ts"
@@ -20,6 +22,16 @@ const table: Readonly<Record<(typeof orderTransitions)[number], ReadonlyArray<st
   refunded: ["cancelled owed", "failed owed"]
 }
 
+const guide = readFileSync(new URL("../../../modules/docs/guides/simulator.md", import.meta.url), "utf8")
+
+/** The rows of the guide's table whose first column is this, cells without their backticks. */
+const rowsOf = (first: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const lines = guide.split("\n")
+  const start = lines.findIndex((line) => line.startsWith(`| ${first} |`))
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"))
+  return lines.slice(start + 2, end).map((line) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim()))
+}
+
 describe("steps of an order", () => {
   it("are allowed from where the table says", () => {
     const places = Object.entries(orderSubstatuses).flatMap(([status, all]) =>
@@ -35,6 +47,19 @@ describe("steps of an order", () => {
         )
       }
     }
+  })
+
+  it("are in the guide, from where they are allowed", () => {
+    const rows = rowsOf("`transition_to`")
+    assert.sameMembers(rows.map(([name]) => name!), [...orderTransitions])
+    for (const [name, from] of rows) {
+      const allowed = table[name as keyof typeof table].map((each) => each.replace(" owed", "").replace("/", ", "))
+      assert.strictEqual(from, allowed.join(", "), name)
+    }
+  })
+
+  it("and every action on an invoice is in the guide too", () => {
+    assert.sameMembers(rowsOf("Action").map(([name]) => name!), [...SimulateRequest.fields.action.literals])
   })
 
   it("and transfers carry a part, too much, or what is asked, in whole base units", () => {
