@@ -12026,9 +12026,9 @@ export interface operations {
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Orders with items of this retailer alone. */
                 retailer?: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                /** @description Created at this time or after it, in epoch seconds. */
+                /** @description Created at this time or after it: epoch seconds, or ISO 8601 with a zone. */
                 created_from?: string;
-                /** @description Created at this time or before it, in epoch seconds. */
+                /** @description Created at this time or before it: epoch seconds, or ISO 8601 with a zone. */
                 created_to?: string;
                 /** @description Orders at most, 1 to 100; 20 if not said. */
                 limit?: number;

@@ -140,8 +140,6 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   wallet: "The customer's wallet.",
   wallet_network: "The network of that wallet.",
   retailer: "Whose goods they are.",
-  created_from: "Created at this time or after it, in epoch seconds.",
-  created_to: "Created at this time or before it, in epoch seconds.",
   payer_wallet_address: "The wallet that paid last.",
   payer_wallet_network: "The network that was paid on last.",
   expand: "What to add to each object, comma-separated.",
