@@ -7,6 +7,7 @@ import { EpochSeconds, InvoiceId, MerchantId, Uuid } from "./Ids.ts"
 import { InvoiceStatus, WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
+import { RefundQuote } from "./Refund.ts"
 
 export const OrderId = Uuid.pipe(Schema.brand("OrderId"))
 export type OrderId = typeof OrderId.Type
@@ -127,20 +128,6 @@ export const OrderRefund = Schema.Struct({
   reason: text
 })
 export type OrderRefund = typeof OrderRefund.Type
-
-/** What a refund would come to now; `valid_until` is the last second it is honoured. */
-export const RefundQuote = Schema.Struct({
-  amount: WireAmount,
-  amount_decimal: UsdDecimal,
-  fee: WireAmount,
-  fee_decimal: UsdDecimal,
-  net_amount: WireAmount,
-  net_amount_decimal: UsdDecimal,
-  token: Schema.String,
-  network: Network,
-  valid_until: EpochSeconds
-})
-export type RefundQuote = typeof RefundQuote.Type
 
 /** The order of the reference's examples. */
 export const exampleOrder = {

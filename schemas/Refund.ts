@@ -52,3 +52,17 @@ export const Refund = Schema.Struct({
   updated_at: EpochSeconds
 }).annotate({ identifier: "Refund", description: "Money of an invoice on its way back to the payor." })
 export type Refund = typeof Refund.Type
+
+/** What a refund would come to now; `valid_until` is the last second it is honoured. */
+export const RefundQuote = Schema.Struct({
+  amount: WireAmount,
+  amount_decimal: UsdDecimal,
+  fee: WireAmount,
+  fee_decimal: UsdDecimal,
+  net_amount: WireAmount,
+  net_amount_decimal: UsdDecimal,
+  token: Schema.String,
+  network: Network,
+  valid_until: EpochSeconds
+})
+export type RefundQuote = typeof RefundQuote.Type

@@ -11,7 +11,7 @@ import type { WireObject } from "../../schemas/Event.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Network } from "../../schemas/Network.ts"
-import type { RefundQuote } from "../../schemas/Order.ts"
+import type { RefundQuote } from "../../schemas/Refund.ts"
 import {
   type Aggregate,
   type Along,

@@ -16,7 +16,8 @@ import { EpochSeconds, InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { exampleOrder, Order, OrderId, OrderStatus, OrderSubstatus, RefundQuote, Retailer } from "../../schemas/Order.ts"
+import { exampleOrder, Order, OrderId, OrderStatus, OrderSubstatus, Retailer } from "../../schemas/Order.ts"
+import { RefundQuote } from "../../schemas/Refund.ts"
 import { TimeFrom, TimeTo } from "../../schemas/Time.ts"
 
 const shortText = Schema.String.check(Schema.isMaxLength(255))

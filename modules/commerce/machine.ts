@@ -47,12 +47,12 @@ import type {
   OrderRefundStatus,
   OrderStatus,
   OrderSubstatus,
-  RefundQuote,
   Retailer,
   Shipment,
   TimelineEntry
 } from "../../schemas/Order.ts"
 import { isCounted, type SettlementStatus } from "../../schemas/Payment.ts"
+import type { RefundQuote } from "../../schemas/Refund.ts"
 import { type Aggregate, type Command, hasPending, type PaymentState } from "../invoices/plugin.ts"
 import type { OfferedItem, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
 

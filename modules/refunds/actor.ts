@@ -10,8 +10,7 @@ import { readAddress } from "../../schemas/Address.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { tokenAmountDown, type UsdMillis } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import type { RefundQuote } from "../../schemas/Order.ts"
-import type { RefundReason } from "../../schemas/Refund.ts"
+import type { RefundQuote, RefundReason } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,

@@ -16,9 +16,8 @@ import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import { type BaseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
-import type { RefundQuote } from "../../schemas/Order.ts"
 import { isCounted } from "../../schemas/Payment.ts"
-import type { Refund, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
+import type { Refund, RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import type { Aggregate, Command, InvoiceState, PaymentState } from "../invoices/plugin.ts"
 
 /** Where a refund goes; the address in the form `readAddress` gives. */

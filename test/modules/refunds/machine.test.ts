@@ -33,8 +33,7 @@ import { isPublicError } from "../../../schemas/Errors.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import { baseUnits, tokenAmountDown, usdDecimal, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { Network } from "../../../schemas/Network.ts"
-import { RefundQuote } from "../../../schemas/Order.ts"
-import { Refund } from "../../../schemas/Refund.ts"
+import { Refund, RefundQuote } from "../../../schemas/Refund.ts"
 
 const now = 1_766_320_000
 const expiresAt = now + 1_800
