@@ -7,6 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { randomUUID } from "node:crypto"
+import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { OrdersRpc } from "../../modules/commerce/rpc.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import * as RpcDoor from "../../runtime/rpc/Client.ts"
@@ -231,6 +232,33 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       ], (call) => codeOf(call as never))
       assert.deepStrictEqual(codes, ["INVALID_TRANSITION", "INVALID_TRANSITION", "INVALID_TRANSITION", "ORDER_NOT_FOUND"])
       assert.deepStrictEqual(yield* history(order), ["AWAITING_PAYMENT NONE"])
+    }).pipe(Effect.provide(door)), 60_000)
+
+  it.effect("are nobody else's: of another merchant there is none, and a key of merchant scope is refused", () =>
+    Effect.gen(function*() {
+      const { keys, service } = yield* Mall
+      const order = yield* buy()
+      const inside = yield* RpcClient.make(AuthRpc)
+      const { id: merchant_id } = yield* inside["auth.merchants.create"]({ name: "Other" })
+      const { key } = yield* inside["auth.keys.create"]({ merchant_id, name: "shop", scope: "commerce", environment: "devnet" })
+      service.guard(key)
+      const before = yield* history(order)
+      for (const [headers, status, code] of [
+        [{ "x-api-key": key }, 404, "ORDER_NOT_FOUND"], [{ "x-api-key": keys.merchant_key }, 403, "SCOPE_MISMATCH"]
+      ] as const) {
+        yield* refused(status, code, `orders/${order.id}`, undefined, { headers })
+        yield* refused(status, code, `payments/${order.id}/status`, undefined, { headers })
+        yield* refused(status, code, `orders/${order.id}/cancel`, {}, { headers: { ...headers, ...withKey().headers } })
+        const destination = { address: "0x52908400098527886E0F7030069857D2E4169EE7", network: "bsc" }
+        yield* refused(status, code, `orders/${order.id}/refund-destination`, destination, { headers, method: "PUT" })
+      }
+      const bulk = yield* ok("payments/bulk-status", { order_ids: [order.id] }, { headers: { "x-api-key": key } })
+      assert.deepStrictEqual(bulk, { payments: [], not_found: [order.id] })
+      assert.deepStrictEqual((yield* ok("orders", undefined, { headers: { "x-api-key": key } })).pagination.total, 0)
+      const inner = yield* RpcClient.make(OrdersRpc)
+      const hidden = yield* Effect.flip(inner["orders.get"]({ merchant_id, order_id: order.id }))
+      assert.strictEqual((hidden as { readonly code?: string }).code, "ORDER_NOT_FOUND")
+      assert.deepStrictEqual(yield* history(order), before)
     }).pipe(Effect.provide(door)), 60_000)
 
   it.effect("are listed by every filter with their total, and asked for by the hundred", () =>
