@@ -82,6 +82,14 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
           ({ data }) => { addressId = data.address_id }
         )),
     its_address: () => Effect.sync(() => addressId),
+    order: () =>
+      Effect.gen(function*() {
+        const estimate_id = yield* estimate()
+        const addressed = yield* as(a.commerce)("/api/commerce/merchant/checkout/address", { customer_id: "matrix", estimate_id, address })
+        const { address_id } = addressed.data
+        const { data } = yield* as(a.commerce)("/api/commerce/merchant/checkout/invoice", { customer_id: "matrix", estimate_id, address_id })
+        return data.order_id
+      }),
     cart_item: () =>
       Effect.map(
         as(a.commerce)("/api/commerce/merchant/carts/items", { customer_id: "matrix", ...goods, product_id: `P${randomUUID()}` }),
