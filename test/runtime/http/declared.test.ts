@@ -34,7 +34,10 @@ const ofTheDoor: ReadonlySet<ErrorCode> = new Set(["METHOD_NOT_ALLOWED", "NOT_FO
 
 /** Published codes whose routes are not built yet, and why. */
 const reserved: Readonly<Partial<Record<ErrorCode, string>>> = {
-  QUOTE_EXPIRED: "no route of this release takes a quote that can have ended"
+  QUOTE_EXPIRED: "no route of this release takes a quote that can have ended",
+  REFUND_NOT_FOUND: "refunds are asked for by internal services; their routes come with refunds of invoices",
+  REFUND_EXCEEDS_RECEIVED: "as REFUND_NOT_FOUND",
+  REFUND_NOT_CANCELABLE: "as REFUND_NOT_FOUND"
 }
 
 interface Answer {
