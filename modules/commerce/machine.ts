@@ -836,7 +836,9 @@ const orNull = (amount: UsdMillis | null) =>
 const refundObject = (order: OrderState) => {
   const shown = shownRefund(order)
   const amount = orNull(shown?.amount ?? null)
-  const fee = orNull(shown?.fee ?? null)
+  // What a payout costs is known by where it goes; after a failure it costs nothing.
+  const isFeeKnown = shown !== undefined && (shown.destination !== null || order.status === "failed")
+  const fee = orNull(isFeeKnown ? shown.fee : null)
   const destination = shown?.destination ?? order.refundDestination
   return {
     status: refundStatus(order),

@@ -95,6 +95,7 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
       SELECT 1, 'we_dead', n, n, now() - n * interval '1 second' FROM generate_series(1, 100000) n`
     // 100,000 rows fill 1,500 pages of the table, and 400 of an index.
     assert.isBelow(yield* pagesOf("SELECT * FROM webhook_lag_v1()"), 100)
-    assert.approximately((yield* lag).oldestPendingSeconds, 100_000, 1)
+    // A busy machine takes seconds to write them.
+    assert.approximately((yield* lag).oldestPendingSeconds, 100_000, 30)
   }))
 })
