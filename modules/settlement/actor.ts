@@ -5,7 +5,7 @@ import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
-import type { Environment } from "../../schemas/Network.ts"
+import { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
 import { type Aggregate, type Changed, type Companion, InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
 import {
@@ -42,6 +42,16 @@ export interface Unsettled {
   /** Seconds since it came to count. */
   readonly waited: number
 }
+
+/** Options of a driver that can settle anywhere. */
+export const DriverOptions = Schema.Struct({
+  /** The environment it settles for; default: all of the deployment's. One driver for each. */
+  environment: Schema.optionalKey(Environment)
+})
+
+/** Where a driver with such options settles. */
+export const environmentsOf = ({ environment }: typeof DriverOptions.Type): ReadonlyArray<Environment> =>
+  environment === undefined ? Environment.literals : [environment]
 
 /** Whoever brings the money of payments to merchants. */
 export interface SettlementDriver extends DriverManner {

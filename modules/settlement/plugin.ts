@@ -7,7 +7,14 @@ import { rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { SettlementsRpc } from "./rpc.ts"
 
-export { type SettlementDriver, Settlements, SettlementUnavailable, type Unsettled } from "./actor.ts"
+export {
+  DriverOptions,
+  environmentsOf,
+  type SettlementDriver,
+  Settlements,
+  SettlementUnavailable,
+  type Unsettled
+} from "./actor.ts"
 export {
   isSettled,
   type PaymentReport,

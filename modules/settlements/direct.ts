@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { Chains } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { paymentIdOf } from "../payments/plugin.ts"
-import { type SettlementReport, Settlements, type Unsettled } from "../settlement/plugin.ts"
+import { DriverOptions, environmentsOf, type SettlementReport, Settlements, type Unsettled } from "../settlement/plugin.ts"
 
 const name = "settlements/direct"
 
@@ -26,8 +26,9 @@ const lookAgainSeconds = (waited: number): number =>
 export const plugin = Plugin.make({
   name,
   slot: "modules",
+  options: DriverOptions,
   needs: { settlement: Settlements },
-  layer: () =>
+  layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains
       const settlements = yield* Settlements
@@ -53,7 +54,7 @@ export const plugin = Plugin.make({
 
       yield* settlements.register({
         name,
-        environments: ["devnet", "mainnet"],
+        environments: environmentsOf(options),
         firstStage: "awaiting_confirmation",
         firstAskSeconds: () => 0,
         askAgainSeconds: lookAgainSeconds,

@@ -4,20 +4,21 @@
  */
 import { Effect, Layer } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { Settlements } from "../settlement/plugin.ts"
+import { DriverOptions, environmentsOf, Settlements } from "../settlement/plugin.ts"
 
 const name = "settlements/manual"
 
 export const plugin = Plugin.make({
   name,
   slot: "modules",
+  options: DriverOptions,
   needs: { settlement: Settlements },
-  layer: () =>
+  layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const settlements = yield* Settlements
       yield* settlements.register({
         name,
-        environments: ["devnet", "mainnet"],
+        environments: environmentsOf(options),
         firstStage: "sweep",
         firstAskSeconds: null,
         askAgainSeconds: () => 0,

@@ -14,7 +14,7 @@ import {
   settlementConformance
 } from "../../conformance/settlements.ts"
 
-const driver = plugin.layer(undefined as never) as Layer.Layer<never, unknown, Desk>
+const driver = plugin.layer({}) as Layer.Layer<never, unknown, Desk>
 
 settlementConformance({
   name: "settlements/direct",
@@ -122,7 +122,7 @@ layer(desk)("a deployment that changes how it settles", (it) => {
   it.effect("ends what the other driver began", () =>
     Effect.gen(function*() {
       const paid = yield* Effect.scoped(Effect.gen(function*() {
-        yield* Layer.build(manual.layer(undefined as never) as Layer.Layer<never, unknown, Desk>)
+        yield* Layer.build(manual.layer({}) as Layer.Layer<never, unknown, Desk>)
         return yield* pay("mainnet")
       }))
       assert.include(yield* paymentOf(paid), { settlement_status: "pending" })
@@ -132,10 +132,19 @@ layer(desk)("a deployment that changes how it settles", (it) => {
       assert.include(yield* paymentOf(paid), { settlement_status: "settled" })
     }).pipe(Effect.scoped))
 
+  it.effect("has another driver for each environment where they say so", () =>
+    Effect.gen(function*() {
+      yield* Layer.build(plugin.layer({ environment: "mainnet" }) as Layer.Layer<never, unknown, Desk>)
+      yield* Layer.build(manual.layer({ environment: "devnet" }) as Layer.Layer<never, unknown, Desk>)
+      const settlements = yield* Settlements
+      assert.strictEqual(settlements.driver("mainnet")?.name, "settlements/direct")
+      assert.strictEqual(settlements.driver("devnet")?.name, "settlements/manual")
+    }).pipe(Effect.scoped))
+
   it.effect("has one driver for an environment", () =>
     Effect.gen(function*() {
       yield* Layer.build(driver)
-      const second = yield* Effect.exit(Layer.build(manual.layer(undefined as never) as Layer.Layer<never, unknown, Desk>))
+      const second = yield* Effect.exit(Layer.build(manual.layer({}) as Layer.Layer<never, unknown, Desk>))
       assert.strictEqual(second._tag, "Failure")
       assert.strictEqual((yield* Settlements).driver("mainnet")?.name, "settlements/direct")
     }).pipe(Effect.scoped))

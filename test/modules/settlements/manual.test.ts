@@ -9,7 +9,7 @@ import {
   change, type Desk, desk, eventsOf, exceptionsOf, pay, paymentOf, refusal, report, reverted, settlementConformance
 } from "../../conformance/settlements.ts"
 
-const driver = plugin.layer(undefined as never) as Layer.Layer<never, unknown, Desk>
+const driver = plugin.layer({}) as Layer.Layer<never, unknown, Desk>
 
 settlementConformance({
   name: "settlements/manual",
