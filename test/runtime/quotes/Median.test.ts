@@ -386,7 +386,8 @@ describe("Quotes", () => {
           .map(({ attributes, state }) => [attributes?.["token"], (state as { value: number }).value])
         assert.sameDeepMembers(ages, [["ethereum", 90], ["usd-coin", 90]])
       })
-    ))
+      // Of its own: other tests of the process count assets too.
+    ).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
   it.effect("has no price for a token without an asset", () =>
     running((quotes) =>
