@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { applyEdits, modify, parse } from "jsonc-parser"
 import { execFile } from "node:child_process"
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { compileCache } from "./Service.ts"
 
@@ -58,6 +58,8 @@ const withoutTests = (copy: string): ReadonlyArray<string> => {
 
 /** Makes the copy in `directory`, which is empty; answers the files of tests that went with `gone`. */
 export const copyWithout = (gone: ReadonlyArray<string>, directory: string): ReadonlyArray<string> => {
+  // Some of its tests run as an ordinary user.
+  chmodSync(directory, 0o755)
   const folders = new Set(["modules", "test/modules"].flatMap((above) => gone.map((name) => `${above}/${name}`)))
   for (const name of readdirSync(root).filter((name) => !left.has(name) && (!name.startsWith(".") || /\.(?:ya?ml|json)$/.test(name)))) {
     cpSync(join(root, name), join(directory, name), {
