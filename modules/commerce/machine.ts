@@ -547,7 +547,7 @@ const applied = (
         ? { ...order, isAsked: true, dueAt: now + answerSeconds }
         : order
     case "RetailerSilent":
-      return silent(order, now)
+      return silent(order, current, now)
     case "Withdrawn":
       return withdrawn(order, current, now)
   }
@@ -665,7 +665,7 @@ const cancellationRejected = (order: OrderState, reason: string, now: number): O
  * After a call without an answer: it is repeated later, until it is given up. What a retailer may have placed all the
  * same is taken back before the order fails.
  */
-const silent = (order: OrderState, now: number): OrderState => {
+const silent = (order: OrderState, current: Aggregate, now: number): OrderState => {
   const dueAt = now + backoffSeconds(Math.max(1, order.tries % maximumTries))
   if (order.substatus === "CANCELLATION_REQUESTED") {
     return order.tries >= maximumTries
@@ -674,7 +674,7 @@ const silent = (order: OrderState, now: number): OrderState => {
   }
   if (!isForPlacement(order)) return order
   return order.tries >= 2 * maximumTries
-    ? to(order, "failed", "PLACEMENT_FAILED", "The retailer gave no answer", now)
+    ? withdrawn(order, current, now)
     : to(order, "processing", "PROVIDER_PLACEMENT_RETRYING", "The retailer gave no answer", now, {
       tries: order.tries,
       dueAt

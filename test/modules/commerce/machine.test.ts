@@ -470,6 +470,12 @@ describe("an order, by the documented accidents", () => {
     assert.strictEqual(taskOf(reverted.order, reverted.invoice), "withdraw")
     assert.strictEqual(codeOf(reverted, [begun]), "INVALID_TRANSITION")
     assert.strictEqual(stateOf(committed(reverted, [], [{ _tag: "Withdrawn" }])), "failed/PAYMENT_REVERSED")
+    let silent = reverted
+    for (let tries = 1; tries < 2 * maximumTries; tries++) {
+      assert.strictEqual(silent.order.status, "processing")
+      silent = committed(silent, [], [{ _tag: "CancellationBegun" }, { _tag: "RetailerSilent" }])
+    }
+    assert.strictEqual(stateOf(silent), "failed/PAYMENT_REVERSED", "it never answers")
     assert.strictEqual(stateOf(committed(reverted, [], [placedFact])), "placed/AWAITING_TRACKING")
   })
 
