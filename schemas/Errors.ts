@@ -42,7 +42,10 @@ const table = {
   NONCE_INVALID: [401, "This sign-in message was not issued here, was used already or has expired: ask for a new nonce"],
   SIGNATURE_INVALID: [401, "The signature does not prove the wallet of this sign-in message, or the sender of this call"],
   REFRESH_REUSED: [401, "This refresh token was used before, so its whole session has ended: sign in again"],
-  SCOPE_MISMATCH: [403, "This key's scope does not allow the call"],
+  SCOPE_MISMATCH: [
+    403,
+    "This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…)"
+  ],
   CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],
   ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
   DEVNET_ONLY: [403, "This call works on devnet only"],

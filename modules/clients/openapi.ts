@@ -5401,7 +5401,7 @@ export interface components {
             };
         };
         /**
-         * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+         * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
          *
          *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
          *
@@ -5624,7 +5624,7 @@ export interface components {
             };
         };
         /**
-         * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+         * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
          *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          *
@@ -5946,7 +5946,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -6078,7 +6078,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7057,7 +7057,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7201,7 +7201,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7359,7 +7359,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7465,7 +7465,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7662,7 +7662,7 @@ export interface operations {
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -7797,7 +7797,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
@@ -7983,7 +7983,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
@@ -8132,7 +8132,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
@@ -8258,7 +8258,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8400,7 +8400,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8499,7 +8499,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8611,7 +8611,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8727,7 +8727,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8861,7 +8861,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -8973,7 +8973,7 @@ export interface operations {
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -9101,7 +9101,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -9213,7 +9213,7 @@ export interface operations {
             };
             401: components["responses"]["Flat401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -10638,7 +10638,7 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -10821,7 +10821,7 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -10989,7 +10989,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -11153,7 +11153,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -12198,7 +12198,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -12385,7 +12385,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -12528,7 +12528,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -12778,7 +12778,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -12941,7 +12941,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -13099,7 +13099,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -14680,7 +14680,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -14803,7 +14803,7 @@ export interface operations {
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -14942,7 +14942,7 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -15286,7 +15286,7 @@ export interface operations {
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
-             *     `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -16083,7 +16083,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16295,7 +16295,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
@@ -16588,7 +16588,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
@@ -16790,7 +16790,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
@@ -16926,7 +16926,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call.
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `DEVNET_ONLY`: This call works on devnet only.
              *

@@ -207,8 +207,9 @@ export class Invoices extends Context.Service<Invoices, {
   readonly newestPayments: Repo["newestPayments"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   /**
-   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, asks the {@link InvoiceCompanions}, commits. A
-   * lost race loads and plans again, 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`, `INVOICE_NOT_CANCELABLE`, and `plan`'s own.
+   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, asks the {@link InvoiceCompanions}, commits.
+   * A lost race loads and plans again, 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`,
+   * `INVOICE_NOT_CANCELABLE`, `plan`'s own, and those of the companions.
    */
   readonly change: <E, R>(
     id: string,
@@ -350,9 +351,9 @@ const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
 })
 
 /**
- * Expiry and the end of grace, by each merchant's clock: one query reads a batch, each invoice is decided by the same machine as a payment, all
- * commits share flushes. It goes round the mailboxes: the version each row expects makes a race with a payment a
- * conflict, and the row is due again at once.
+ * Expiry and the end of grace, by each merchant's clock: one query reads a batch, each invoice is decided by the same
+ * machine as a payment, all commits share flushes. It goes round the mailboxes: the version each row expects makes a race
+ * with a payment a conflict, and the row is due again at once.
  */
 const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const clock = yield* MerchantClock

@@ -90,7 +90,8 @@ export const NewEstimate = aliased(
   { identifier: "NewEstimate", examples: [{ customer_id: "cust_1", items: [exampleItem], zip_code: "33101" }] }
 )
 
-const ValidItem = Schema.Struct({
+/** So many pieces of a product, and what they cost. */
+const pricedFields = {
   product_id: Schema.String,
   retailer: Retailer,
   title: Schema.String,
@@ -98,7 +99,11 @@ const ValidItem = Schema.Struct({
   unit_amount: WireAmount,
   unit_amount_decimal: UsdDecimal,
   amount: WireAmount,
-  amount_decimal: UsdDecimal,
+  amount_decimal: UsdDecimal
+}
+
+const ValidItem = Schema.Struct({
+  ...pricedFields,
   price_changed: Schema.Boolean.annotate({ description: "Whether the price differs from the one the customer saw before." }),
   image_url: nullableText
 })
@@ -406,14 +411,7 @@ const exampleCartItem = {
 
 export const CartItem = Schema.Struct({
   item_id: Uuid,
-  product_id: Schema.String,
-  retailer: Retailer,
-  title: Schema.String,
-  quantity: Schema.Int,
-  unit_amount: WireAmount,
-  unit_amount_decimal: UsdDecimal,
-  amount: WireAmount,
-  amount_decimal: UsdDecimal,
+  ...pricedFields,
   image_url: nullableText,
   product_url: nullableText
 }).annotate({
