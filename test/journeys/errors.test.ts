@@ -643,6 +643,15 @@ badSimulate("INVALID_TRANSITION", "no wrong network", "merchant", ({ open }) => 
 badSimulate("VALIDATION_ERROR", "no memo there", "merchant", ({ open }) => open.id, () => ({ action: "missing_memo" }))
 badSimulate("VALIDATION_ERROR", "less than nothing", "merchant", ({ open }) => open.id, () => ({ action: "pay", confirmations: -1 }))
 
+rows.push({
+  code: "DEVNET_ONLY",
+  name: "a step of an order: a mainnet key",
+  family: "wrapped",
+  path: () => "/api/commerce/devnet/orders/6f9619ff-8b86-4011-b42d-00c04fc964ff/simulate",
+  sent: (world) => ({ headers: { "x-api-key": world.keys.mainnet }, body: { transition_to: "placed" } }),
+  of: "both"
+})
+
 // The merchant's clock.
 const badAdvance = (code: string, name: string, key: keyof Keys, body: unknown, of?: "both") =>
   rows.push({
