@@ -55,11 +55,17 @@ export const log = (database: TestDatabase) =>
     Layer.provideMerge(secrets)
   )
 
-export const deliverer = (settings: Settings["Service"], transport: Layer.Layer<never, unknown, any> =
-  https.layer({ ca: receiverCertificate })) =>
+/**
+ * An instance that delivers. Unless `drainMillis` says how long, its stop hardly waits for attempts under way, which the
+ * next instance sends again: what hangs here hangs on purpose.
+ */
+export const deliverer = (
+  settings: Settings["Service"],
+  transport: Layer.Layer<never, unknown, any> = https.layer({ ca: receiverCertificate }),
+  drainMillis = 100
+) =>
   transport.pipe(
-    // A stop gives attempts back at once: what hangs here hangs on purpose.
-    Layer.provideMerge(Deliverer.layerWith({ drainMillis: 100 })),
+    Layer.provideMerge(Deliverer.layerWith({ drainMillis })),
     Layer.provideMerge(Layer.succeed(Settings, settings))
   ) as Layer.Layer<Webhooks, unknown, Layer.Success<ReturnType<typeof log>>>
 

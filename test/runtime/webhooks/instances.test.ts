@@ -8,6 +8,7 @@ import { Clock, Effect, Exit, Fiber, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
+import { attemptTimeoutMillis } from "../../../runtime/webhooks/Deliverer.ts"
 import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
 import { secretOf, serviceSignature, signingKey } from "../../../runtime/webhooks/Signature.ts"
 import { makeReceiver, type Receiver } from "../../support/Receiver.ts"
@@ -243,7 +244,8 @@ describe("two instances", () => {
   promise("send 2,000 deliveries of 16 endpoints once each, though one is stopped in the middle and another one started", Effect.gen(function*() {
     const receiver = yield* makeReceiver()
     for (const n of numbers(16)) yield* endpoint(receiver.url(`/${n}`), { ordered: n % 4 === 0 })
-    const instance = start(deliverer(settingsOf([receiver.host])))
+    // A stop that gives an attempt up has it sent again by the next instance: this one waits for all of them.
+    const instance = start(deliverer(settingsOf([receiver.host]), undefined, attemptTimeoutMillis))
     const first = yield* Scope.make()
     yield* Scope.provide(instance, first)
     yield* instance
