@@ -197,7 +197,7 @@ const start = (main: HTMLElement, state: HTMLElement): void => {
       isOver ||= left <= 0
       if (clock instanceof HTMLProgressElement) clock.value = Math.max(0, left)
       else clock.textContent = clockText(left)
-      clock.classList.toggle("low", isUrgent(left, ends - Number(clock.dataset.from)))
+      clock.toggleAttribute("data-urgent", isUrgent(left, ends - Number(clock.dataset.from)))
       const minutes = spokenMinutes(ends - checkedAt, left)
       const text = clock.dataset[`say-${minutes}`]
       if (text && !spoken.has(ends + text)) {

@@ -9,18 +9,23 @@ import { createHash } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Page } from "playwright-core"
+import { PNG } from "pngjs"
 import { type WebSocket, WebSocketServer } from "ws"
+import { accentCss, css } from "../../modules/checkout/pages.ts"
 import { island } from "../../modules/checkout/repo.ts"
+import { defaultAccent } from "../../schemas/Colour.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
 const script = await Effect.runPromise(island)
+
+declare const getComputedStyle: any
 
 /** The server's clock at the start of each test, in epoch seconds: far from the browser's, which must not matter. */
 const serverNow = 1_900_000_000
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("base64")
 
-const style = ".box{height:100px;overflow:auto}.visually-hidden{position:absolute;clip-path:inset(50%)}"
+const style = `${css}${accentCss(defaultAccent)}.box{height:100px;overflow:auto}`
 
 interface Screen {
   readonly screen?: string
@@ -596,7 +601,36 @@ describe("what the payor has", () => {
 
 describe("the clock of a price", () => {
   const clock = (left: number) =>
-    `<h1>x</h1><time data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" data-say-5="5 minutes left" data-say-1="1 minute left">old</time><progress data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" max="900" value="900"></progress>`
+    `<h1>x</h1><p class="timer price"><span>Price held for</span><time data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" data-say-5="5 minutes left" data-say-1="1 minute left">old</time></p><progress data-ends="${serverNow + left}" data-from="${serverNow + left - 900}" max="900" value="900"></progress>`
+
+  const isUrgent = (page: Page) =>
+    page.evaluate("[...document.querySelectorAll('[data-ends]')].map((clock) => clock.dataset.urgent !== undefined)")
+
+  for (const theme of ["light", "dark"] as const) {
+    scene(`changes its colour and its bar's to the warning's in its last quarter (${theme})`, async ({ counter, open, page }) => {
+      const colours = async () => {
+        const bar = PNG.sync.read(await page.locator("progress").screenshot())
+        // On the middle line, behind the round end: what has passed of 15 minutes is on the other side.
+        const at = 4 * (bar.width * (bar.height >> 1) + 8)
+        return {
+          time: await page.locator("time").evaluate((time: any) => getComputedStyle(time).color),
+          bar: `rgb(${[...bar.data.subarray(at, at + 3)].join(", ")})`
+        }
+      }
+      /** The colour that a name of the style has in this theme. */
+      const named = (name: string) =>
+        page.locator("main").evaluate((main: any, name: string) => {
+          main.style.setProperty("background-color", `var(${name})`)
+          return getComputedStyle(main).backgroundColor
+        }, name)
+      counter.shown = { body: clock(300), token: null }
+      await open()
+      assert.deepStrictEqual(await colours(), { time: await named("--text"), bar: await named("--accent") })
+      counter.shown = { body: clock(200), token: null }
+      await page.reload()
+      assert.deepStrictEqual(await colours(), { time: await named("--warn"), bar: await named("--warn") })
+    }, { theme })
+  }
 
   scene("runs by the server's time: the payor's clock and its jumps change nothing", async ({ counter, freeze, open, page, pass }) => {
     await freeze()
@@ -621,15 +655,14 @@ describe("the clock of a price", () => {
     await freeze()
     counter.shown = { body: clock(310), token: null }
     await open()
-    const isLow = () => page.evaluate("document.querySelector('time').className") as Promise<string>
     await skip(5000)
-    assert.deepStrictEqual([await said(), await isLow()], [[], ""])
+    assert.deepStrictEqual([await said(), await isUrgent(page)], [[], [false, false]])
     await skip(9000)
     await pass(1000)
-    assert.deepStrictEqual([await said(), await isLow()], [["5 minutes left"], ""])
+    assert.deepStrictEqual([await said(), await isUrgent(page)], [["5 minutes left"], [false, false]])
     await skip(74_000)
     await pass(1000)
-    assert.deepStrictEqual([await said(), await isLow()], [["5 minutes left"], "low"])
+    assert.deepStrictEqual([await said(), await isUrgent(page)], [["5 minutes left"], [true, true]])
     await skip(199_000)
     await pass(1000)
     assert.deepStrictEqual([await said(), counter.fetches.length], [["5 minutes left", "1 minute left"], 0])

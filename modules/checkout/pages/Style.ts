@@ -113,7 +113,6 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
 .visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
-@media (scripting:enabled){[data-copy][hidden],[data-filter][hidden]{display:block!important;visibility:hidden}}
 @media (min-width:40rem){body{padding-block:2rem}}
 @media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
 .row{grid-template-columns:auto minmax(0,1fr)}.row .soft{grid-column:2}}
