@@ -42,7 +42,7 @@ const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", "
 const escape = (text: string): string =>
   /[&<>"'\0]/.test(text) ? text.replace(/[&<>"'\0]/g, (character) => escapes[character] ?? "\uFFFD") : text
 
-const written = (value: Content): string =>
+const asText = (value: Content): string =>
   typeof value === "string"
     ? escape(value)
     : value === null || value === undefined || value === false
@@ -53,9 +53,12 @@ const written = (value: Content): string =>
     ? value.toString()
     : Address.is(value)
     ? escape(value.toString())
-    : value.map(written).join("")
+    : value.map(asText).join("")
 
-/** Where a value stands: `content` between tags, `address` the start of an attribute that leads somewhere, `quoted` else. */
+/**
+ * Where a value stands: `content` between tags, `address` the start of an attribute that leads somewhere, `quoted` any
+ * other place within quotes.
+ */
 type Place = "content" | "tag" | "quoted" | "address"
 
 const addressAttributes: ReadonlySet<string> = new Set(["href", "src", "action", "formaction", "data-state", "data-ws"])
@@ -63,56 +66,81 @@ const addressAttributes: ReadonlySet<string> = new Set(["href", "src", "action",
 /** Attributes that a page under its Content-Security-Policy cannot have. */
 const forbidden = /\s(?:style|on[a-z]+)\s*=/i
 
-/** Where each value of a template stands. Throws on a template that no value can be put into safely: a bug of its author. */
-const placesOf = (parts: ReadonlyArray<string>): ReadonlyArray<Place> => {
-  const whole = parts.join("…")
+/** A template that was looked through once. */
+interface Template {
+  /** Its parts without the breaks that lay them out. */
+  readonly parts: ReadonlyArray<string>
+  /** Where the value after each part stands. */
+  readonly places: ReadonlyArray<Place>
+}
+
+/**
+ * Reads a template once for all its uses: where each value stands, and what it is without its line breaks. Throws on a
+ * template that no value can be put into safely: a bug of its author.
+ */
+const templateOf = (written: ReadonlyArray<string>): Template => {
+  const whole = written.join("…")
   if (forbidden.test(whole) || /<(?:script|style)\b[^>]*>[^<]/i.test(whole)) {
     throw new TypeError(`Script or style within a template: ${whole}`)
   }
   let place: Place = "content"
   let attribute = ""
-  return parts.slice(0, -1).map((part) => {
+  const places: Array<Place> = []
+  const parts = written.map((part) => {
+    let text = ""
     if (place === "address") place = "quoted"
     for (let index = 0; index < part.length; index++) {
-      const character = part[index]
+      const character = part[index]!
+      if (character === "\n") {
+        if (place === "quoted") throw new TypeError(`A break within quotes: ${part}`)
+        while (part[index + 1] === " ") index++
+        // An attribute's name needs its space; a value brings its own.
+        if (place === "tag" && /[a-z]/.test(part[index + 1] ?? "")) text += " "
+        continue
+      }
       if (place === "quoted") {
         if (character === "\"") place = "tag"
       } else if (place === "tag") {
         if (character === ">") place = "content"
         else if (character === "\"") {
           place = "quoted"
-          attribute = /([a-z-]+)=$/.exec(part.slice(0, index))?.[1] ?? ""
+          attribute = /([a-z-]+)=$/.exec(text)?.[1] ?? ""
         }
       } else if (character === "<") place = "tag"
+      text += character
     }
-    if (place === "tag" && /[=<]$/.test(part)) throw new TypeError(`A value without quotes: ${part}`)
-    if (place === "quoted" && part.endsWith("\"") && addressAttributes.has(attribute)) place = "address"
-    return place
+    if (place === "tag" && /[=<]$/.test(text)) throw new TypeError(`A value without quotes: ${part}`)
+    if (place === "quoted" && text.endsWith("\"") && addressAttributes.has(attribute)) place = "address"
+    places.push(place)
+    return text
   })
+  return { parts, places }
 }
 
-const places = new WeakMap<TemplateStringsArray, ReadonlyArray<Place>>()
+const templates = new WeakMap<TemplateStringsArray, Template>()
 
 /**
  * Markup of a template. Values are escaped as content and within double quotes, the only two places where text may
  * stand; inside a tag only {@link attribute} may, and at the start of `href` and its like only a {@link Url}. A template
- * that breaks this, or holds `style=`, a script or an event handler, throws when it is first used.
+ * that breaks this, or holds `style=`, a script or an event handler, throws when it is first used. A line break and the
+ * spaces after it are nothing: they lay out the template, not the page.
  *
  * @example
  * html`<p>${"<b>"}</p>`.toString() // => "<p>&lt;b&gt;</p>"
  */
-export const html = (parts: TemplateStringsArray, ...values: ReadonlyArray<Content>): Html => {
-  let known = places.get(parts)
+export const html = (written: TemplateStringsArray, ...values: ReadonlyArray<Content>): Html => {
+  let known = templates.get(written)
   if (known === undefined) {
-    known = placesOf(parts)
-    places.set(parts, known)
+    known = templateOf(written)
+    templates.set(written, known)
   }
+  const { parts, places } = known
   let text = parts[0]!
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
-    const place = known[index]
+    const place = places[index]
     if (place === "address" && !Address.is(value)) throw new TypeError(`No address: ${parts[index]}`)
-    const added = written(value)
+    const added = asText(value)
     if (place === "tag" && added !== "" && !(Markup.is(value) && added.startsWith(" "))) {
       throw new TypeError(`No attribute: ${parts[index]}`)
     }
@@ -126,7 +154,8 @@ export const attribute = (name: string, value: string | number | boolean | null)
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name === "style" || name.startsWith("on") || addressAttributes.has(name)) {
     throw new TypeError(`No attribute for text: ${name}`)
   }
-  return new Markup(value === null || value === false ? "" : value === true ? ` ${name}` : ` ${name}="${escape(String(value))}"`)
+  if (value === null || value === false) return new Markup("")
+  return new Markup(value === true ? ` ${name}` : ` ${name}="${escape(String(value))}"`)
 }
 
 /** A `<style>` of our own text, which its hash allows. */

@@ -4,7 +4,10 @@ import type { View } from "../machine.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
 import { attribute, type Content, html, type Html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
-import { addressOf, draw, merchantOf, shortId, supportOf } from "./Screens.ts"
+import { merchantOf, shortId } from "./Names.ts"
+import { addressOf, heading, soft } from "./Parts.ts"
+import { supportOf } from "./Receipt.ts"
+import { draw } from "./Screens.ts"
 import type { Texts } from "./Texts.ts"
 
 /** What a page is sent with. */
@@ -16,11 +19,24 @@ export interface Assets {
   readonly languages: ReadonlyArray<Texts>
 }
 
-const document = (texts: Texts, title: string, styles: Content, body: Content): string =>
-  `<!doctype html>${html`<html lang="${texts.locale}" dir="${texts.direction}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="icon" href="${emptyPicture}">${styles}</head><body>${body}</body></html>`}`
-
 /** An icon of nothing: without one a browser asks for `/favicon.ico`. */
 const emptyPicture = pictureUrl("data:image/png;base64,")!
+
+const document = (texts: Texts, title: string, styles: Content, body: Content): string => {
+  const root = html`<html lang="${texts.locale}" dir="${texts.direction}">
+    <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width,initial-scale=1">
+      <meta name="robots" content="noindex">
+      <meta name="referrer" content="no-referrer">
+      <meta name="color-scheme" content="light dark">
+      <title>${title}</title>
+      <link rel="icon" href="${emptyPicture}">${styles}
+    </head>
+    <body>${body}</body>
+  </html>`
+  return `<!doctype html>${root}`
+}
 
 const initialOf = (name: string): string => [...name.trim()][0]?.toUpperCase() ?? ""
 
@@ -29,24 +45,34 @@ const header = (view: View, texts: Texts): Html => {
   const merchant = merchantOf(view)
   const logo = pictureUrl(details.branding.logo_uri)
   const order = details.invoice_title || details.description
-  return html`<header>${
-    details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`
-  }<div class="head">${
+  return html`<header>${details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`}
+    <div class="head">${
     logo === null
       ? html`<span class="logo" aria-hidden="true">${initialOf(merchant)}</span>`
       : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
-  }<p class="who"><b><bdi>${merchant}</bdi></b><span class="order">${
+  }
+      <p class="who"><b><bdi>${merchant}</bdi></b><span class="order">${
     order ? html`<bdi>${order}</bdi>` : html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
-  }</span></p><p class="due"><span class="visually-hidden">${texts.amountDue} </span><bdi>${
-    dollars(texts.locale, details.amount_decimal)
-  }</bdi></p></div></header>`
+  }</span></p>
+      <p class="due">
+        <span class="visually-hidden">${texts.amountDue} </span>
+        <bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>
+      </p>
+    </div>
+  </header>`
 }
 
-const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>): Html =>
-  html`<form method="post" action="${addressOf(view, texts)}"><input type="hidden" name="action" value="language"><select name="lang" aria-label="${texts.chooseLanguage}">${
-    languages.map(({ language, locale }) =>
-      html`<option value="${locale}" lang="${locale}"${attribute("selected", locale === texts.locale)}>${language}</option>`)
-  }</select><button>${texts.change}</button></form>`
+const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>): Html => {
+  const options = languages.map(({ language, locale }) => {
+    const selected = attribute("selected", locale === texts.locale)
+    return html`<option value="${locale}" lang="${locale}"${selected}>${language}</option>`
+  })
+  return html`<form method="post" action="${addressOf(view, texts)}">
+    <input type="hidden" name="action" value="language">
+    <select name="lang" aria-label="${texts.chooseLanguage}">${options}</select>
+    <button>${texts.change}</button>
+  </form>`
+}
 
 /** The payment page. */
 export const page = (view: View, texts: Texts, { languages, script, style }: Assets): string => {
@@ -62,11 +88,18 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
     texts,
     title,
     html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
-    html`<div class="card">${header(view, texts)}<main id="pay" data-state="${state}" data-copied="${texts.copied}"><p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p><div id="state">${fragment}</div><p id="live" role="status" aria-live="polite" class="visually-hidden"></p></main>${
+    html`<div class="card">${header(view, texts)}
+      <main id="pay" data-state="${state}" data-copied="${texts.copied}">
+        <p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p>
+        <div id="state">${fragment}</div>
+        <p id="live" role="status" aria-live="polite" class="visually-hidden"></p>
+      </main>${
       details.invoice_footer !== null && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
-    }</div><footer class="foot">${languageForm(view, texts, languages)}${
+    }</div>
+    <footer class="foot">${languageForm(view, texts, languages)}${
       support !== null && html`<a href="${support}">${texts.help}</a>`
-    }</footer><script src="${pathUrl(script)}" defer></script>`
+    }</footer>
+    <script src="${pathUrl(script)}" defer></script>`
   )
 }
 
@@ -86,9 +119,12 @@ const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: str
  */
 export const problemFragment = (kind: Problem, texts: Texts, retry: string | null = null): Html => {
   const { text, title } = problems[kind](texts)
-  return html`<section data-screen="${kind === "session_ended" ? "ended" : kind}" data-title="${title}" data-say="${`${title}. ${text}`}"><div class="title"><h1 tabindex="-1">${title}</h1><p class="soft">${text}</p></div>${
-    retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${texts.tryAgain}</a>`
-  }</section>`
+  const screen = kind === "session_ended" ? "ended" : kind
+  return html`<section data-screen="${screen}" data-title="${title}" data-say="${`${title}. ${text}`}">
+    ${heading(title, soft(text))}${retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${
+    texts.tryAgain
+  }</a>`}
+  </section>`
 }
 
 /** The page in place of a payment. It has no script: nothing on it changes. */

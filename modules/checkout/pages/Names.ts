@@ -1,0 +1,47 @@
+/** How a page calls things: networks, the merchant, the invoice, amounts, and what is too long to read. */
+import { formatUnits } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import type { View } from "../machine.ts"
+import { dollars } from "./Amounts.ts"
+import type { Texts } from "./Texts.ts"
+
+/** Networks by the names their own people use. */
+export const networkNames: Readonly<Record<Network, string>> = {
+  ethereum: "Ethereum",
+  base: "Base",
+  solana: "Solana",
+  avalanche: "Avalanche",
+  ton: "TON",
+  bsc: "BNB Chain",
+  arbitrum: "Arbitrum",
+  optimism: "Optimism",
+  cardano: "Cardano",
+  sui: "Sui"
+}
+
+/** A name or amount of left-to-right letters inside a sentence of the other direction keeps its order. */
+export const within = ({ direction }: Texts, text: string): string => direction === "rtl" ? `\u2068${text}\u2069` : text
+
+/** How the merchant is called on the page. */
+export const merchantOf = ({ details }: View): string => details.branding.name || details.merchant_name
+
+/** The last eight of the 36 characters: enough to name an invoice to a person. The first ones tell its minute only. */
+export const shortId = (id: string): string => `#${id.slice(-8)}`
+
+/** Characters up to which an address or a hash is read as it is. */
+const shortFrom = 14
+
+/**
+ * The start and the end of what is too long to read.
+ *
+ * @example
+ * shortened("0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D") // => "0x8c9D…781D"
+ */
+export const shortened = (text: string): string =>
+  text.length <= shortFrom ? text : `${text.slice(0, 6)}…${text.slice(-4)}`
+
+/** A decimal of US dollars as the page's language writes it. */
+export const usd = (texts: Texts, decimal: string): string => within(texts, dollars(texts.locale, decimal))
+
+/** usd_millis of the wire as a decimal. */
+export const decimalOf = (millis: number): string => formatUnits(BigInt(millis), 3)

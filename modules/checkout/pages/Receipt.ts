@@ -1,0 +1,84 @@
+/** What came, and what a payor can do about it: transactions, whom to ask, where to return, where money goes back to. */
+import type { View } from "../machine.ts"
+import { attribute, html, type Html, mailUrl, type Url, webUrl } from "./Html.ts"
+import { decimalOf, merchantOf, networkNames, shortened, shortId, usd, within } from "./Names.ts"
+import { form, line, note } from "./Parts.ts"
+import type { Texts } from "./Texts.ts"
+
+/** A payment as its payor sees it. */
+export type Shown = View["details"]["payments"][number]
+
+/** Transactions shown at most: an invoice paid in more parts than this is not read line by line. */
+const maximumTransactions = 20
+
+/** What payments are worth together, in usd_millis. */
+export const sum = (payments: ReadonlyArray<Shown>): number =>
+  payments.reduce((total, { amount }) => total + amount, 0)
+
+const transaction = (texts: Texts, { explorer_url }: Shown, hash: string): Html => {
+  const link = webUrl(explorer_url)
+  const short = html`<bdi dir="ltr">${shortened(hash)}</bdi>`
+  const name = texts.viewTransaction(within(texts, shortened(hash)))
+  return line(
+    texts.transaction,
+    link === null
+      ? short
+      : html`<a href="${link}" target="_blank" rel="noreferrer noopener" aria-label="${name}">${short}</a>`
+  )
+}
+
+/** The newest transactions of payments, as facts. */
+export const transactions = (texts: Texts, payments: ReadonlyArray<Shown>): ReadonlyArray<Html> =>
+  payments
+    .flatMap((payment) => payment.payer_tx_hash === null ? [] : [{ payment, hash: payment.payer_tx_hash }])
+    .slice(-maximumTransactions)
+    .map(({ hash, payment }) => transaction(texts, payment, hash))
+
+/** The name to give the merchant's people. */
+export const invoiceLine = (view: View, texts: Texts): Html =>
+  line(texts.invoice, html`<bdi dir="ltr">${shortId(view.details.invoice_id)}</bdi>`)
+
+/** What to name to the merchant, and what came. */
+export const facts = (view: View, texts: Texts, payments: ReadonlyArray<Shown>): Html => {
+  const came = sum(payments)
+  return html`<dl>${invoiceLine(view, texts)}${
+    came > 0 && line(texts.received, usd(texts, decimalOf(came)))
+  }${transactions(texts, payments)}</dl>`
+}
+
+/** An e-mail to the merchant's support, with the invoice in its subject; null: there is no address. */
+export const supportOf = (view: View, texts: Texts): Url | null =>
+  mailUrl(view.details.branding.support_email, `${texts.invoice} ${view.details.invoice_id}`)
+
+/** How to reach the merchant: its support, or that its people are to be asked. */
+export const contact = (view: View, texts: Texts, kind: "main" | "plain" = "main"): Html => {
+  const link = supportOf(view, texts)
+  const merchant = within(texts, merchantOf(view))
+  return link === null
+    ? html`<p>${texts.contactNobody(merchant)}</p>`
+    : html`<a class="button ${kind}" href="${link}">${texts.contact(merchant)}</a>`
+}
+
+/** The way back to the merchant; false: there is none. */
+export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Html | false => {
+  const link = webUrl(view.returnUrl)
+  return link !== null &&
+    html`<a class="button ${kind}" href="${link}">${texts.returnTo(within(texts, merchantOf(view)))}</a>`
+}
+
+/** Where money could go back to: on the network it came from. False: nothing came from any. */
+export const refund = (view: View, texts: Texts): Html | false => {
+  const network = view.details.payments.findLast((payment) => payment.network !== null)?.network ?? null
+  if (network === null) return false
+  if (view.refund === "saved") return note("good", texts.refundSaved)
+  const name = within(texts, networkNames[network])
+  const refused = view.refund === "refused"
+  const state = refused && html`${attribute("aria-invalid", "true")}${attribute("aria-describedby", "refused")}`
+  const fields = html`<input type="hidden" name="network" value="${network}">
+    <label class="way">${texts.refundAddress(name)}
+      <input name="address" dir="ltr" required maxlength="200"
+        autocomplete="off" autocapitalize="none" spellcheck="false"${state}>
+    </label>${refused && note("bad", texts.refundWrong(name), "refused")}
+    <button>${texts.refundSave}</button>`
+  return html`<h2 id="refund">${texts.refundTitle}</h2>${form(view, texts, "refund", fields, "refund")}`
+}
