@@ -1,4 +1,7 @@
-/** What a payor sees and does: gathers a page's facts from the services of the payor's API, and takes its orders to them. */
+/**
+ * What a payor sees and does: gathers a page's facts from the services of the payor's API, and takes its orders to
+ * them.
+ */
 import { Context, Effect, Layer } from "effect"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause } from "../../runtime/Commit.ts"
@@ -110,7 +113,10 @@ export class Checkout extends Context.Service<Checkout, {
       const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? payments.at(-1)?.tokenId)
       const preselected = [token?.id, asked.lastToken, ways.length === 1 ? ways[0]!.id : null].find((id) =>
         ways.some((way) => way.id === id))
-      const concerned = new Set([address?.network, ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)])
+      const concerned = new Set([
+        address?.network,
+        ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)
+      ])
       const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* desk.ticket(invoice))
       const made: View = {
         screen,
@@ -124,7 +130,8 @@ export class Checkout extends Context.Service<Checkout, {
         canChange: details.locked_token_id === null && ways.length > 1,
         allowRestart: mayRestart(current, look.allow_restart, now),
         returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
-        degraded: chains.status(invoice.environment, invoice.merchantId).some(({ healthy, network }) => !healthy && concerned.has(network)),
+        degraded: chains.status(invoice.environment, invoice.merchantId)
+          .some(({ healthy, network }) => !healthy && concerned.has(network)),
         simulator: invoice.environment === "devnet" && simulated.current() !== null,
         refund: asked.refund,
         tab: asked.tab,
@@ -140,7 +147,10 @@ export class Checkout extends Context.Service<Checkout, {
     const priced = ({ estimated_token_amount, supported_token_id }: NonNullable<View["address"]>) =>
       estimated_token_amount === null ? { unpriced: supported_token_id } : {}
 
-    const choose = Effect.fnUntraced(function*(current: Aggregate, tokenId: number): Effect.fn.Return<Outcome, PublicError> {
+    const choose = Effect.fnUntraced(function*(
+      current: Aggregate,
+      tokenId: number
+    ): Effect.fn.Return<Outcome, PublicError> {
       const network = catalog.get(tokenId)?.network
       if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
       return { _tag: "Page", chosen: tokenId, ...priced(yield* desk.address(current, network, tokenId)) }
@@ -204,8 +214,9 @@ export class Checkout extends Context.Service<Checkout, {
 }
 
 /**
- * Begins anew what ended with nothing received: one new invoice, however often and wherever it is asked for, because its
- * id is kept with it in one commit, in the place of a reply to an idempotency key, for as long as a restart is offered.
+ * Begins anew what ended with nothing received: one new invoice, however often and wherever it is asked for, because
+ * its id is kept with it in one commit, in the place of a reply to an idempotency key, for as long as a restart is
+ * offered.
  */
 const makeRestart = Effect.gen(function*() {
   const clock = yield* MerchantClock

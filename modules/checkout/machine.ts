@@ -29,14 +29,18 @@ const networkOrder: ReadonlyArray<Network> = [
   "base", "solana", "arbitrum", "optimism", "bsc", "avalanche", "ton", "sui", "cardano", "ethereum"
 ]
 
-type Way = Pick<typeof AvailableToken.Type, "network" | "supports_stable_settlement" | "token_symbol" | "unavailable_reason">
+type Way = Pick<
+  typeof AvailableToken.Type,
+  "network" | "supports_stable_settlement" | "token_symbol" | "unavailable_reason"
+>
 
 /**
  * The ways to pay as the list shows them, most people's first: what can be paid now, then dollar coins, whose amount is
  * that of the invoice, then by network, then by name.
  */
 export const inOrder = <W extends Way>(ways: ReadonlyArray<W>): ReadonlyArray<W> => {
-  const rank = (way: Way): number => (way.unavailable_reason === null ? 0 : 2) + (way.supports_stable_settlement ? 0 : 1)
+  const rank = ({ supports_stable_settlement, unavailable_reason }: Way): number =>
+    (unavailable_reason === null ? 0 : 2) + (supports_stable_settlement ? 0 : 1)
   return [...ways].sort((a, b) =>
     rank(a) - rank(b) ||
     networkOrder.indexOf(a.network) - networkOrder.indexOf(b.network) ||
@@ -184,7 +188,9 @@ const open = ({ address, change, details, now }: Facts): Screen => {
 export const screenOf = (facts: Facts): Screen => {
   const { details, payable } = facts
   if (details.invoice_status === "canceled") return "canceled"
-  if (details.invoice_status === "paid") return details.amount_paid - details.amount >= overpaidFrom ? "overpaid" : "paid"
+  if (details.invoice_status === "paid") {
+    return details.amount_paid - details.amount >= overpaidFrom ? "overpaid" : "paid"
+  }
   if (underWay(details) !== null) return "confirming"
   if (payable && details.invoice_status !== "expired") return open(facts)
   return details.invoice_status === "underpaid" ? "expired_partial" : ended(details)

@@ -1,4 +1,6 @@
-/** Amounts and times as people read them, in the page's language with latin digits. Exact: no number is ever computed. */
+/**
+ * Amounts and times as people read them, in the page's language with latin digits. Exact: no number is ever computed.
+ */
 
 interface Formats {
   readonly whole: Intl.NumberFormat
@@ -15,10 +17,11 @@ const formatsOf = (locale: string): Formats => {
   const before = kept.get(locale)
   if (before !== undefined) return before
   const digits = { numberingSystem: "latn" } as const
+  const whole = new Intl.NumberFormat(locale, digits)
   const dollars = { ...digits, style: "currency", currency: "USD" } as const
   const made: Formats = {
-    whole: new Intl.NumberFormat(locale, digits),
-    separator: new Intl.NumberFormat(locale, digits).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".",
+    whole,
+    separator: whole.formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".",
     cents: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 2, maximumFractionDigits: 2 }),
     mills: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 3, maximumFractionDigits: 3 }),
     moment: new Intl.DateTimeFormat(locale, { ...digits, dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
@@ -77,7 +80,8 @@ export const plainTokens = (decimal: string): string => {
 }
 
 /** A moment of epoch seconds, in UTC: the server does not know where the payor is. */
-export const moment = (locale: string, seconds: number): string => `${formatsOf(locale).moment.format(seconds * 1000)} UTC`
+export const moment = (locale: string, seconds: number): string =>
+  `${formatsOf(locale).moment.format(seconds * 1000)} UTC`
 
 /**
  * Seconds as a clock that runs down.

@@ -36,7 +36,13 @@ export type Url = Address
 /** What may be put into a template; null, false and undefined are nothing. */
 export type Content = string | number | Html | Url | null | undefined | false | ReadonlyArray<Content>
 
-const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;" }
+const escapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "\"": "&quot;",
+  "'": "&#39;"
+}
 
 /** Text as it stands in content and in a quoted attribute. A NUL has no place in HTML. */
 const escape = (text: string): string =>
@@ -121,9 +127,9 @@ const templates = new WeakMap<TemplateStringsArray, Template>()
 
 /**
  * Markup of a template. Values are escaped as content and within double quotes, the only two places where text may
- * stand; inside a tag only {@link attribute} may, and at the start of `href` and its like only a {@link Url}. A template
- * that breaks this, or holds `style=`, a script or an event handler, throws when it is first used. A line break and the
- * spaces after it are nothing: they lay out the template, not the page.
+ * stand; inside a tag only {@link attribute} may, and at the start of `href` and its like only a {@link Url}. A
+ * template that breaks this, or holds `style=`, a script or an event handler, throws when it is first used. A line
+ * break and the spaces after it are nothing: they lay out the template, not the page.
  *
  * @example
  * html`<p>${"<b>"}</p>`.toString() // => "<p>&lt;b&gt;</p>"

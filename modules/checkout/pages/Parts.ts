@@ -5,8 +5,8 @@ import type { Texts } from "./Texts.ts"
 
 /**
  * A path of the page with its session, where the cookie did not come back, and with what the payor chose. `below` is
- * added to the path; `tab` and `change` ask for another tab and for the list of ways; `keep` names language and tab also
- * where cookies would.
+ * added to the path; `tab` and `change` ask for another tab and for the list of ways; `keep` names language and tab
+ * also where cookies would.
  */
 export const addressOf = (
   { path, query, screen, tab, token }: View,
@@ -56,9 +56,10 @@ export type Step = 0 | 1 | 2 | 3
 /** The three steps; `at` is the one that is going on. */
 export const steps = (texts: Texts, at: Step): Html =>
   html`<ol class="steps" aria-label="${texts.progress}">${
-    [texts.stepWaiting, texts.stepConfirming, texts.stepPaid].map((name, step) =>
-      html`<li${step < at && attribute("class", "done")}${step === at && attribute("aria-current", "step")}>${name}</li>`
-    )
+    [texts.stepWaiting, texts.stepConfirming, texts.stepPaid].map((name, step) => {
+      const state = step < at ? attribute("class", "done") : step === at && attribute("aria-current", "step")
+      return html`<li${state}>${name}</li>`
+    })
   }</ol>`
 
 /** A fact of a list of facts. */
@@ -99,5 +100,7 @@ export const checkButton = ({ path, query }: View, texts: Texts): Html => {
   const kept = [...new URLSearchParams(query)].map(([name, value]) =>
     html`<input type="hidden" name="${name}" value="${value}">`
   )
-  return html`<noscript><form method="get" action="${pathUrl(path)}">${kept}${button(texts.checkPayment)}</form></noscript>`
+  return html`<noscript>
+    <form method="get" action="${pathUrl(path)}">${kept}${button(texts.checkPayment)}</form>
+  </noscript>`
 }

@@ -26,7 +26,7 @@ const pathOf = (rows: ReadonlyArray<ReadonlyArray<boolean>>): string => {
       if (row[column] !== true) continue
       let end = column
       while (row[end] === true) end++
-      const move = path === "" ? `M${column} ${rowIndex}.5` : `m${column - x}${rowIndex === y ? " 0" : ` ${rowIndex - y}`}`
+      const move = path === "" ? `M${column} ${rowIndex}.5` : `m${column - x} ${rowIndex - y}`
       path += `${move}h${end - column}`
       x = end
       y = rowIndex
@@ -54,5 +54,9 @@ const drawn = (text: string, ecc: "L" | "M"): Drawn => {
 export const qr = (text: string, ecc: "L" | "M", name: string): Html => {
   const { path, size } = drawn(text, ecc)
   const side = size + 2 * quietZone
-  return html`<svg class="qr" role="img" aria-label="${name}" viewBox="-${quietZone} -${quietZone} ${side} ${side}" shape-rendering="crispEdges"><path fill="#fff" d="M-${quietZone}-${quietZone}h${side}v${side}h-${side}z"/><path stroke="#000" d="${path}"/></svg>`
+  const box = `-${quietZone} -${quietZone} ${side} ${side}`
+  return html`<svg class="qr" role="img" aria-label="${name}" viewBox="${box}" shape-rendering="crispEdges">
+    <path fill="#fff" d="M-${quietZone}-${quietZone}h${side}v${side}h-${side}z"/>
+    <path stroke="#000" d="${path}"/>
+  </svg>`
 }

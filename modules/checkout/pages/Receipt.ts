@@ -1,4 +1,4 @@
-/** What came, and what a payor can do about it: transactions, whom to ask, where to return, where money goes back to. */
+/** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
 import type { View } from "../machine.ts"
 import { attribute, html, type Html, mailUrl, type Url, webUrl } from "./Html.ts"
 import { decimalOf, merchantOf, networkNames, shortened, shortId, usd, within } from "./Names.ts"

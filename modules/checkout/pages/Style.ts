@@ -17,8 +17,10 @@ body{background:var(--page);color:var(--text);padding:1rem;overflow-wrap:break-w
 .card,.foot{max-width:30rem;margin-inline:auto}
 .card{background:var(--card);border:1px solid var(--line);border-radius:1.25rem;overflow:hidden;
 box-shadow:0 4px 24px rgb(16 19 26/.07)}
-.test{background:var(--warn-ground);color:var(--warn);text-align:center;font-weight:700;font-size:.875rem;padding:.4rem 1rem}
-.head{display:flex;flex-wrap:wrap;align-items:center;gap:.75rem;padding:1.25rem 1.5rem;border-block-end:1px solid var(--line)}
+.test{background:var(--warn-ground);color:var(--warn);text-align:center;font-weight:700;font-size:.875rem;
+padding:.4rem 1rem}
+.head{display:flex;flex-wrap:wrap;align-items:center;gap:.75rem;padding:1.25rem 1.5rem;
+border-block-end:1px solid var(--line)}
 .logo{flex:none;inline-size:2.5rem;block-size:2.5rem;border-radius:.7rem;object-fit:contain}
 span.logo{display:grid;place-items:center;background:var(--accent);color:var(--on);font-weight:700}
 .who{flex:1 1 6rem;min-inline-size:0}
@@ -34,13 +36,15 @@ h2{font-size:1.0625rem;line-height:1.35}
 .title{display:grid;grid-template-columns:minmax(0,1fr);gap:.25rem}
 a{color:var(--accent)}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-.steps{display:grid;grid-template-columns:repeat(3,1fr);gap:.5rem;list-style:none;padding:0;font-size:.875rem;color:var(--soft)}
+.steps{display:grid;grid-template-columns:repeat(3,1fr);gap:.5rem;list-style:none;padding:0;font-size:.875rem;
+color:var(--soft)}
 .steps li{border-block-start:4px solid var(--line);padding-block-start:.35rem}
 .steps .done{border-color:var(--good)}
 .steps [aria-current]{border-color:var(--accent);color:var(--text);font-weight:700}
 .tabs{display:grid;grid-template-columns:1fr 1fr;gap:.25rem;background:var(--field);border:1px solid var(--line);
 border-radius:.9rem;padding:.25rem}
-.tabs a{display:grid;place-items:center;min-block-size:2.75rem;border-radius:.7rem;color:var(--soft);text-decoration:none;
+.tabs a{display:grid;place-items:center;min-block-size:2.75rem;border-radius:.7rem;color:var(--soft);
+text-decoration:none;
 text-align:center;font-size:.9375rem}
 .tabs [aria-current]{background:var(--card);color:var(--text);font-weight:700;box-shadow:0 0 0 1px var(--line)}
 .qr{display:block;inline-size:min(100%,17rem);aspect-ratio:1;margin-inline:auto;border:1px solid var(--line);
@@ -50,7 +54,8 @@ time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
 .timer time{white-space:nowrap}
 .price time{color:var(--text);font-weight:700}
 .timer [data-urgent]{color:var(--warn)}
-progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;overflow:hidden;
+progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;
+overflow:hidden;
 background:var(--line)}
 progress::-webkit-progress-bar{background:var(--line)}
 progress::-webkit-progress-value{background:var(--accent)}
@@ -63,12 +68,14 @@ background:var(--field);border:1px solid var(--line);border-radius:.9rem;padding
 .field .soft{grid-area:name;font-size:.875rem}
 .field button{grid-area:copy}
 .long{grid-template:"name copy" "value value"/minmax(0,1fr) auto;row-gap:.25rem}
-.value{grid-area:value;font:600 .9375rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere;
+.value{grid-area:value;font:600 .9375rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;
+overflow-wrap:anywhere;
 direction:ltr;unicode-bidi:isolate;text-align:start}
 .value span{display:inline-block;margin-inline-end:.4em}
 [dir=rtl] .value{text-align:end}
 button,.button,select,input{font:inherit;color:inherit;border-radius:.8rem;min-block-size:2.75rem;padding-inline:1rem}
-button,.button{display:grid;grid-template-columns:minmax(0,1fr);align-items:center;border:1px solid var(--line);background:var(--card);font-weight:700;cursor:pointer;
+button,.button{display:grid;grid-template-columns:minmax(0,1fr);align-items:center;border:1px solid var(--line);
+background:var(--card);font-weight:700;cursor:pointer;
 text-align:center;text-decoration:none;color:var(--text);padding-block:.5rem}
 .button{overflow-wrap:anywhere}
 .main{background:var(--accent);color:var(--on);border-color:transparent;min-block-size:3.125rem;inline-size:100%}
@@ -82,7 +89,8 @@ stroke-linecap:round;stroke-linejoin:round;margin-block-start:.1rem}
 .bad{background:var(--bad-ground);color:var(--bad)}
 .end{justify-items:center;text-align:center}
 .end>*{inline-size:100%}
-.sign{inline-size:4.5rem!important;block-size:4.5rem;border-radius:50%;display:grid;place-items:center;margin-block:.5rem}
+.sign{inline-size:4.5rem!important;block-size:4.5rem;border-radius:50%;display:grid;place-items:center;
+margin-block:.5rem}
 .sign svg{inline-size:2rem;block-size:2rem;margin:0}
 dl{display:grid;gap:.5rem;font-size:.9375rem}
 dl div{display:flex;align-items:baseline;justify-content:space-between;gap:1rem}
@@ -92,12 +100,14 @@ dd a{display:inline-block;padding-block:.25rem}
 fieldset{border:0;padding:0;min-inline-size:0;display:grid;gap:.5rem;grid-template-columns:minmax(0,1fr)}
 input,select{background:var(--field);border:1px solid var(--edge);inline-size:100%}
 ::placeholder{color:var(--soft);opacity:1}
-.row{display:grid;grid-template-columns:auto minmax(0,1fr) fit-content(65%);align-items:center;column-gap:.75rem;min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
+.row{display:grid;grid-template-columns:auto minmax(0,1fr) fit-content(65%);align-items:center;column-gap:.75rem;
+min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);
 border-radius:.9rem;cursor:pointer}
 .row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
 .row:has(:focus-visible){outline:3px solid var(--accent);outline-offset:2px}
 .row:has(:disabled){cursor:default;background:var(--field);color:var(--soft)}
-.row input{inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);outline:none}
+.row input{inline-size:1.25rem;block-size:1.25rem;min-block-size:0;padding:0;margin:0;accent-color:var(--accent);
+outline:none}
 .name{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;min-inline-size:0}
 .name span{color:var(--soft);font-size:.9375rem;font-weight:600}
 .row .soft{text-align:end}
@@ -110,14 +120,17 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .foot form{display:flex;gap:.5rem;min-inline-size:0}
 .foot select{inline-size:9rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
 .foot button{flex:none}
-.foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;color:var(--soft)}
-.visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;
+color:var(--soft)}
+.visually-hidden{position:absolute;inline-size:1px;block-size:1px;overflow:hidden;clip-path:inset(50%);
+white-space:nowrap}
 @media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
 @media (min-width:40rem){body{padding-block:2rem}}
 @media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
 .row{grid-template-columns:auto minmax(0,1fr)}.row .soft{grid-column:2}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
-@media (forced-colors:active){.steps [aria-current]{border-color:Highlight}.row:has(:checked){outline:2px solid Highlight}
+@media (forced-colors:active){.steps [aria-current]{border-color:Highlight}
+.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note{border:1px solid}}
 `
 

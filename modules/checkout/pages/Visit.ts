@@ -1,4 +1,7 @@
-/** Who asks for a page, and for what: sessions, cookies, forms and headers, as far as no clock and no database is needed. */
+/**
+ * Who asks for a page, and for what: sessions, cookies, forms and headers, as far as no clock and no database is
+ * needed.
+ */
 import { createHash } from "node:crypto"
 import { acceptLanguage, negotiate } from "./Languages.ts"
 import type { SimulatedPayment } from "../../payments/plugin.ts"
@@ -159,9 +162,9 @@ export interface Surroundings {
 const strictTransportSeconds = 31_536_000
 
 /**
- * Headers of a page and of its fragments (payment page, "CSP"): nothing of another origin, no inline script, frames only
- * for those the merchant named, no trace in caches and referrers. The socket's origin is named for browsers in which
- * `'self'` is not the origin of sockets.
+ * Headers of a page and of its fragments (payment page, "CSP"): nothing of another origin, no inline script, frames
+ * only for those the merchant named, no trace in caches and referrers. The socket's origin is named for browsers in
+ * which `'self'` is not the origin of sockets.
  */
 export const pageHeaders = ({ frameAncestors, publicUrl, styles }: Surroundings): Readonly<Record<string, string>> => {
   const { origin } = new URL(publicUrl)
@@ -190,7 +193,10 @@ export const pageHeaders = ({ frameAncestors, publicUrl, styles }: Surroundings)
   }
 }
 
-/** Seconds after which a fragment counts as changed, so that its ticket for the socket is renewed: half of what one lives. */
+/**
+ * Seconds after which a fragment counts as changed, so that its ticket for the socket is renewed: half of what one
+ * lives.
+ */
 const ticketSeconds = 1_800
 
 /** What passes with every second or call, and says nothing new. */

@@ -44,6 +44,17 @@ describe("a template", () => {
     assert.strictEqual(html`<p>${"\0"}</p>`.toString(), "<p>\uFFFD</p>")
   })
 
+  it("may be laid out over lines, of which nothing is left on the page", () => {
+    const made = html`<p
+      title="a b"${attribute("hidden", true)}
+      ${attribute("id", "c")}>
+      <b>${"x\n y"}</b> <i></i>
+    </p>`
+    assert.strictEqual(made.toString(), `<p title="a b" hidden id="c"><b>x\n y</b> <i></i></p>`)
+    assert.throws(() => html`<p title="a
+      b"></p>`)
+  })
+
   it("does not work with a value where no text may stand", () => {
     assert.throws(() => html`<p class=${"a"}></p>`)
     assert.throws(() => html`<p ${"onclick=x"}></p>`)
