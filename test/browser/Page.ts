@@ -19,6 +19,8 @@ export interface Visitor {
   readonly bypassCSP?: boolean
   /** Touch and a mobile viewport. */
   readonly mobile?: boolean
+  /** Takes a certificate that nobody vouches for. */
+  readonly strangeCertificate?: boolean
 }
 
 /** An open page, and what was seen of it since before its first byte. */
@@ -48,6 +50,7 @@ export const openContext = (visitor: Visitor = {}): Effect.Effect<BrowserContext
           locale: visitor.language ?? "en",
           javaScriptEnabled: visitor.javaScript ?? true,
           bypassCSP: visitor.bypassCSP ?? false,
+          ignoreHTTPSErrors: visitor.strangeCertificate ?? false,
           ...visitor.mobile === true ? { hasTouch: true, isMobile: true } : {}
         })
       ),
