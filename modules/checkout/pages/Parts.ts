@@ -85,12 +85,15 @@ export const field = (texts: Texts, name: string, value: Content, copy: string, 
 /** Characters of an address between two gaps. The gaps are of the stylesheet, so that what is copied has none. */
 const chunk = 4
 
+/** The pieces of an address. `0x` goes with the first, so that hexadecimal addresses leave no odd rest. */
+const pieces = new RegExp(`^0x.{${chunk}}|.{1,${chunk}}`, "gu")
+
 /** An address in pieces that an eye can compare; never shortened (API reference, "Hosted page, processes, SDK"). */
 export const addressField = (texts: Texts, name: string, address: string): Html =>
   field(
     texts,
     name,
-    (address.match(new RegExp(`.{1,${chunk}}`, "gu")) ?? []).map((piece) => html`<span>${piece}</span>`),
+    (address.match(pieces) ?? []).map((piece) => html`<span>${piece}</span>`),
     address,
     "field long"
   )

@@ -131,6 +131,8 @@ describe("a screen", () => {
     assert.include(text.replaceAll(/<\/?span>/g, ""), `dir="ltr">${receiver}</bdi>`)
     assert.include(valuesOf(text, "data-copy"), receiver)
     assert.lengthOf(textOf(text).match(/\bBase\b/g) ?? [], 3)
+    const pieces = [...text.matchAll(/<span>(\w+)<\/span>/g)].map(([, piece]) => piece!)
+    assert.deepStrictEqual(pieces.map(({ length }) => length), [6, ...Array.from({ length: 9 }, () => 4)])
   })
 
   it("names buttons and codes for who cannot see them", () => {
