@@ -113,6 +113,27 @@ export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOr
  */
 export const TakesForms = Context.Reference<boolean>("tillwire/runtime/Http/TakesForms", { defaultValue: () => false })
 
+/** A refusal as a person sees it who came by a browser: HTML, and headers beside those that every refusal has. */
+export interface Drawn {
+  readonly html: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Draws a refusal of any request below a path: only its error and its headers may be trusted to be well formed. */
+export type Draw = (error: PublicError, request: HttpServerRequest.HttpServerRequest) => Drawn
+
+/**
+ * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how a
+ * refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers with
+ * the refusal's own status and headers and with what was drawn.
+ */
+export class Drawings extends Context.Service<Drawings, {
+  /** `draw` is asked for `path`, which is as routes name it, and for everything below it. */
+  readonly register: (path: `/${string}`, draw: Draw) => Effect.Effect<void>
+  /** Who draws for a request's URL; undefined: nobody, its errors are JSON. */
+  readonly find: (url: string) => Draw | undefined
+}>()("tillwire/runtime/Http/Drawings") {}
+
 /** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */
 export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http/SchemesTogether", {
   defaultValue: () => false

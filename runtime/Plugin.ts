@@ -12,6 +12,7 @@ import type { EventBus } from "./EventBus.ts"
 import type {
   Anonymous,
   Credentials,
+  Drawings,
   Flat,
   Idempotent,
   IdempotencyRequired,
@@ -42,6 +43,7 @@ export type Kernel =
   | Chains
   | Commit
   | Credentials
+  | Drawings
   | EventBus
   | Leases
   | MerchantClock

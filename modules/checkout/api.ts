@@ -1,4 +1,4 @@
-/** The payment page, its fragments and its script: definitions only. Pages, not calls: errors are pages too. */
+/** The payment page, its fragments and its script: definitions only. Pages, not calls: refusals are pages too. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errors, TakesForms, Wrapped } from "../../runtime/Http.ts"
@@ -7,11 +7,23 @@ const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" 
 const script = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/javascript" }))
 const params = { id: Schema.String }
 
+/** Drawn as pages (`pages/Refusal.ts`). */
+const refusals = ["CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"] as const
+
 /** Behind the session of `payment_url`, in its address or its cookie (API reference, "POST /api/v1/invoices"). */
 export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
-  HttpApiEndpoint.get("page", "/pay/:id", { params, success: html }),
-  HttpApiEndpoint.get("state", "/pay/:id/state", { params, success: html }),
-  HttpApiEndpoint.post("act", "/pay/:id", { params, success: html }),
+  HttpApiEndpoint.get("page", "/pay/:id", { params, success: html, error: errors("wrapped", ...refusals) }),
+  HttpApiEndpoint.get("state", "/pay/:id/state", { params, success: html, error: errors("wrapped", ...refusals) }),
+  HttpApiEndpoint.post("act", "/pay/:id", {
+    params,
+    success: html,
+    error: errors(
+      "wrapped",
+      ...refusals,
+      ...["ORIGIN_NOT_ALLOWED", "VALIDATION_ERROR", "INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const,
+      ...["DEVNET_ONLY", "INVOICE_NOT_PAYABLE", "TOKEN_NOT_ACCEPTED"] as const
+    )
+  }),
   HttpApiEndpoint.get("asset", "/assets/:name", {
     params: { name: Schema.String },
     success: script,

@@ -3,9 +3,9 @@ import { Context, Effect } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { merchantCredentials, type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
+import { type Drawings, merchantCredentials, type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
-import { errorResponse, failureResponse, isRouteNotFound } from "./Families.ts"
+import { failureResponse, isRouteNotFound, refusalTo } from "./Families.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 import { namesNoVersion, versionHeaders, versionOf } from "./Versions.ts"
@@ -68,13 +68,6 @@ const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerRespons
     }
   })
 
-const methodNotAllowed = (path: KnownPath, requestId: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.setHeader(
-    errorResponse(publicError("METHOD_NOT_ALLOWED"), path.family, requestId),
-    "allow",
-    path.methods.join(", ")
-  )
-
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 
 /**
@@ -85,6 +78,7 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 export const door = (
   routes: Routes,
   throttle: typeof Throttle.Service,
+  drawings: typeof Drawings.Service,
   limited = TimeLimit.make()
 ) =>
 (app: App): App =>
@@ -107,11 +101,12 @@ export const door = (
       }
       return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
     }
+    const respond = refusalTo(drawings, request)
+    /** In the family of the address, where one is known. */
+    const refuse = (error: PublicError) => respond(error, knownPath()?.family ?? "wrapped", requestId)
     const refusal = refusalOf(request, knownPath)
-    const familyOfRefusal = ({ code }: PublicError) =>
-      code === "NOT_FOUND" ? "wrapped" : knownPath()?.family ?? "wrapped"
     if (refusal !== undefined) {
-      return Effect.succeed(finish(errorResponse(refusal, familyOfRefusal(refusal), requestId)))
+      return Effect.succeed(finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal)))
     }
     if (hasBody(request)) guardBody(request)
     /** Nobody is known to ask here, so it counts for the address. */
@@ -121,17 +116,12 @@ export const door = (
       return Effect.match(throttle.address(request, "anonymous"), {
         onSuccess: () =>
           path === undefined
-            ? errorResponse(publicError("NOT_FOUND"), "wrapped", requestId)
-            : methodNotAllowed(path, requestId),
-        onFailure: (error) => errorResponse(error, path?.family ?? "wrapped", requestId)
+            ? refuse(publicError("NOT_FOUND"))
+            : HttpServerResponse.setHeader(refuse(publicError("METHOD_NOT_ALLOWED")), "allow", path.methods.join(", ")),
+        onFailure: (error) => refuse(error)
       })
     }
-    const tooLate = () =>
-      errorResponse(
-        publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }),
-        knownPath()?.family ?? "wrapped",
-        requestId
-      )
+    const tooLate = () => refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
     // A stream lives as long as its listener.
     const bounded = request.headers["upgrade"] === undefined ? limited(app, tooLate) : app
     return Effect.matchCauseEffect(bounded, {
@@ -139,6 +129,6 @@ export const door = (
       onFailure: (cause) =>
         isRouteNotFound(cause)
           ? Effect.map(unrouted(), finish)
-          : Effect.map(failureResponse(cause, "wrapped"), finish)
+          : Effect.map(failureResponse(cause, "wrapped", respond), finish)
     }).pipe(Effect.provideService(RequestInfo, facts))
   })

@@ -1,10 +1,10 @@
-/** Turns whatever a route fails with into one of the two error bodies, and nothing of our insides with it. */
+/** Turns whatever a route fails with into one of the two error bodies or a page, and nothing of our insides with it. */
 import { Cause, Context, Effect, Layer, SchemaIssue } from "effect"
-import { Headers, HttpServerError, HttpServerResponse } from "effect/http"
+import { Headers, HttpBody, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
-import { Flat, listParameterCodes, ParameterCodes, RequestInfo, Wrapped } from "../Http.ts"
+import { Drawings, Flat, listParameterCodes, ParameterCodes, RequestInfo, Wrapped } from "../Http.ts"
 
 /** The family a group renders its errors in. */
 export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {
@@ -37,6 +37,23 @@ export const errorResponse = (
     contentType: "application/json",
     headers: Headers.fromRecordUnsafe(headers)
   })
+}
+
+/** {@link errorResponse} to a request; with a page for its body where one is drawn for the request's address. */
+export const refusalTo = (drawings: typeof Drawings.Service, request: HttpServerRequest.HttpServerRequest) =>
+(
+  error: PublicError,
+  family: ErrorFamily,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => {
+  const response = errorResponse(error, family, requestId)
+  const drawn = drawings.find(request.url)?.(error, request)
+  return drawn === undefined
+    ? response
+    : HttpServerResponse.setHeaders(
+      HttpServerResponse.setBody(response, HttpBody.text(drawn.html, "text/html; charset=utf-8")),
+      drawn.headers
+    )
 }
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -91,36 +108,40 @@ export const publicErrorOf = (
   return undefined
 }
 
-/** As {@link errorResponse} of {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. */
+/** `respond` to {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. */
 export const failureResponse = (
   cause: Cause.Cause<unknown>,
   family: ErrorFamily,
+  respond: ReturnType<typeof refusalTo>,
   codes?: Readonly<Record<string, ErrorCode>>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.withFiber((fiber) => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
     const { requestId } = fiber.getRef(RequestInfo)
     const error = publicErrorOf(cause, codes)
-    const response = errorResponse(error ?? publicError("INTERNAL_ERROR"), family, requestId)
+    const response = respond(error ?? publicError("INTERNAL_ERROR"), family, requestId)
     if (error !== undefined && error.status < 500) return Effect.succeed(response)
     const log = error === undefined ? Effect.logError("request failed", cause) : Effect.logWarning("request refused", cause)
     return Effect.as(Effect.annotateLogs(log, { requestId }), response)
   })
 
 const render = (family: ErrorFamily) =>
-(
-  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>,
-  { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
-) => {
-  const codes = { ...Context.get(group.annotations, ParameterCodes), ...Context.get(endpoint.annotations, ParameterCodes) }
-  return Effect.catchCause(httpEffect, (cause) => failureResponse(cause, family, codes))
-}
+  Effect.map(Drawings, (drawings) =>
+  (
+    httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>,
+    { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
+  ) => {
+    const codes = { ...Context.get(group.annotations, ParameterCodes), ...Context.get(endpoint.annotations, ParameterCodes) }
+    return Effect.catchCause(httpEffect, (cause) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        failureResponse(cause, family, refusalTo(drawings, request), codes)))
+  })
 
 /** What stands behind `Flat` and `Wrapped`. */
-export const layer: Layer.Layer<Flat | Wrapped> = Layer.mergeAll(
-  Layer.succeed(Flat, render("flat") as never),
-  Layer.succeed(Wrapped, render("wrapped") as never)
-)
+export const layer = Layer.mergeAll(
+  Layer.effect(Flat, render("flat") as never),
+  Layer.effect(Wrapped, render("wrapped") as never)
+) as Layer.Layer<Flat | Wrapped, never, Drawings>
 
 /** Whether a failure is the router's "no such route". */
 export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {

@@ -103,13 +103,14 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
   )
 }
 
-/** Why there is no payment to show. */
-export type Problem = "session_ended" | "not_found" | "too_many" | "failed"
+/** Why there is no payment to show. `unavailable`: nobody can tell whether something was changed. */
+export type Problem = "session_ended" | "not_found" | "too_many" | "unavailable" | "failed"
 
 const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: string; readonly text: string }>> = {
   session_ended: ({ sessionEnded: text, sessionEndedTitle: title }) => ({ title, text }),
   not_found: ({ notFound: text, notFoundTitle: title }) => ({ title, text }),
   too_many: ({ tooMany: text, tooManyTitle: title }) => ({ title, text }),
+  unavailable: ({ unavailable: text, unavailableTitle: title }) => ({ title, text }),
   failed: ({ failed: text, failedTitle: title }) => ({ title, text })
 }
 

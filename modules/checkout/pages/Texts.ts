@@ -128,6 +128,8 @@ export interface Texts {
   readonly notFound: string
   readonly tooManyTitle: string
   readonly tooMany: string
+  readonly unavailableTitle: string
+  readonly unavailable: string
   readonly failedTitle: string
   readonly failed: string
   readonly tryAgain: string

@@ -15,7 +15,8 @@ import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
-import { css, fragment, page, problemFragment, problemPage, type Texts } from "../../../modules/checkout/pages.ts"
+import { css, fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
+import { problemFragment, problemPage } from "../../../modules/checkout/pages/Page.ts"
 import {
   addressFor, detailsOf, linkOf, manyWays, now, paymentOf, receiver, viewOf, views, wayOf
 } from "../../fixtures/paymentViews.ts"
@@ -209,8 +210,8 @@ describe("a screen", () => {
   it("names a failure that is no payment, as a page and as a fragment", () => {
     assert.include(textOf(problemPage("session_ended", en, assets)), en.sessionEndedTitle)
     assert.include(problemPage("failed", en, assets, "/pay/1"), "href=\"/pay/1\"")
-    assert.match(problemFragment("session_ended", en), /^<section data-screen="ended" /)
-    assert.match(problemFragment("not_found", en), /^<section data-screen="not_found" /)
+    assert.match(problemFragment("session_ended", en).toString(), /^<section data-screen="ended" /)
+    assert.match(problemFragment("not_found", en).toString(), /^<section data-screen="not_found" /)
   })
 })
 

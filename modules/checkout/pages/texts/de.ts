@@ -136,6 +136,9 @@ export const de: Texts = {
   notFound: "Diese Webadresse führt zu keiner Zahlung. Öffnen Sie den Link, den Sie erhalten haben, noch einmal.",
   tooManyTitle: "Zu viele Versuche",
   tooMany: "Warten Sie einen Moment, und laden Sie die Seite dann neu.",
+  unavailableTitle: "Einen Moment, bitte",
+  unavailable: "Wir können Ihre Zahlung gerade nicht anzeigen. Was Sie schon gesendet haben, geht nicht verloren. " +
+    "Warten Sie einige Sekunden, und versuchen Sie es dann erneut.",
   failedTitle: "Etwas ist schiefgegangen",
   failed: "Es wurde nichts geändert. Laden Sie die Seite gleich noch einmal.",
   tryAgain: "Erneut versuchen"

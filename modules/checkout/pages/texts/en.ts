@@ -127,6 +127,9 @@ export const en: Texts = {
   notFound: "This address leads to no payment. Open the link you were given once more.",
   tooManyTitle: "Too many tries",
   tooMany: "Wait a moment, then load the page again.",
+  unavailableTitle: "One moment, please",
+  unavailable: "We cannot show your payment right now. What you have already sent is not lost. Wait a few seconds, " +
+    "then try again.",
   failedTitle: "Something went wrong",
   failed: "Nothing was changed. Load the page again in a moment.",
   tryAgain: "Try again"

@@ -133,6 +133,9 @@ export const es: Texts = {
   notFound: "Esta dirección web no lleva a ningún pago. Abra de nuevo el enlace que recibió.",
   tooManyTitle: "Demasiados intentos",
   tooMany: "Espere un momento y vuelva a cargar la página.",
+  unavailableTitle: "Un momento, por favor",
+  unavailable: "Ahora mismo no podemos mostrar su pago. Lo que ya haya enviado no se pierde. Espere unos segundos y " +
+    "vuelva a intentarlo.",
   failedTitle: "Algo salió mal",
   failed: "No se cambió nada. Vuelva a cargar la página en un momento.",
   tryAgain: "Reintentar"

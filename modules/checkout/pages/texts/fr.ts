@@ -142,6 +142,9 @@ export const fr: Texts = {
   notFound: "Cette adresse web ne mène à aucun paiement. Ouvrez à nouveau le lien reçu.",
   tooManyTitle: "Trop de tentatives",
   tooMany: "Patientez un instant, puis rechargez la page.",
+  unavailableTitle: "Un instant, s’il vous plaît",
+  unavailable: "Nous ne pouvons pas afficher votre paiement pour le moment. Ce que vous avez déjà envoyé n’est pas " +
+    "perdu. Patientez quelques secondes, puis réessayez.",
   failedTitle: "Une erreur s’est produite",
   failed: "Rien n’a été modifié. Rechargez la page dans un instant.",
   tryAgain: "Réessayer"

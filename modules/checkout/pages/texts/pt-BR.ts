@@ -137,6 +137,9 @@ export const ptBR: Texts = {
   notFound: "Este endereço da web não leva a nenhum pagamento. Abra de novo o link que você recebeu.",
   tooManyTitle: "Muitas tentativas",
   tooMany: "Aguarde um instante e recarregue a página.",
+  unavailableTitle: "Um momento, por favor",
+  unavailable: "Não conseguimos mostrar o seu pagamento agora. O que você já enviou não se perde. Aguarde alguns " +
+    "segundos e tente de novo.",
   failedTitle: "Algo deu errado",
   failed: "Nada foi alterado. Recarregue a página em instantes.",
   tryAgain: "Tentar de novo"

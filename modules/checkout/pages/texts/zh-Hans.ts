@@ -126,6 +126,8 @@ export const zhHans: Texts = {
   notFound: "此网址没有对应的付款。请重新打开您收到的链接。",
   tooManyTitle: "尝试次数过多",
   tooMany: "请稍等片刻，然后重新加载页面。",
+  unavailableTitle: "请稍候",
+  unavailable: "目前无法显示您的付款。您已转出的资金不会丢失。请等待几秒钟，然后重试。",
   failedTitle: "出了点问题",
   failed: "未作任何更改。请稍后重新加载页面。",
   tryAgain: "重试"

@@ -1,0 +1,58 @@
+/** What a payor sees of a refusal, whoever refused: a page that says what to do, or a fragment where one was asked for. */
+import type { HttpServerRequest } from "effect/http"
+import type { Drawn } from "../../../runtime/Http.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
+import { type Answers, cookies } from "./Answers.ts"
+import { type Assets, type Problem, problemFragment, problemPage } from "./Page.ts"
+import { languageFor, queryOf } from "./Visit.ts"
+
+/** No more than the payor can act upon. */
+export const problemOf = ({ code, status }: PublicError): Problem => {
+  if (code === "NOT_FOUND") return "not_found"
+  if (code === "RATE_LIMIT_EXCEEDED") return "too_many"
+  if (code.startsWith("SESSION_")) return "session_ended"
+  return status >= 500 ? "unavailable" : "failed"
+}
+
+/** Asking again can help: the time has passed, or a form was sent that the page would not have. */
+const passing: ReadonlySet<Problem> = new Set(["too_many", "unavailable", "failed"])
+
+/** The page of an invoice, or its fragment. Ids are UUIDs. */
+const pageOf = /^\/+pay\/+([0-9a-f-]{36})(\/+state)?\/*$/i
+
+/** Where an address below `/pay` leads back to, and which part of a page it asks for. */
+export const placeOf = (url: string): { readonly invoiceId: string | null; readonly part: "document" | "fragment" } => {
+  const path = url.replace(/[?#;].*$/s, "")
+  return {
+    invoiceId: pageOf.exec(path)?.[1] ?? null,
+    part: /^\/+pay\/+[^/]+\/+state\/*$/i.test(path) ? "fragment" : "document"
+  }
+}
+
+/** What an address of the page says beside its path; nothing else comes back in a link. */
+const known = ["session_token", "signature", "c", "lang", "tab"]
+
+const keptQuery = (query: URLSearchParams): string => {
+  const kept = new URLSearchParams([...query].filter(([name]) => known.includes(name)))
+  return kept.size === 0 ? "" : `?${kept}`
+}
+
+/** Draws refusals for every address below `/pay`, in the language of the browser that asks. */
+export const drawRefusal = ({ pathOf, plainHeaders }: Answers, assets: Assets) =>
+(error: PublicError, request: HttpServerRequest.HttpServerRequest): Drawn => {
+  const query = queryOf(request.url)
+  const problem = problemOf(error)
+  const texts = languageFor({
+    asked: query.get("lang"),
+    cookie: request.cookies[cookies.language],
+    invoice: null,
+    browser: request.headers["accept-language"],
+    merchant: null
+  })
+  const { invoiceId, part } = placeOf(request.url)
+  const retry = invoiceId === null || !passing.has(problem) ? null : `${pathOf(invoiceId)}${keptQuery(query)}`
+  return {
+    html: part === "document" ? problemPage(problem, texts, assets, retry) : problemFragment(problem, texts, retry).toString(),
+    headers: plainHeaders
+  }
+}
