@@ -3,6 +3,7 @@ import type { View } from "./machine.ts"
 import { draw } from "./pages/Screens.ts"
 import type { Texts } from "./pages/Texts.ts"
 
+export { accentCss } from "./pages/Accent.ts"
 export { type Assets, page } from "./pages/Page.ts"
 export { drawRefusal } from "./pages/Refusal.ts"
 export { css } from "./pages/Style.ts"
