@@ -19,8 +19,12 @@ export const networkNames: Readonly<Record<Network, string>> = {
   sui: "Sui"
 }
 
-/** A name or amount of left-to-right letters inside a sentence of the other direction keeps its order. */
-export const within = ({ direction }: Texts, text: string): string => direction === "rtl" ? `\u2068${text}\u2069` : text
+/** Letters of scripts from right to left. */
+const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
+
+/** A name or amount inside a sentence of the other direction keeps its order, and leaves the sentence its own. */
+export const within = ({ direction }: Texts, text: string): string =>
+  direction === "rtl" || rightToLeft.test(text) ? `\u2068${text}\u2069` : text
 
 /** How the merchant is called on the page. */
 export const merchantOf = ({ details }: View): string => details.branding.name || details.merchant_name

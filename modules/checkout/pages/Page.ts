@@ -8,7 +8,7 @@ import { merchantOf, shortId } from "./Names.ts"
 import { addressOf, heading, soft } from "./Parts.ts"
 import { supportOf } from "./Receipt.ts"
 import { draw } from "./Screens.ts"
-import type { Texts } from "./Texts.ts"
+import { inSequence, type Texts } from "./Texts.ts"
 
 /** What a page is sent with. */
 export interface Assets {
@@ -121,7 +121,7 @@ const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: str
 export const problemFragment = (kind: Problem, texts: Texts, retry: string | null = null): Html => {
   const { text, title } = problems[kind](texts)
   const screen = kind === "session_ended" ? "ended" : kind
-  return html`<section data-screen="${screen}" data-title="${title}" data-say="${`${title}. ${text}`}">
+  return html`<section data-screen="${screen}" data-title="${title}" data-say="${inSequence(texts, title, text)}">
     ${heading(title, soft(text))}${retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${
     texts.tryAgain
   }</a>`}

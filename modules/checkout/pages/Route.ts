@@ -5,7 +5,7 @@ import { attribute, html, type Html, walletUrl } from "./Html.ts"
 import { networkNames, shortened, within } from "./Names.ts"
 import { addressField, addressOf, button, field, form, note, soft } from "./Parts.ts"
 import { qr } from "./Qr.ts"
-import type { Texts } from "./Texts.ts"
+import { inSequence, type Texts } from "./Texts.ts"
 
 type Address = NonNullable<View["address"]>
 
@@ -33,10 +33,12 @@ const priceClock = (texts: Texts, address: Address, now: number): Html | null =>
 export const invoiceClock = (texts: Texts, { details, now }: View): Html => {
   const ends = details.expires_at
   const left = ends - now
-  return html`<p class="timer"><span>${texts.invoiceEnds}</span>${
+  return html`<p class="timer">${
     left > longSeconds
-      ? html`<span>${moment(texts.locale, ends)}</span>`
-      : html`<time data-ends="${ends}" data-from="${ends - endClockSeconds}">${clock(left)}</time>`
+      ? html`<span>${texts.payBy}</span><span>${moment(texts.locale, ends)}</span>`
+      : html`<span>${texts.timeLeft}</span><time data-ends="${ends}" data-from="${ends - endClockSeconds}">${
+        clock(left)
+      }</time>`
   }</p>`
 }
 
@@ -87,7 +89,7 @@ const addressParts = ({ address, network, texts }: Panel): Html =>
   html`${addressField(texts, texts.addressOn(network), address.temp_address)}${memoField(texts, address)}`
 
 const warning = ({ network, symbol, texts }: Panel): Html =>
-  note("warn", [texts.sendOnly(symbol, network), " ", texts.otherwiseLost])
+  note("warn", inSequence(texts, texts.sendOnly(symbol, network), texts.otherwiseLost))
 
 /** There is no price now: the address stays, and one action asks for another price. */
 const unpriced = (panel: Panel, price: "ended" | "none"): Html => {

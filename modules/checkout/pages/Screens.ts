@@ -8,7 +8,7 @@ import { decimalOf, merchantOf, networkNames, usd, within } from "./Names.ts"
 import { button, checkButton, form, heading, line, note, sign, soft, type Step, steps } from "./Parts.ts"
 import { contact, facts, invoiceLine, refund, returnLink, type Shown, sum, transactions } from "./Receipt.ts"
 import { invoiceClock, route, routeLine, routeNames } from "./Route.ts"
-import type { Texts } from "./Texts.ts"
+import { inSequence, type Texts } from "./Texts.ts"
 import { ways } from "./Ways.ts"
 
 /** A screen as it is drawn. */
@@ -75,11 +75,12 @@ const over = (
   view: View,
   texts: Texts,
   title: string,
-  text: ReadonlyArray<Content>,
+  text: string,
   payments: ReadonlyArray<Shown>,
   ...more: ReadonlyArray<Content>
 ): Drawn => ({
   title,
+  say: text,
   body: html`<div class="end title">${sign("warn")}${heading(title, soft(text))}</div>
     ${facts(view, texts, payments)}${more}${returnLink(view, texts, "plain")}`
 })
@@ -92,7 +93,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       title: texts.chooseTitle,
       body: html`${heading(texts.chooseTitle)}${
         view.details.amount_paid > 0 && note("good", partly(view, texts))
-      }${outcome === "reverted" && note("warn", [texts.reversedTitle, ". ", texts.payAgain])}${
+      }${outcome === "reverted" && note("warn", inSequence(texts, texts.reversedTitle, texts.payAgain))}${
         outcome === "rejected" && note("warn", texts.rejected(within(texts, merchantOf(view))))
       }${ways(view, texts)}${invoiceClock(texts, view)}`
     }
@@ -173,7 +174,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.expiredTitle,
-      [texts.expired],
+      inSequence(texts, texts.expired, texts.expiredSent),
       [],
       view.allowRestart
         ? form(view, texts, "restart", button(texts.startAgain))
@@ -187,7 +188,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.lateTitle,
-      [texts.late(amount, within(texts, merchantOf(view))), " ", texts.doNotPayAgain],
+      inSequence(texts, texts.late(amount, within(texts, merchantOf(view))), texts.doNotPayAgain),
       late,
       contact(view, texts),
       refund(view, texts)
@@ -199,7 +200,11 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.expiredPartialTitle,
-      [texts.expiredPartial(received(texts, view), within(texts, merchantOf(view))), " ", texts.doNotPayAgain],
+      inSequence(
+        texts,
+        texts.expiredPartial(received(texts, view), within(texts, merchantOf(view))),
+        texts.doNotPayAgain
+      ),
       counted(view.details),
       contact(view, texts),
       refund(view, texts)
@@ -211,7 +216,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.canceledTitle,
-      [texts.canceled(within(texts, merchantOf(view)))],
+      texts.canceled(within(texts, merchantOf(view))),
       came,
       came.length > 0 && html`${contact(view, texts)}${refund(view, texts)}`
     )
@@ -224,7 +229,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         view,
         texts,
         texts.reversedTitle,
-        [texts.reversed],
+        texts.reversed,
         [],
         html`<dl>${transactions(texts, gone)}</dl>`,
         soft(texts.expiredContact(within(texts, merchantOf(view))))
@@ -237,7 +242,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         texts,
         0,
         heading(texts.reversedTitle, routeLine(view, texts)),
-        note("warn", [texts.reversed, " ", texts.payAgain]),
+        note("warn", inSequence(texts, texts.reversed, texts.payAgain)),
         html`<dl>${transactions(texts, gone)}</dl>`,
         route(view, texts),
         invoiceClock(texts, view),
@@ -250,7 +255,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
     const refused = view.details.payments.filter(({ status }) => status === "rejected")
     const text = texts.rejected(within(texts, merchantOf(view)))
     if (!view.payable) {
-      return over(view, texts, texts.rejectedTitle, [text], refused, contact(view, texts), refund(view, texts))
+      return over(view, texts, texts.rejectedTitle, text, refused, contact(view, texts), refund(view, texts))
     }
     return {
       title: texts.rejectedTitle,
@@ -277,7 +282,9 @@ export const draw = (view: View, texts: Texts): { readonly title: string; readon
   const documentTitle = `${title} · ${merchantOf(view)}`
   const socket = socketUrl(view.socketUrl)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}"
-    data-say="${say === undefined ? title : `${title}. ${say}`}"${socket !== null && html` data-ws="${socket}"`}
+    data-say="${say === undefined ? title : inSequence(texts, title, say)}"${
+    socket !== null && html` data-ws="${socket}"`
+  }
     data-poll="${nextPollSeconds}" data-now="${view.now}">${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))

@@ -1,12 +1,14 @@
 /** Every sentence of the payment page. A catalogue that lacks one does not compile; arguments are shown as they are. */
 
-/** A counted thing: the forms of one language, chosen by `Intl.PluralRules`. */
+/** The words of one language. */
 export interface Texts {
   /** `pt-BR`: for `lang` and for `Intl`. */
   readonly locale: string
   /** The language's own name, for the choice of languages. */
   readonly language: string
   readonly direction: "ltr" | "rtl"
+  /** What ends a sentence. A full-width one brings its own space. */
+  readonly fullStop: "." | "。"
 
   readonly testMode: string
   readonly invoice: string
@@ -42,7 +44,10 @@ export interface Texts {
   readonly qrName: (amount: string, address: string, network: string) => string
   readonly qrAddressName: (address: string, network: string) => string
   readonly priceHeldFor: string
-  readonly invoiceEnds: string
+  /** Beside a clock that runs down. */
+  readonly timeLeft: string
+  /** Beside the moment of the end. */
+  readonly payBy: string
   readonly amountToSend: string
   readonly remainingToSend: string
   readonly addressOn: (network: string) => string
@@ -86,6 +91,8 @@ export interface Texts {
 
   readonly expiredTitle: string
   readonly expired: string
+  /** For who sent it in time and sees that nothing came: beginning again would pay twice. */
+  readonly expiredSent: string
   readonly startAgain: string
   readonly expiredContact: (merchant: string) => string
 
@@ -102,6 +109,7 @@ export interface Texts {
 
   readonly reversedTitle: string
   readonly reversed: string
+  /** A transaction that is gone from the chain may still come back: the wallet knows. */
   readonly payAgain: string
   readonly rejectedTitle: string
   readonly rejected: (merchant: string) => string
@@ -144,3 +152,16 @@ export const plural = (
   const numbers = new Intl.NumberFormat(locale, { numberingSystem: "latn" })
   return (count) => (forms[rules.select(count)] ?? forms.other).replace("#", numbers.format(count))
 }
+
+/** Ends of what is a sentence already, in the scripts of the catalogues. */
+const ended = /[.!?。！？؟]$/u
+
+/**
+ * Sentences one after the other, as the language sets them; a heading among them gets its full stop.
+ *
+ * @example
+ * inSequence(en, "Payment complete", "Blue Bottle Store has your payment.")
+ * // => "Payment complete. Blue Bottle Store has your payment."
+ */
+export const inSequence = ({ fullStop }: Texts, ...sentences: ReadonlyArray<string>): string =>
+  sentences.map((sentence) => ended.test(sentence) ? sentence : `${sentence}${fullStop}`).join(fullStop === "." ? " " : "")

@@ -5,9 +5,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { acceptLanguage, languages, negotiate } from "../../../modules/checkout/pages/Languages.ts"
-import type { Texts } from "../../../modules/checkout/pages/Texts.ts"
+import { inSequence, type Texts } from "../../../modules/checkout/pages/Texts.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
+import { ja } from "../../../modules/checkout/pages/texts/ja.ts"
 
 type Key = keyof Texts
 
@@ -28,6 +29,31 @@ const shown = (texts: Texts, key: Key): string => {
   return typeof value === "string" ? value : (value as (...args: ReadonlyArray<number | string>) => string)(...argumentsOf(key, value))
 }
 
+/** What a typesetter of each language never sets. */
+const faults: Readonly<Record<string, RegExp>> = {
+  en: /\s[.,:;!?]/,
+  es: /\s[.,:;!?]|(?<!¿[^?]*)\?|(?<!¡[^!]*)!|[¿¡](?![^?!]*[?!])/,
+  de: /\s[.,:;!?]/,
+  // A narrow no-break space before the high ones, and no other kind.
+  fr: /\s[.,]|(?<!\u202F)[:;!?]|\u00A0/,
+  "pt-BR": /\s[.,:;!?]/,
+  ja: /[.,:;!?()]|\s[、。：；！？（）]|[、。：；！？（）]\s/,
+  "zh-Hans": /[.,:;!?()]|\s[，、。：；！？（）]|[，、。：；！？（）]\s/,
+  ar: /\s[.:،؛؟!]|[,;?]/
+}
+
+/**
+ * Words that say something else than is meant: in much of America an invoice that is "cancelada" is paid and one that
+ * is "vencida" overdue; French "à" and "de" melt with the article of a merchant's name.
+ */
+const misunderstood: Readonly<Record<string, RegExp>> = {
+  es: /cancel|venc/i,
+  fr: /(?:^|\s)(?:à|de|que) «/,
+  "pt-BR": /venc/i,
+  de: /Überweisung/,
+  "zh-Hans": /逾期|发票/
+}
+
 /** Words that are the same in both languages. */
 const sameWords: Readonly<Record<string, ReadonlyArray<Key>>> = {
   de: ["memo"],
@@ -45,15 +71,33 @@ describe("catalogues", () => {
       for (const key of keys) {
         const text = shown(texts, key)
         assert.match(text, /^\S(.*\S)?$/s, key)
-        assert.notMatch(text, /[<>&"]/, key)
+        assert.notMatch(text, /[<>&"'`]|\.\.|\s\s/, key)
       }
     })
 
-    it(`${locale} shows every argument in every text that takes any`, () => {
+    it(`${locale} is set as the language is, and says nothing that is taken for something else`, () => {
+      for (const key of keys) {
+        if (key === "fullStop") continue
+        const text = shown(texts, key)
+        assert.notMatch(text, faults[locale]!, key)
+        assert.notMatch(text, misunderstood[locale] ?? /^$/, key)
+        // A name may be of any script: no letter, and so no article or particle, is joined to it.
+        assert.notMatch(text, /\p{L}«|»\p{L}/u, key)
+        assert.strictEqual(text.endsWith(texts.fullStop), shown(en, key).endsWith("."), `${key}: ${text}`)
+      }
+    })
+
+    it(`${locale} shows every argument as often as English does`, () => {
       for (const key of keys) {
         const [value, original] = [texts[key], en[key]]
         if (typeof original !== "function") assert.strictEqual(typeof value, "string", key)
-        else for (const argument of argumentsOf(key, original)) assert.include(shown(texts, key), String(argument), key)
+        else {
+          for (const argument of argumentsOf(key, original)) {
+            const times = (text: string) => text.split(String(argument)).length - 1
+            assert.isAbove(times(shown(en, key)), 0, key)
+            assert.strictEqual(times(shown(texts, key)), times(shown(en, key)), key)
+          }
+        }
       }
     })
 
@@ -67,7 +111,7 @@ describe("catalogues", () => {
 
   it("leave no text in English but words that are the same", () => {
     for (const texts of others) {
-      const same = keys.filter((key) => shown(texts, key) === shown(en, key) && key !== "direction")
+      const same = keys.filter((key) => shown(texts, key) === shown(en, key) && key !== "direction" && key !== "fullStop")
       assert.deepStrictEqual(same.toSorted(), [...sameWords[texts.locale] ?? []].toSorted(), texts.locale)
     }
   })
@@ -86,8 +130,14 @@ describe("catalogues", () => {
     ])
   })
 
+  it("put sentences after one another as the language does, with a stop after a heading", () => {
+    assert.strictEqual(inSequence(en, "Too late", "Why?", "Do not."), "Too late. Why? Do not.")
+    assert.strictEqual(inSequence(ja, "期限切れ", "送金しないでください。"), "期限切れ。送金しないでください。")
+    assert.strictEqual(inSequence(ar, "إلى أين؟", "هنا"), "إلى أين؟ هنا.")
+  })
+
   it("give every plural category of their language a form of its own", () => {
-    const numbers = [...Array(120).keys(), 1_000_000]
+    const numbers = [...Array(201).keys(), 1_000_000]
     for (const { found, locale, minutesLeft } of languages) {
       const rules = new Intl.PluralRules(locale)
       for (const text of [found, minutesLeft]) {

@@ -65,7 +65,7 @@ describe("the part that remains", () => {
     assert.include(valuesOf(text, "href"), linkOf("10000000"))
     assert.include(valuesOf(text, "data-copy"), "10.00")
     assert.include(textOf(text), "We received $15.00. Send the remaining 10.00 USDC to the same address.")
-    assert.include(textOf(text), "Remaining 10.00 USDC")
+    assert.include(textOf(text), "Remaining to send 10.00 USDC")
     assert.notInclude(text, "25.00")
     assert.notInclude(textOf(text), en.useAnother)
   })
@@ -83,19 +83,19 @@ describe("the part that remains", () => {
 
 describe("a screen", () => {
   const main: Readonly<Record<Screen, ReadonlyArray<string>>> = {
-    choose: ["Choose how to pay", "USDC Base", "≈ 25.00 USDC", "TON network has trouble", "from $30.00", "no price right now", "Continue"],
-    waiting: ["Waiting for your payment", "Price held for 4:32", "25.00 USDC", "Send only USDC on Base.", "Open in wallet", "Invoice ends 50:00", "Simulate payment", "Pay half"],
+    choose: ["Choose how to pay", "USDC Base", "≈ 25.00 USDC", "TON network problems", "minimum $30.00", "no price right now", "Continue"],
+    waiting: ["Waiting for your payment", "Price held for 4:32", "25.00 USDC", "Send only USDC on Base. Anything sent as another token", "Open in wallet", "Time left to pay 50:00", "Simulate payment", "Pay half"],
     quote_ended: ["Price needs a refresh", "the address stays the same", "Get new price", "Use another currency"],
     no_price: ["No price right now", "Try again", "Use another currency"],
     confirming: ["Payment seen, confirming", "You can close this page. Blue Bottle Store will be notified", "3 of 12 confirmations", "Received $25.00", "0x9f2c…41be"],
     partial: ["Part of the payment arrived", "Open in wallet"],
     paid: ["Payment complete", "Blue Bottle Store has your payment.", "Total $25.00", "Return to Blue Bottle Store", "0x9f2c…41be"],
     overpaid: ["Paid, with $5.00 extra", "You sent $5.00 more than was due", "Where should a refund go?", "Your address on Base"],
-    expired: ["This payment has expired", "Nothing was received. Do not send to the old address.", "Start again"],
-    late: ["Your payment arrived late", "We received $25.00 after the deadline", "Do not pay again.", "Contact Blue Bottle Store", "0x9f2c…41be", "Save address"],
+    expired: ["This payment has expired", "Nothing was received. Do not send to the old address. If you have already sent your payment, do not pay again", "Start again"],
+    late: ["Your payment arrived late", "We received $25.00 after the deadline", "return it. Do not pay again.", "Contact Blue Bottle Store", "0x9f2c…41be", "Save address"],
     expired_partial: ["Time ran out, part of the payment arrived", "We received $15.00", "Do not pay again.", "Contact Blue Bottle Store"],
     canceled: ["This invoice was canceled", "Do not send anything.", "Where should a refund go?"],
-    reversed: ["Your payment was reversed by the network", "You can pay again.", "Open in wallet"],
+    reversed: ["Your payment was reversed by the network", "you can pay again.", "Open in wallet"],
     rejected: ["We received something else", "does not accept", "Open in wallet", "Contact Blue Bottle Store"]
   }
 
@@ -165,7 +165,7 @@ describe("a screen", () => {
     assert.deepStrictEqual(radios.filter(([, , checked]) => checked).map(([, id]) => id), ["3"])
     assert.deepStrictEqual(radios.filter(([, , , disabled]) => disabled).map(([, id]) => id), ["5", "6", "7"])
     const found = JSON.parse(valuesOf(text, "data-found")[0]!)
-    assert.deepStrictEqual(found.slice(0, 3), ["Nothing has that name", "1 way to pay", "2 ways to pay"])
+    assert.deepStrictEqual(found.slice(0, 3), ["Nothing found", "1 way to pay", "2 ways to pay"])
     assert.lengthOf(found, manyWays.length + 1)
   })
 
@@ -173,7 +173,7 @@ describe("a screen", () => {
     const closed = wayOf(1, "USDC", "USD Coin", "base", { unavailable_reason: "NO_WALLET" })
     for (const ways of [[], [closed]]) {
       const text = fragment({ ...views.choose, tokens: ways }, en)
-      assert.include(textOf(text), "Please ask Blue Bottle Store.")
+      assert.include(textOf(text), "or contact Blue Bottle Store.")
       assert.notInclude(text, en.proceed)
     }
   })
@@ -188,7 +188,7 @@ describe("a screen", () => {
   })
 
   it("says which network has trouble", () => {
-    assert.include(textOf(fragment({ ...views.confirming, degraded: true }, en)), "Base has trouble right now.")
+    assert.include(textOf(fragment({ ...views.confirming, degraded: true }, en)), "Base has problems right now.")
   })
 
   it("tells of a refund address that was kept, or was none", () => {
@@ -350,6 +350,12 @@ describe("languages", () => {
     assert.include(text, "\u206810.00 USDC\u2069")
     assert.include(text, "\u2068Base\u2069")
     assert.include(text, "<bdi class=\"value\" dir=\"ltr\">10.00 USDC</bdi>")
+  })
+
+  it("from left to right keep their order around a name from right to left", () => {
+    const named = (name: string) => textOf(fragment({ ...views.paid, details: { ...views.paid.details, branding: { ...views.paid.details.branding, name } } }, en))
+    assert.include(named("מתבשל"), "\u2068מתבשל\u2069 has your payment.")
+    assert.include(named("Bottle"), " Bottle has your payment.")
   })
 
   it("count by their own rules", () => {

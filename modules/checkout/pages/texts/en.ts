@@ -2,12 +2,17 @@
 import { plural, type Texts } from "../Texts.ts"
 
 const found = plural("en", { one: "# way to pay", other: "# ways to pay" })
-const minutesLeft = plural("en", { one: "The price holds for # more minute", other: "The price holds for # more minutes" })
+const minutesLeft = plural("en", {
+  one: "The price holds for # more minute",
+  other: "The price holds for # more minutes"
+})
+const ofConfirmations = plural("en", { one: "# confirmation", other: "# confirmations" })
 
 export const en: Texts = {
   locale: "en",
   language: "English",
   direction: "ltr",
+  fullStop: ".",
 
   testMode: "Test mode: no real money moves",
   invoice: "Invoice",
@@ -26,11 +31,11 @@ export const en: Texts = {
   chooseLabel: "Currency and network",
   search: "Search currency or network",
   found,
-  nothingFound: "Nothing has that name",
-  noMethods: (merchant) => `There is no way to pay right now. Please ask ${merchant}.`,
+  nothingFound: "Nothing found",
+  noMethods: (merchant) => `There is no way to pay right now. Please try again later, or contact ${merchant}.`,
   proceed: "Continue",
-  minimum: (amount) => `from ${amount}`,
-  networkDown: "network has trouble",
+  minimum: (amount) => `minimum ${amount}`,
+  networkDown: "network problems",
   noPriceNow: "no price right now",
   notAvailable: "not available",
 
@@ -41,32 +46,35 @@ export const en: Texts = {
   qrName: (amount, address, network) => `QR code to pay ${amount} to ${address} on ${network}`,
   qrAddressName: (address, network) => `QR code of the address ${address} on ${network}`,
   priceHeldFor: "Price held for",
-  invoiceEnds: "Invoice ends",
+  timeLeft: "Time left to pay",
+  payBy: "Pay by",
   amountToSend: "Amount to send",
-  remainingToSend: "Remaining",
+  remainingToSend: "Remaining to send",
   addressOn: (network) => `Address on ${network}`,
   memo: "Memo",
-  memoNeeded: "Without this memo your payment cannot be matched.",
+  memoNeeded: "Copy this memo into the memo or comment field of your wallet. Without it, " +
+    "your payment cannot be matched.",
   sendOnly: (token, network) => `Send only ${token} on ${network}.`,
-  otherwiseLost: "Other tokens or networks cannot be recovered.",
+  otherwiseLost: "Anything sent as another token or on another network may be lost for good.",
   openInWallet: "Open in wallet",
   useAnother: "Use another currency",
-  payingWith: (token, network) => `You pay with ${token} on ${network}`,
+  payingWith: (token, network) => `You are paying with ${token} on ${network}`,
   copy: "Copy",
   copyOf: (what) => `Copy: ${what}`,
   copied: "Copied",
   minutesLeft,
 
   quoteEndedTitle: "Price needs a refresh",
-  quoteEnded: "The price was held for a few minutes. Get a new one: the address stays the same. " +
+  quoteEnded: "The price was held for a few minutes only. Get a new one before you send: the address stays the same. " +
     "What you have already sent is not lost.",
   newPrice: "Get new price",
   noPriceTitle: "No price right now",
-  noPrice: "We cannot price this currency at the moment. The address is right; wait a little, or use another currency.",
+  noPrice: "There is no price for this currency at the moment, so please do not send anything yet. " +
+    "Try again in a few minutes. What you have already sent is not lost.",
 
   confirmingTitle: "Payment seen, confirming",
-  mayClose: (merchant) => `You can close this page. ${merchant} will be notified when it is confirmed.`,
-  confirmations: (done, needed) => `${done} of ${needed} confirmations`,
+  mayClose: (merchant) => `You can close this page. ${merchant} will be notified when your payment is confirmed.`,
+  confirmations: (done, needed) => `${done} of ${ofConfirmations(needed)}`,
   received: "Received",
   transaction: "Transaction",
   viewTransaction: (hash) => `See transaction ${hash} in a block explorer`,
@@ -85,34 +93,41 @@ export const en: Texts = {
 
   expiredTitle: "This payment has expired",
   expired: "Nothing was received. Do not send to the old address.",
+  expiredSent: "If you have already sent your payment, do not pay again: it will show up here when it arrives.",
   startAgain: "Start again",
   expiredContact: (merchant) => `Ask ${merchant} for a new invoice.`,
 
   lateTitle: "Your payment arrived late",
   late: (received, merchant) => `We received ${received} after the deadline. ${merchant} can accept or return it.`,
   expiredPartialTitle: "Time ran out, part of the payment arrived",
-  expiredPartial: (received, merchant) => `We received ${received}, less than was due. ${merchant} can accept or return it.`,
+  expiredPartial: (received, merchant) =>
+    `We received ${received}, less than was due. ${merchant} can accept or return it.`,
   doNotPayAgain: "Do not pay again.",
   contact: (merchant) => `Contact ${merchant}`,
-  contactNobody: (merchant) => `Please contact ${merchant} and name the invoice.`,
+  contactNobody: (merchant) => `Please contact ${merchant} and give the invoice number above.`,
 
   canceledTitle: "This invoice was canceled",
-  canceled: (merchant) => `${merchant} canceled it. Do not send anything.`,
+  canceled: (merchant) => `${merchant} canceled it. Do not send anything. If you have already paid, ask for a refund.`,
 
   reversedTitle: "Your payment was reversed by the network",
-  reversed: "The network took your transaction back, and it did not arrive. Look into your wallet: the money should be there.",
-  payAgain: "You can pay again.",
+  reversed: "The network undid your transaction, and the payment did not arrive. " +
+    "The money should be back in your wallet.",
+  payAgain: "Check your wallet first. If the money is there, you can pay again.",
   rejectedTitle: "We received something else",
-  rejected: (merchant) => `A transfer arrived that this invoice does not accept. Ask ${merchant} to send it back.`,
+  rejected: (merchant) =>
+    `A transfer arrived that this invoice does not accept, so it was not counted. Ask ${merchant} to send it back.`,
 
   refundTitle: "Where should a refund go?",
   refundAddress: (network) => `Your address on ${network}`,
   refundSave: "Save address",
-  refundSaved: "Saved. A refund will go there.",
+  refundSaved: "Saved. If there is a refund, it will go to that address.",
   refundWrong: (network) => `That is not an address on ${network}. Please check it.`,
 
-  offline: "No connection. The page updates itself as soon as it is back.",
-  networkDegraded: (network) => `${network} has trouble right now. Your payment may show up later than usual.`,
+  offline: "No connection. This page updates by itself as soon as the connection is back. " +
+    "What you have already sent is not lost.",
+  networkDegraded: (network) =>
+    `${network} has problems right now. Your payment may show up later than usual. ` +
+    "If you have already sent it, do not send it again.",
 
   simulateTitle: "Simulate payment",
   simulateNote: "Test mode: play money, no wallet needed.",
@@ -122,15 +137,16 @@ export const en: Texts = {
   simulateLate: "Pay too late",
 
   sessionEndedTitle: "This link does not open a payment",
-  sessionEnded: "It is incomplete, or its time is over. Open the link you were given once more, or ask the shop for a new one.",
+  sessionEnded: "It is incomplete or has expired. Open the link you were given once more, " +
+    "or ask the shop for a new one.",
   notFoundTitle: "Nothing is here",
-  notFound: "This address leads to no payment. Open the link you were given once more.",
-  tooManyTitle: "Too many tries",
+  notFound: "There is no payment at this web address. Open the link you were given once more.",
+  tooManyTitle: "Too many attempts",
   tooMany: "Wait a moment, then load the page again.",
   unavailableTitle: "One moment, please",
   unavailable: "We cannot show your payment right now. What you have already sent is not lost. Wait a few seconds, " +
     "then try again.",
   failedTitle: "Something went wrong",
-  failed: "Nothing was changed. Load the page again in a moment.",
+  failed: "Load the page again in a moment. What you have already sent is not lost.",
   tryAgain: "Try again"
 }

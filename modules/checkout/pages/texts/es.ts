@@ -1,4 +1,7 @@
-/** Spanish, without a country; formal. */
+/**
+ * Spanish, without a country; formal. An invoice is "anulada" and a payment "expirado": in much of America "cancelada"
+ * means paid, and "vencido" overdue.
+ */
 import { plural, type Texts } from "../Texts.ts"
 
 const found = plural("es", { one: "# forma de pago", many: "# de formas de pago", other: "# formas de pago" })
@@ -12,6 +15,7 @@ export const es: Texts = {
   locale: "es",
   language: "Español",
   direction: "ltr",
+  fullStop: ".",
 
   testMode: "Modo de prueba: sin dinero real",
   invoice: "Factura",
@@ -19,7 +23,7 @@ export const es: Texts = {
   chooseLanguage: "Idioma",
   change: "Cambiar",
   checkPayment: "Comprobar el pago",
-  amountDue: "Importe a pagar",
+  amountDue: "Total a pagar",
 
   stepWaiting: "En espera",
   stepConfirming: "Confirmando",
@@ -31,9 +35,10 @@ export const es: Texts = {
   search: "Buscar moneda o red",
   found,
   nothingFound: "Sin resultados",
-  noMethods: (merchant) => `En este momento no hay formas de pago disponibles. Consulte a ${merchant}.`,
+  noMethods: (merchant) =>
+    `En este momento no hay formas de pago disponibles. Inténtelo más tarde o póngase en contacto con ${merchant}.`,
   proceed: "Continuar",
-  minimum: (amount) => `desde ${amount}`,
+  minimum: (amount) => `mínimo ${amount}`,
   networkDown: "red con problemas",
   noPriceNow: "sin precio por ahora",
   notAvailable: "no disponible",
@@ -41,102 +46,111 @@ export const es: Texts = {
   waitingTitle: "Esperando su pago",
   scanOrCopy: "Escanee el código con su billetera o copie los datos de abajo",
   paymentLink: "Enlace de pago",
-  addressOnly: "Solo dirección",
-  qrName: (amount, address, network) => `Código QR para pagar ${amount} a ${address} en ${network}`,
-  qrAddressName: (address, network) => `Código QR de la dirección ${address} en ${network}`,
+  addressOnly: "Solo la dirección",
+  qrName: (amount, address, network) => `Código QR para pagar ${amount} a ${address} en la red ${network}`,
+  qrAddressName: (address, network) => `Código QR de la dirección ${address} en la red ${network}`,
   priceHeldFor: "Precio garantizado durante",
-  invoiceEnds: "Vencimiento de la factura",
+  timeLeft: "Tiempo para pagar",
+  payBy: "Pagar antes del",
   amountToSend: "Importe a enviar",
   remainingToSend: "Importe restante",
-  addressOn: (network) => `Dirección en ${network}`,
+  addressOn: (network) => `Dirección en la red ${network}`,
   memo: "Memo",
-  memoNeeded: "Sin este memo no se puede identificar su pago.",
-  sendOnly: (token, network) => `Envíe solo ${token} en ${network}.`,
-  otherwiseLost: "Lo enviado en otros tokens o redes no se puede recuperar.",
+  memoNeeded: "Copie este memo en el campo de memo o comentario de su billetera. " +
+    "Sin él no se puede identificar su pago.",
+  sendOnly: (token, network) => `Envíe solo ${token} por la red ${network}.`,
+  otherwiseLost: "Lo que envíe con otro token o por otra red puede perderse para siempre.",
   openInWallet: "Abrir en la billetera",
   useAnother: "Usar otra moneda",
-  payingWith: (token, network) => `Paga con ${token} en ${network}`,
+  payingWith: (token, network) => `Va a pagar con ${token} por la red ${network}`,
   copy: "Copiar",
   copyOf: (what) => `Copiar: ${what}`,
   copied: "Copiado",
   minutesLeft,
 
   quoteEndedTitle: "Hay que actualizar el precio",
-  quoteEnded: "El precio se mantuvo unos minutos. Obtenga uno nuevo: la dirección es la misma. " +
+  quoteEnded: "El precio solo se mantuvo unos minutos. Obtenga uno nuevo antes de enviar: la dirección es la misma. " +
     "Lo que ya haya enviado no se pierde.",
   newPrice: "Obtener nuevo precio",
   noPriceTitle: "Sin precio por ahora",
-  noPrice: "En este momento no hay precio para esta moneda. La dirección es correcta; " +
-    "espere un poco o use otra moneda.",
+  noPrice: "En este momento no hay precio para esta moneda; no envíe nada todavía. " +
+    "Vuelva a intentarlo en unos minutos. Lo que ya haya enviado no se pierde.",
 
-  confirmingTitle: "Pago detectado, en confirmación",
-  mayClose: (merchant) => `Puede cerrar esta página. ${merchant} recibirá un aviso cuando se confirme.`,
-  confirmations: (done, needed) => `${done} de ${needed} confirmaciones`,
+  confirmingTitle: "Pago detectado, confirmando",
+  mayClose: (merchant) => `Puede cerrar esta página. ${merchant} recibirá un aviso cuando se confirme el pago.`,
+  confirmations: (done, needed) => `Confirmaciones: ${done} de ${needed}`,
   received: "Recibido",
   transaction: "Transacción",
   viewTransaction: (hash) => `Ver la transacción ${hash} en un explorador de bloques`,
 
   partialTitle: "Llegó una parte del pago",
-  partial: (received, remaining) => `Recibimos ${received}. Envíe los ${remaining} restantes a la misma dirección.`,
+  partial: (received, remaining) => `Recibimos ${received}. Envíe el resto (${remaining}) a la misma dirección.`,
   stillPayable: "El plazo terminó, pero todavía puede enviar el resto.",
 
   paidTitle: "Pago completado",
   paid: (merchant) => `${merchant} ha recibido su pago.`,
   overpaidTitle: (extra) => `Pagado, con ${extra} de más`,
-  overpaid: (extra, merchant) => `Envió ${extra} de más. Solicite la devolución a ${merchant}.`,
+  overpaid: (extra, merchant) => `Usted envió ${extra} de más. Solicite el reembolso a ${merchant}.`,
   returnTo: (merchant) => `Volver a ${merchant}`,
   paidAt: "Pagado el",
   total: "Total",
 
-  expiredTitle: "Este pago ha vencido",
+  expiredTitle: "Este pago ha expirado",
   expired: "No se recibió nada. No envíe nada a la dirección anterior.",
+  expiredSent: "Si ya envió el pago, no vuelva a pagar: aparecerá aquí en cuanto llegue.",
   startAgain: "Empezar de nuevo",
   expiredContact: (merchant) => `Solicite una nueva factura a ${merchant}.`,
 
   lateTitle: "Su pago llegó tarde",
-  late: (received, merchant) => `Recibimos ${received} después del plazo. ${merchant} puede aceptarlo o devolverlo.`,
+  late: (received, merchant) =>
+    `Recibimos ${received} después del plazo. ${merchant} puede aceptar o devolver este importe.`,
   expiredPartialTitle: "El plazo terminó y solo llegó una parte del pago",
   expiredPartial: (received, merchant) =>
-    `Recibimos ${received}, menos de lo debido. ${merchant} puede aceptarlo o devolverlo.`,
+    `Recibimos ${received}, menos de lo debido. ${merchant} puede aceptar o devolver este importe.`,
   doNotPayAgain: "No vuelva a pagar.",
   contact: (merchant) => `Contactar con ${merchant}`,
-  contactNobody: (merchant) => `Póngase en contacto con ${merchant} e indique la factura.`,
+  contactNobody: (merchant) => `Póngase en contacto con ${merchant} e indique el número de factura de arriba.`,
 
-  canceledTitle: "Esta factura fue cancelada",
-  canceled: (merchant) => `${merchant} la canceló. No envíe nada.`,
+  canceledTitle: "Esta factura ha sido anulada",
+  canceled: (merchant) => `${merchant} la anuló. No envíe nada. Si ya pagó, solicite el reembolso.`,
 
   reversedTitle: "La red revirtió su pago",
-  reversed: "La red anuló su transacción y el pago no llegó. Revise su billetera: el dinero debería estar allí.",
-  payAgain: "Puede pagar de nuevo.",
+  reversed: "La red deshizo su transacción y el pago no llegó. El dinero debería estar de nuevo en su billetera.",
+  payAgain: "Revise primero su billetera. Si el dinero está allí, puede volver a pagar.",
   rejectedTitle: "Recibimos algo distinto",
-  rejected: (merchant) => `Llegó una transferencia que esta factura no acepta. Solicite la devolución a ${merchant}.`,
+  rejected: (merchant) =>
+    "Llegó una transferencia que esta factura no acepta y que no cuenta como pago. " +
+    `Solicite el reembolso a ${merchant}.`,
 
-  refundTitle: "¿A dónde enviar un reembolso?",
-  refundAddress: (network) => `Su dirección en ${network}`,
+  refundTitle: "¿Adónde enviar un posible reembolso?",
+  refundAddress: (network) => `Su dirección en la red ${network}`,
   refundSave: "Guardar dirección",
-  refundSaved: "Guardada. Un reembolso se enviará allí.",
-  refundWrong: (network) => `No es una dirección de ${network}. Compruébela, por favor.`,
+  refundSaved: "Dirección guardada. Si hay un reembolso, se enviará allí.",
+  refundWrong: (network) => `Esta no es una dirección de la red ${network}. Revísela, por favor.`,
 
-  offline: "Sin conexión. La página se actualizará sola en cuanto vuelva.",
-  networkDegraded: (network) => `${network} tiene problemas en este momento. Su pago puede tardar más en aparecer.`,
+  offline: "Sin conexión. Esta página se actualizará sola en cuanto vuelva la conexión. " +
+    "Lo que ya haya enviado no se pierde.",
+  networkDegraded: (network) =>
+    `La red ${network} tiene problemas en este momento. Su pago puede tardar más de lo habitual en aparecer. ` +
+    "Si ya lo envió, no lo envíe otra vez.",
 
   simulateTitle: "Simular pago",
-  simulateNote: "Modo de prueba: dinero ficticio, sin billetera.",
+  simulateNote: "Modo de prueba: dinero ficticio, no hace falta billetera.",
   simulatePay: "Pagar",
   simulatePartial: "Pagar la mitad",
   simulateOver: "Pagar de más",
   simulateLate: "Pagar tarde",
 
   sessionEndedTitle: "Este enlace no abre ningún pago",
-  sessionEnded: "Está incompleto o ha caducado. Abra de nuevo el enlace que recibió o pida uno nuevo a la tienda.",
+  sessionEnded: "Está incompleto o ha expirado. Abra de nuevo el enlace que recibió o pida uno nuevo a la tienda.",
   notFoundTitle: "Aquí no hay nada",
-  notFound: "Esta dirección web no lleva a ningún pago. Abra de nuevo el enlace que recibió.",
+  notFound: "En esta dirección web no hay ningún pago. Abra de nuevo el enlace que recibió.",
   tooManyTitle: "Demasiados intentos",
   tooMany: "Espere un momento y vuelva a cargar la página.",
   unavailableTitle: "Un momento, por favor",
   unavailable: "Ahora mismo no podemos mostrar su pago. Lo que ya haya enviado no se pierde. Espere unos segundos y " +
     "vuelva a intentarlo.",
   failedTitle: "Algo salió mal",
-  failed: "No se cambió nada. Vuelva a cargar la página en un momento.",
+  failed: "Vuelva a cargar la página en un momento. Lo que ya haya enviado no se pierde.",
   tryAgain: "Reintentar"
 }

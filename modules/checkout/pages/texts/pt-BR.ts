@@ -16,6 +16,7 @@ export const ptBR: Texts = {
   locale: "pt-BR",
   language: "Português (Brasil)",
   direction: "ltr",
+  fullStop: ".",
 
   testMode: "Modo de teste: sem dinheiro real",
   invoice: "Fatura",
@@ -35,9 +36,10 @@ export const ptBR: Texts = {
   search: "Buscar moeda ou rede",
   found,
   nothingFound: "Nenhum resultado",
-  noMethods: (merchant) => `Nenhuma forma de pagamento disponível no momento. Fale com ${merchant}.`,
+  noMethods: (merchant) =>
+    `Nenhuma forma de pagamento está disponível no momento. Tente mais tarde ou fale com ${merchant}.`,
   proceed: "Continuar",
-  minimum: (amount) => `a partir de ${amount}`,
+  minimum: (amount) => `mínimo de ${amount}`,
   networkDown: "rede com problemas",
   noPriceNow: "sem preço no momento",
   notAvailable: "indisponível",
@@ -46,86 +48,96 @@ export const ptBR: Texts = {
   scanOrCopy: "Escaneie o código com sua carteira ou copie os dados abaixo",
   paymentLink: "Link de pagamento",
   addressOnly: "Só o endereço",
-  qrName: (amount, address, network) => `QR Code para pagar ${amount} para ${address} na rede ${network}`,
+  qrName: (amount, address, network) => `QR Code para pagar ${amount} para ${address} pela rede ${network}`,
   qrAddressName: (address, network) => `QR Code do endereço ${address} na rede ${network}`,
   priceHeldFor: "Preço garantido por",
-  invoiceEnds: "Vencimento da fatura",
+  timeLeft: "Tempo para pagar",
+  payBy: "Pague até",
   amountToSend: "Valor a enviar",
   remainingToSend: "Valor restante",
   addressOn: (network) => `Endereço na rede ${network}`,
   memo: "Memo",
-  memoNeeded: "Sem este memo, não é possível identificar seu pagamento.",
-  sendOnly: (token, network) => `Envie somente ${token} na rede ${network}.`,
-  otherwiseLost: "O que for enviado em outros tokens ou redes não pode ser recuperado.",
+  memoNeeded: "Copie este memo no campo de memo ou comentário da sua carteira. " +
+    "Sem ele, não é possível identificar seu pagamento.",
+  sendOnly: (token, network) => `Envie somente ${token} pela rede ${network}.`,
+  otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
   openInWallet: "Abrir na carteira",
   useAnother: "Usar outra moeda",
-  payingWith: (token, network) => `Você paga com ${token} na rede ${network}`,
+  payingWith: (token, network) => `Você está pagando com ${token} pela rede ${network}`,
   copy: "Copiar",
   copyOf: (what) => `Copiar: ${what}`,
   copied: "Copiado",
   minutesLeft,
 
   quoteEndedTitle: "O preço precisa ser atualizado",
-  quoteEnded: "O preço valeu por alguns minutos. Obtenha um novo: o endereço continua o mesmo. " +
-    "O que você já enviou não se perde.",
+  quoteEnded: "O preço valeu só por alguns minutos. Obtenha um novo antes de enviar: o endereço continua o mesmo. " +
+    "O que você já enviou não está perdido.",
   newPrice: "Obter novo preço",
   noPriceTitle: "Sem preço no momento",
-  noPrice: "Não temos preço para esta moeda no momento. O endereço está certo; aguarde um pouco ou use outra moeda.",
+  noPrice: "Não há preço para esta moeda no momento. Não envie nada ainda e tente de novo em alguns minutos. " +
+    "O que você já enviou não está perdido.",
 
   confirmingTitle: "Pagamento detectado, confirmando",
-  mayClose: (merchant) => `Você pode fechar esta página. ${merchant} receberá um aviso após a confirmação.`,
-  confirmations: (done, needed) => `${done} de ${needed} confirmações`,
+  mayClose: (merchant) =>
+    `Você pode fechar esta página. ${merchant} receberá um aviso quando seu pagamento for confirmado.`,
+  confirmations: (done, needed) => `Confirmações: ${done} de ${needed}`,
   received: "Recebido",
   transaction: "Transação",
   viewTransaction: (hash) => `Ver a transação ${hash} em um explorador de blocos`,
 
   partialTitle: "Parte do pagamento chegou",
-  partial: (received, remaining) => `Recebemos ${received}. Envie os ${remaining} restantes para o mesmo endereço.`,
+  partial: (received, remaining) => `Recebemos ${received}. Envie o restante (${remaining}) para o mesmo endereço.`,
   stillPayable: "O prazo acabou, mas você ainda pode enviar o restante.",
 
   paidTitle: "Pagamento concluído",
   paid: (merchant) => `${merchant} recebeu seu pagamento.`,
   overpaidTitle: (extra) => `Pago, com ${extra} a mais`,
-  overpaid: (extra, merchant) => `Você enviou ${extra} a mais. Peça a devolução a ${merchant}.`,
+  overpaid: (extra, merchant) => `Você enviou ${extra} a mais. Peça o reembolso a ${merchant}.`,
   returnTo: (merchant) => `Voltar para ${merchant}`,
   paidAt: "Pago em",
   total: "Total",
 
   expiredTitle: "Este pagamento expirou",
   expired: "Nada foi recebido. Não envie nada para o endereço antigo.",
+  expiredSent: "Se você já enviou o pagamento, não pague de novo: ele aparecerá aqui assim que chegar.",
   startAgain: "Começar de novo",
   expiredContact: (merchant) => `Peça uma nova fatura a ${merchant}.`,
 
-  lateTitle: "Seu pagamento chegou atrasado",
-  late: (received, merchant) => `Recebemos ${received} depois do prazo. ${merchant} pode aceitar ou devolver o valor.`,
+  lateTitle: "Seu pagamento chegou depois do prazo",
+  late: (received, merchant) =>
+    `Recebemos ${received} depois do prazo. ${merchant} pode aceitar ou reembolsar o valor.`,
   expiredPartialTitle: "O prazo acabou e só parte do pagamento chegou",
   expiredPartial: (received, merchant) =>
-    `Recebemos ${received}, menos que o valor devido. ${merchant} pode aceitar ou devolver o valor.`,
-  doNotPayAgain: "Não pague novamente.",
+    `Recebemos ${received}, menos que o valor devido. ${merchant} pode aceitar ou reembolsar o valor.`,
+  doNotPayAgain: "Não pague de novo.",
   contact: (merchant) => `Falar com ${merchant}`,
-  contactNobody: (merchant) => `Fale com ${merchant} e informe a fatura.`,
+  contactNobody: (merchant) => `Fale com ${merchant} e informe o número da fatura acima.`,
 
   canceledTitle: "Esta fatura foi cancelada",
-  canceled: (merchant) => `${merchant} cancelou a fatura. Não envie nada.`,
+  canceled: (merchant) => `${merchant} cancelou a fatura. Não envie nada. Se você já pagou, peça o reembolso.`,
 
   reversedTitle: "Seu pagamento foi revertido pela rede",
-  reversed: "A rede desfez sua transação, e ela não chegou. Confira sua carteira: o dinheiro deve estar lá.",
-  payAgain: "Você pode pagar novamente.",
+  reversed: "A rede desfez sua transação e o pagamento não chegou. O dinheiro já deve ter voltado para a sua carteira.",
+  payAgain: "Confira primeiro sua carteira. Se o dinheiro estiver lá, você pode pagar de novo.",
   rejectedTitle: "Recebemos algo diferente",
-  rejected: (merchant) => `Chegou uma transferência que esta fatura não aceita. Peça a devolução a ${merchant}.`,
+  rejected: (merchant) =>
+    "Chegou uma transferência que esta fatura não aceita. Ela não conta como pagamento. " +
+    `Peça o reembolso a ${merchant}.`,
 
-  refundTitle: "Para onde enviar um reembolso?",
+  refundTitle: "Para onde enviar um possível reembolso?",
   refundAddress: (network) => `Seu endereço na rede ${network}`,
   refundSave: "Salvar endereço",
-  refundSaved: "Salvo. Um reembolso irá para lá.",
+  refundSaved: "Endereço salvo. Se houver reembolso, ele irá para lá.",
   refundWrong: (network) => `Este não é um endereço da rede ${network}. Confira, por favor.`,
 
-  offline: "Sem conexão. A página se atualiza sozinha assim que ela voltar.",
+  offline: "Sem conexão. Esta página se atualiza sozinha assim que a conexão voltar. " +
+    "O que você já enviou não está perdido.",
   networkDegraded: (network) =>
-    `A rede ${network} está com problemas no momento. Seu pagamento pode demorar mais para aparecer.`,
+    `A rede ${network} está com problemas no momento. Seu pagamento pode demorar mais que o normal para aparecer. ` +
+    "Se você já o enviou, não envie outra vez.",
 
   simulateTitle: "Simular pagamento",
-  simulateNote: "Modo de teste: dinheiro fictício, sem carteira.",
+  simulateNote: "Modo de teste: dinheiro fictício, sem necessidade de carteira.",
   simulatePay: "Pagar",
   simulatePartial: "Pagar metade",
   simulateOver: "Pagar a mais",
@@ -134,13 +146,13 @@ export const ptBR: Texts = {
   sessionEndedTitle: "Este link não abre um pagamento",
   sessionEnded: "Ele está incompleto ou expirou. Abra de novo o link que você recebeu ou peça um novo à loja.",
   notFoundTitle: "Não há nada aqui",
-  notFound: "Este endereço da web não leva a nenhum pagamento. Abra de novo o link que você recebeu.",
+  notFound: "Não há nenhum pagamento neste endereço da web. Abra de novo o link que você recebeu.",
   tooManyTitle: "Muitas tentativas",
   tooMany: "Aguarde um instante e recarregue a página.",
   unavailableTitle: "Um momento, por favor",
   unavailable: "Não conseguimos mostrar o seu pagamento agora. O que você já enviou não se perde. Aguarde alguns " +
     "segundos e tente de novo.",
   failedTitle: "Algo deu errado",
-  failed: "Nada foi alterado. Recarregue a página em instantes.",
+  failed: "Recarregue a página em instantes. O que você já enviou não está perdido.",
   tryAgain: "Tentar de novo"
 }
