@@ -281,10 +281,9 @@ export const draw = (view: View, texts: Texts): { readonly title: string; readon
   const { body, say, title } = drawings[view.screen](view, texts)
   const documentTitle = `${title} · ${merchantOf(view)}`
   const socket = socketUrl(view.socketUrl)
+  const spoken = say === undefined ? title : inSequence(texts, title, say)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}"
-    data-say="${say === undefined ? title : inSequence(texts, title, say)}"${
-    socket !== null && html` data-ws="${socket}"`
-  }
+    data-say="${spoken}"${socket !== null && html` data-ws="${socket}"`}
     data-poll="${nextPollSeconds}" data-now="${view.now}">${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
