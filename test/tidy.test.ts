@@ -65,7 +65,7 @@ const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !path.en
 const published = { "modules/clients/": "published clients: plain promises, no Effect at run time" }
 
 /** Runs in payors' browsers, where there is no Effect. */
-const inBrowsers = { "modules/checkout/island.ts": "the payment page's script: 4 KB with all it does, no Effect in a browser" }
+const inBrowsers = { "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser" }
 
 const bans: ReadonlyArray<Ban> = [
   {
@@ -303,11 +303,14 @@ const made: ReadonlySet<string> = new Set(["node_modules", "dist"])
 /** The one folder of `modules/` that is no plugin: what the package publishes, a file for each of its names. */
 const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts", "build.ts"])
 
-/** The files of a module, by their jobs. Pages are many parts: `pages.ts` has a folder of its name for them. */
+/** The files of a module, by their jobs. */
 const moduleFiles = new Set([
   "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts",
   "pages.ts", "island.ts", "client.ts"
 ])
+
+/** Of many parts each: beside `pages.ts`, a folder of its name holds them. */
+const partFolders: ReadonlySet<string> = new Set(["pages", "island"])
 
 describe("files", () => {
   it("at the top level are the five folders and standard files", () => {
@@ -330,7 +333,7 @@ describe("files", () => {
         const [, folder = "", ...rest] = path.split("/")
         if (slotFolders.has(folder)) return false
         if (folder === "clients") return path.endsWith(".ts") && !clientFiles.has(rest.join("/"))
-        if (rest[0] === "pages" && paths.includes(`modules/${folder}/pages.ts`)) return false
+        if (partFolders.has(rest[0] ?? "") && paths.includes(`modules/${folder}/${rest[0]}.ts`)) return false
         return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
       }).map((path) => `${path}: a module's files are ${[...moduleFiles].join(", ")}`)
     )

@@ -3,10 +3,11 @@
  * Method: its pure parts are imported as they are; the page itself is tested in a browser (`test/browser/island.test.ts`).
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  backoffMillis, clockText, failuresAfterClose, isFound, isFragment, isShown, isUrgent, type Line, newsOf, nextFetchMillis,
-  spokenMinutes
-} from "../../../modules/checkout/island.ts"
+import { clockText, isUrgent, spokenMinutes } from "../../../modules/checkout/island/Clocks.ts"
+import { isFragment, isShown } from "../../../modules/checkout/island/Fragment.ts"
+import { backoffMillis, failuresAfterClose, type Line, nextFetchMillis } from "../../../modules/checkout/island/Line.ts"
+import { newsOf } from "../../../modules/checkout/island/News.ts"
+import { isFound } from "../../../modules/checkout/island/Search.ts"
 
 describe("the wait after failures", () => {
   it("grows from 0.5 s and never leaves 0.5 to 30 s", () => {

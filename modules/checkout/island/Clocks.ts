@@ -1,0 +1,80 @@
+/** The clocks on the page: by the server's time, loud and spoken when the time is nearly over, and a look at its end. */
+import { backoffMillis } from "./Line.ts"
+import { makeTimer } from "./Timer.ts"
+import type { Say } from "./Voice.ts"
+
+/** `4:32`, or `1:04:32` from an hour on. A begun second counts, so that 0:00 is the end. */
+export const clockText = (seconds: number): string => {
+  const left = Math.max(0, Math.ceil(seconds))
+  const minutes = Math.floor(left / 60)
+  const pad = (value: number) => String(value).padStart(2, "0")
+  return (left < 3600 ? minutes : `${Math.floor(minutes / 60)}:${pad(minutes % 60)}`) + `:${pad(left % 60)}`
+}
+
+/** Whether a clock may be loud: in its last quarter (Experience, "WCAG checklist"). */
+export const isUrgent = (left: number, whole: number): boolean => left <= whole / 4
+
+/** The minutes a clock is spoken at (Experience, "WCAG checklist"): the one just passed, else undefined. */
+export const spokenMinutes = (before: number, left: number): number | undefined =>
+  [1, 5].find((minutes) => left <= minutes * 60 && before > minutes * 60)
+
+export interface Clocks {
+  /** Sets all clocks by the server's, in epoch seconds; what is no time changes nothing. */
+  readonly set: (now: unknown) => void
+  /** Brings what is on the page up to the second, now and from now on. */
+  readonly tick: () => void
+}
+
+/** `over` is called once the time of a clock is over, and again, ever later, for as long as that clock is there. */
+export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Clocks => {
+  const seconds = () => performance.now() / 1000
+  const timer = makeTimer()
+  /** The server's clock less the browser's running time, in seconds: a payor who sets the clock changes nothing. */
+  let skew = 0
+  let before = 0
+  let overChecks = 0
+  let nextCheck = 0
+  const spoken = new Set<string>()
+
+  const draw = (clock: HTMLElement, left: number) => {
+    if (clock instanceof HTMLProgressElement) clock.value = Math.max(0, left)
+    else clock.textContent = clockText(left)
+    const { ends, from } = clock.dataset
+    clock.toggleAttribute("data-urgent", isUrgent(left, Number(ends) - Number(from)))
+  }
+
+  const speak = ({ dataset }: HTMLElement, ends: number, now: number) => {
+    const text = dataset[`say-${spokenMinutes(ends - (before || now), ends - now)}`]
+    if (!text || spoken.has(ends + text)) return
+    spoken.add(ends + text)
+    say(text)
+  }
+
+  const look = (now: number) => {
+    if (now < nextCheck) return
+    nextCheck = now + backoffMillis(++overChecks, Math.random()) / 1000
+    over()
+  }
+
+  const tick = () => {
+    const now = seconds() + skew
+    let isOver = false
+    for (const clock of state.querySelectorAll<HTMLElement>("[data-ends]")) {
+      const ends = Number(clock.dataset.ends)
+      isOver ||= ends <= now
+      draw(clock, ends - now)
+      speak(clock, ends, now)
+    }
+    before = now
+    if (isOver) look(now)
+    else overChecks = nextCheck = 0
+    timer.set(1000 - now * 1000 % 1000, tick)
+  }
+
+  return {
+    tick,
+    set: (now) => {
+      if (Number(now) > 0) skew = Number(now) - seconds()
+    }
+  }
+}

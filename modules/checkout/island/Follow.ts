@@ -1,0 +1,106 @@
+/** The page follows its server: by a socket while there is one, by fetches of the state whenever something has happened. */
+import type { Clocks } from "./Clocks.ts"
+import { makeFetch } from "./Fetch.ts"
+import { backoffMillis, failuresAfterClose, nextFetchMillis } from "./Line.ts"
+import type { News } from "./News.ts"
+import type { Screen } from "./Screen.ts"
+import { makeSocket } from "./Socket.ts"
+import { makeTimer } from "./Timer.ts"
+
+/** Milliseconds in which frames that come together make one fetch. */
+const gatherMillis = 20
+
+/** A state of so few milliseconds needs no look at once: a page that has just come asks for nothing twice. */
+const freshMillis = 3000
+
+/** Milliseconds until a fresh state is looked at all the same. */
+const settleMillis = 1000
+
+export interface Follower {
+  /** Asks for the state, now or as soon as the answer on its way is there. */
+  readonly refetch: () => void
+  /** The payor is back: looks at once, and whether the socket still hears. */
+  readonly look: () => void
+  /** Leaves the socket, until something is asked for again. */
+  readonly rest: () => void
+  /** Makes the timers and the socket what the newest fragment asks for. */
+  readonly follow: () => void
+}
+
+/** `offline` is the banner over a screen that is not the newest. */
+export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offline: HTMLElement): Follower => {
+  const { ask, wantAll } = makeFetch(url, screen.show, clocks)
+  const [connect, gather, poll, settle] = [makeTimer(), makeTimer(), makeTimer(), makeTimer()]
+  /** When the state was asked for that the server answered with; at first, when the page was. */
+  let askedAt = 0
+  let isFetching = false
+  let isWanted = false
+  let fetchFailures = 0
+  let socketFailures = 0
+  let since = ""
+
+  const refetch = async () => {
+    // A session that ended stays so: asking again is of no use.
+    if (screen.told().screen === "ended") return
+    isWanted = isFetching
+    if (isFetching) return
+    isFetching = true
+    settle.stop()
+    const began = performance.now()
+    const isWell = await ask().catch(() => false)
+    isFetching = false
+    if (isWell) askedAt = began
+    offline.hidden = isWell
+    // The server is back: no need to sit out the wait for the socket.
+    if (isWell && fetchFailures > 0) connect.stop()
+    fetchFailures = isWell ? 0 : fetchFailures + 1
+    if (isWanted) refetch()
+    follow()
+  }
+
+  /** Asks for a state that may be what is shown. */
+  const recheck = () => {
+    if (performance.now() - askedAt < freshMillis) settle.set(settleMillis, refetch)
+    else if (!isFetching) refetch()
+  }
+
+  const heard = ({ isChange, isHint, isReady, isRefused, now, since: at }: News) => {
+    clocks.set(now)
+    since = at ?? since
+    if (isRefused) wantAll()
+    if (isReady) poll.stop()
+    if (isHint) recheck()
+    if (isChange && !gather.isSet()) gather.set(gatherMillis, refetch)
+  }
+
+  const lost = (liveMillis: number) => {
+    socketFailures = failuresAfterClose(socketFailures, liveMillis)
+    // Refused before it was ready, a socket does not say why: its token may have ended.
+    if (liveMillis === 0) wantAll()
+    connect.set(backoffMillis(socketFailures, Math.random()), follow)
+    refetch()
+  }
+
+  const socket = makeSocket(heard, lost)
+
+  const follow = () => {
+    const { poll: seconds, ws } = screen.told()
+    const isDown = ws !== undefined && !socket.isLive()
+    const millis = nextFetchMillis({ fetchFailures, socketFailures, isDown, poll: seconds }, Math.random())
+    if (millis === undefined) poll.stop()
+    else poll.set(millis, refetch)
+    if (!ws) socket.drop()
+    else if (!socket.isThere() && !connect.isSet() && !isFetching) socket.open(ws + (since && `&since=${since}`))
+  }
+
+  return {
+    refetch,
+    follow,
+    rest: socket.drop,
+    look: () => {
+      recheck()
+      socket.ping()
+      if (!socket.isThere()) connect.stop()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** What the payor has done to a screen, taken over to the next one. */
+
+/** What makes a control the same one in the next fragment. */
+const keyOf = (control: Element): string => {
+  const { ariaLabel, id, name, tagName, textContent, type, value } = control as HTMLInputElement
+  return tagName + (id || (name ? name + (/radio|submit/.test(type) ? value : "") : ariaLabel ?? textContent))
+}
+
+type Control = HTMLInputElement & HTMLDetailsElement
+
+const controlsIn = (state: HTMLElement) =>
+  [...state.querySelectorAll<Control>("a,button,input,select,textarea,summary,details,[tabindex]")]
+
+/** Makes `same` what `control` is, where the payor has changed that. */
+const takeOver = (control: Control, same: Control): void => {
+  if (control.open) same.open = true
+  if (control.type === "radio" || control.type === "checkbox") {
+    if (control.checked !== control.defaultChecked) same.checked = control.checked
+  } else if (control.defaultValue !== undefined && control.value !== control.defaultValue) {
+    same.value = control.value
+  }
+}
+
+const focus = (control: Control, same: Control): void => {
+  same.focus({ preventScroll: true })
+  if (control.selectionStart != null) same.setSelectionRange(control.selectionStart, control.selectionEnd)
+}
+
+/** Notes what the payor has typed, chosen, opened and reached, and gives what puts it into the next fragment. */
+export const keep = (state: HTMLElement): () => void => {
+  const focused = document.activeElement
+  const kept = controlsIn(state).map((control) => ({ control, key: keyOf(control) }))
+  const scrolled = [...state.querySelectorAll("[id]")].filter(({ scrollTop }) => scrollTop > 0)
+    .map(({ id, scrollTop }) => ({ id, scrollTop }))
+  return () => {
+    const next = controlsIn(state)
+    for (const { control, key } of kept) {
+      const same = next.find((other) => keyOf(other) === key)
+      if (!same) continue
+      takeOver(control, same)
+      if (control === focused) focus(control, same)
+    }
+    for (const { id, scrollTop } of scrolled) {
+      const box = document.getElementById(id)
+      if (box) box.scrollTop = scrollTop
+    }
+  }
+}

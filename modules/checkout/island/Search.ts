@@ -1,0 +1,44 @@
+/** The search in the list of ways to pay. */
+import { makeTimer } from "./Timer.ts"
+import type { Say } from "./Voice.ts"
+
+/** Whether a row is found: it has every word that was typed, in any order. */
+export const isFound = (row: string, typed: string): boolean =>
+  typed.toLowerCase().split(/\s+/).every((word) => row.includes(word))
+
+/** Milliseconds without a key before the count of found rows is spoken. */
+const typingMillis = 500
+
+/** Shows the rows that are found; gives the words for their count. */
+const filter = (state: HTMLElement, input: HTMLInputElement): string | undefined => {
+  const rows = [...state.querySelectorAll<HTMLElement>("[data-find]")]
+  const found = rows.filter(({ dataset }) => isFound(dataset.find!, input.value))
+  // What is chosen is in sight: "Continue" means it. So the choice goes along with what is found.
+  if (!found.some((row) => row.querySelector(":checked"))) {
+    const first = found.map((row) => row.querySelector<HTMLInputElement>("input:enabled")).find((each) => each)
+    if (first) first.checked = true
+  }
+  for (const row of rows) row.hidden = !found.includes(row) && !row.querySelector(":checked")
+  return (JSON.parse(input.dataset.found ?? "[]") as ReadonlyArray<string>)[found.length]
+}
+
+/** Makes the search work on every screen that has one; what it gives filters a new screen by what is typed already. */
+export const searchIn = (state: HTMLElement, say: Say): () => void => {
+  const timer = makeTimer()
+  state.addEventListener("input", ({ target }) => {
+    const input = target as HTMLInputElement
+    if (!input.matches("[data-filter]")) return
+    const found = filter(state, input)
+    timer.set(typingMillis, () => say(found))
+  })
+  state.addEventListener("keydown", (key) => {
+    const input = key.target as HTMLInputElement
+    if (key.key !== "Enter" || key.isComposing || !input.matches("[data-filter]")) return
+    // Enter in the search goes to what was found, not on with it: the payor has not seen it yet.
+    key.preventDefault()
+    state.querySelector<HTMLElement>("[data-find] :checked")?.focus()
+  })
+  return () => {
+    for (const input of state.querySelectorAll<HTMLInputElement>("[data-filter]")) filter(state, input)
+  }
+}

@@ -1,0 +1,26 @@
+/** One timer of the page: set anew, it forgets what it was set for before. */
+export interface Timer {
+  /** Calls `run` in so many milliseconds, and nothing that was to be called before. */
+  readonly set: (millis: number, run: () => void) => void
+  readonly stop: () => void
+  readonly isSet: () => boolean
+}
+
+export const makeTimer = (): Timer => {
+  let running: ReturnType<typeof setTimeout> | undefined
+  const stop = () => {
+    clearTimeout(running)
+    running = undefined
+  }
+  return {
+    stop,
+    isSet: () => running !== undefined,
+    set: (millis, run) => {
+      stop()
+      running = setTimeout(() => {
+        running = undefined
+        run()
+      }, millis)
+    }
+  }
+}
