@@ -136,6 +136,7 @@ export class Checkout extends Context.Service<Checkout, {
         refund: asked.refund,
         tab: asked.tab,
         now,
+        aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
         path: asked.path,
         query: asked.query,
         socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`

@@ -105,8 +105,10 @@ export interface View {
   /** What became of the refund address that was just sent. */
   readonly refund: "saved" | "refused" | null
   readonly tab: "link" | "address"
-  /** Epoch seconds. */
+  /** Epoch seconds, by the merchant's clock. */
   readonly now: number
+  /** Seconds by which that is ahead of the server's clock, which sockets and headers tell: 0 but on devnet. */
+  readonly aheadSeconds: number
   /** `{base}/pay/<invoice id>`, with the path of the public URL. */
   readonly path: string
   /** `?session_token=…&signature=…` where the cookie did not come back, else empty. */

@@ -23,6 +23,8 @@ const watching = `
     }).observe(state, { childList: true })
   })`
 
+declare const document: any
+
 const shows = (page: Page, screen: string) => Effect.promise(() => page.locator(`[data-screen=${screen}]`).waitFor())
 
 /** What the browser itself says of a line that fails. */
@@ -112,5 +114,41 @@ describe("the page of a real invoice", () => {
         yield* shows(page, "paid")
         assert.deepStrictEqual(complaints.filter((each) => !ofTheBrowser.test(each)), [])
       }
+    }).pipe(Effect.scoped))
+
+  it.live("goes by the merchant's time, which is ahead on devnet, whoever tells the time", () =>
+    Effect.gen(function*() {
+      const { service } = yield* (yield* start)()
+      const made = yield* bill(service)
+      const { complaints, page } = yield* tabAt(yield* openContext(), made.url)
+      const left = Effect.promise(async () => {
+        const [minutes = 0, seconds = 0] = (await page.locator(".price time").innerText()).split(":").map(Number)
+        return minutes * 60 + seconds
+      })
+      const before = yield* left
+      const advanced = yield* service.call("/api/v1/devnet/clock/advance", {
+        headers: { "x-api-key": made.key, "idempotency-key": randomUUID() },
+        body: { seconds: 120 }
+      })
+      assert.strictEqual(advanced.status, 200, advanced.text)
+      yield* Effect.promise(async () => {
+        const opening = page.waitForEvent("websocket")
+        await page.reload()
+        const socket = await opening
+        await socket.waitForEvent("framereceived", ({ payload }) => String(payload).includes("\"ready\""))
+        // Back to the page: the socket is asked for a sign of life, and the state for what is new.
+        const beat = socket.waitForEvent("framereceived", ({ payload }) => String(payload).includes("\"heartbeat\""))
+        for (const status of [200, 304]) {
+          const answer = page.waitForResponse((response) => response.url().includes("/state"))
+          await page.evaluate("dispatchEvent(new Event('focus'))")
+          assert.strictEqual((await answer).status(), status)
+        }
+        await beat
+        // The clock's next second.
+        const shown = await page.locator(".price time").innerText()
+        await page.waitForFunction((text) => document.querySelector(".price time")?.textContent !== text, shown)
+      })
+      assert.isAtMost(yield* left, before - 120)
+      assert.deepStrictEqual(complaints, [])
     }).pipe(Effect.scoped))
 })

@@ -21,6 +21,8 @@ export const spokenMinutes = (before: number, left: number): number | undefined 
 export interface Clocks {
   /** Sets all clocks by the server's, in epoch seconds; what is no time changes nothing. */
   readonly set: (now: unknown) => void
+  /** The same by a fragment's data, which also tells how many seconds the merchant's time is ahead of the server's. */
+  readonly setBy: (told: DOMStringMap) => void
   /** Brings what is on the page up to the second, now and from now on. */
   readonly tick: () => void
 }
@@ -31,6 +33,7 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
   const timer = makeTimer()
   /** The server's clock less the browser's running time, in seconds: a payor who sets the clock changes nothing. */
   let skew = 0
+  let ahead = 0
   let before = 0
   let overChecks = 0
   let nextCheck = 0
@@ -57,7 +60,7 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
   }
 
   const tick = () => {
-    const now = seconds() + skew
+    const now = seconds() + skew + ahead
     let isOver = false
     for (const clock of state.querySelectorAll<HTMLElement>("[data-ends]")) {
       const ends = Number(clock.dataset.ends)
@@ -71,10 +74,16 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
     timer.set(1000 - now * 1000 % 1000, tick)
   }
 
+  const set = (now: unknown) => {
+    if (Number(now) > 0) skew = Number(now) - seconds()
+  }
+
   return {
     tick,
-    set: (now) => {
-      if (Number(now) > 0) skew = Number(now) - seconds()
+    set,
+    setBy: (told) => {
+      set(told.now)
+      ahead = Number(told.ahead ?? 0)
     }
   }
 }

@@ -30,14 +30,14 @@ export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter:
   return {
     told: () => told,
     begin: () => {
-      clocks.set(told.now)
+      clocks.setBy(told)
       wire()
     },
     show: (text) => {
       const box = parse(text)
       const before = told.screen
       told = (box.firstElementChild as HTMLElement).dataset
-      clocks.set(told.now)
+      clocks.setBy(told)
       const next = likeness(box)
       if (next === shown) return
       shown = next

@@ -3,7 +3,7 @@ import { nextPollSeconds } from "../../../schemas/Payment.ts"
 import { counted, lastRefused, priceState, type Screen, underWay, type View } from "../machine.ts"
 import { moment, tokens } from "./Amounts.ts"
 import { drawer } from "./Drawer.ts"
-import { type Content, html, type Html, socketUrl } from "./Html.ts"
+import { attribute, type Content, html, type Html, socketUrl } from "./Html.ts"
 import { decimalOf, merchantOf, networkNames, usd, within } from "./Names.ts"
 import { button, checkButton, form, heading, line, note, sign, soft, type Step, steps } from "./Parts.ts"
 import { contact, facts, invoiceLine, refund, returnLink, type Shown, sum, transactions } from "./Receipt.ts"
@@ -284,7 +284,9 @@ export const draw = (view: View, texts: Texts): { readonly title: string; readon
   const spoken = say === undefined ? title : inSequence(texts, title, say)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}"
     data-say="${spoken}"${socket !== null && html` data-ws="${socket}"`}
-    data-poll="${nextPollSeconds}" data-now="${view.now}">${
+    data-poll="${nextPollSeconds}" data-now="${view.now - view.aheadSeconds}"${
+    view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
+  }>${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
   }${body}${drawer(view, texts)}</section>`
