@@ -1,9 +1,9 @@
 /** The two doors: what listens, with which limits, and how it stops. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { ByteSize, Effect, Layer, Predicate, Schema } from "effect"
+import { ByteSize, Effect, Latch, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
 import type { HttpServerError, HttpServerResponse } from "effect/http"
-import { createServer, type Server } from "node:http"
+import { Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { inRanges, subscriberOf } from "../http/Addresses.ts"
 import { websocketOptions } from "../sockets/Upgrade.ts"
@@ -20,8 +20,12 @@ export const gracePeriod = "10 seconds"
 /** Bytes of a call on the internal door. */
 export const maximumRpcBytes = 1_048_576
 
-/** Turns of the event loop that a stop waits for one in which nobody connects. */
-const maximumTurns = 50
+/** A turn of the event loop in which nothing happens took 1 to 4 microseconds, 13 at most in 99 of 100 (measured). */
+const shortTurnNanos = 20_000n
+/** Turns that a stop waits for a short one. Ours: a fifth of a second where each one works for a millisecond. */
+const maximumTurns = 200
+/** Time for busy clients to ask once more on a connection they keep, and be told that it closes. Ours. */
+export const quietMillis = 500
 
 export interface Address {
   readonly host: string
@@ -47,9 +51,18 @@ const explain = ({ host, port }: Address, setting: string) => (error: HttpServer
   return new DoorClosed({ reason: `cannot listen on ${host}:${port} (${code}): ${hint[code] ?? `check ${setting}`}` })
 }
 
-const limited = (): Server =>
+/** Leaves the connections that clients keep alone when it ends listening: on any of them somebody may be asking now. */
+class DoorServer extends Server {
+  override closeIdleConnections(): void {}
+  /** Closes the connections that were answered on and wait for another request. */
+  closeKept(): void {
+    super.closeIdleConnections()
+  }
+}
+
+const limited = (): DoorServer =>
   Object.assign(
-    createServer({
+    new DoorServer({
       headersTimeout: headersTimeoutMillis,
       requestTimeout: requestTimeoutMillis,
       connectionsCheckingInterval: timeoutCheckMillis
@@ -84,30 +97,71 @@ const admission = ({ perAddress, trustProxy }: Crowd) => {
 }
 
 /**
- * Waits until the connections that the system holds for us are taken: the end of listening would reset them, although
- * their clients were let in.
+ * Does `act` in a turn of the event loop in which nobody connected and that was short. Whoever connects, or asks on a
+ * connection that `act` closes, between the turn's look at the sockets and `act` is reset by the system.
  */
-const takeWaiting = (server: Server): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    let came = true
-    let turns = 0
-    const note = () => { came = true }
-    const look = () => {
-      if (came && turns++ < maximumTurns) {
-        came = false
-        return void setImmediate(look)
+const inShortTurn = (server: Server, act: () => void): Effect.Effect<void> =>
+  Effect.clockWith((clock) =>
+    Effect.callback<void>((resume) => {
+      let came = true
+      let turns = 0
+      let before = clock.monotonicTimeNanosUnsafe()
+      const note = () => { came = true }
+      const look = () => {
+        const now = clock.monotonicTimeNanosUnsafe()
+        if ((came || now - before > shortTurnNanos) && turns++ < maximumTurns) {
+          came = false
+          before = now
+          return void setImmediate(look)
+        }
+        act()
+        server.off("connection", note)
+        resume(Effect.void)
       }
-      server.off("connection", note)
-      resume(Effect.void)
-    }
-    server.on("connection", note)
-    setImmediate(look)
+      server.on("connection", note)
+      setImmediate(look)
+    })
+  )
+
+/**
+ * What a stop does with a server: every answer from now on says that its connection closes, then nobody is let in any
+ * more, then connections on which nobody asks are closed, again and again. Done when there is none left, or after
+ * {@link gracePeriod}.
+ */
+const stopping = (server: DoorServer, connections: ReadonlySet<Socket>) => {
+  const answers = new Set<ServerResponse>()
+  let stops = false
+  const sayClose = (answer: ServerResponse) => {
+    if (!answer.headersSent) answer.setHeader("connection", "close")
+  }
+  server.on("request", (_, answer) => {
+    if (stops) return sayClose(answer)
+    answers.add(answer)
+    answer.once("close", () => answers.delete(answer))
   })
+  const closeQuiet = () => {
+    server.closeKept()
+    for (const connection of connections) if (connection.bytesRead === 0) connection.destroy()
+  }
+  return Effect.gen(function*() {
+    const closed = yield* Latch.make()
+    stops = true
+    answers.forEach(sayClose)
+    yield* inShortTurn(server, () => void server.close(() => closed.openUnsafe()))
+    yield* Effect.sleep(quietMillis).pipe(
+      Effect.andThen(inShortTurn(server, closeQuiet)),
+      Effect.forever,
+      Effect.raceFirst(closed.await),
+      Effect.timeoutOption(gracePeriod)
+    )
+  })
+}
 
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
- * requests under way finish within {@link gracePeriod}, and whatever is left is cut. Answers the address, with the
- * port that was picked where 0 was asked for.
+ * requests under way finish within {@link gracePeriod}, and so do those that come on connections which clients kept:
+ * their answers say that it closes. Whatever is left is cut. Answers the address, with the port that was picked where 0
+ * was asked for.
  */
 export const open = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
@@ -115,7 +169,8 @@ export const open = Effect.fnUntraced(function*(
   setting: "http" | "rpc",
   limits: { readonly maximumBodyBytes?: number; readonly crowd?: Crowd } = {}
 ) {
-  let server: Server | undefined
+  let stop: Effect.Effect<void> = Effect.void
+  let server: DoorServer | undefined
   const connections = new Set<Socket>()
   const admits = limits.crowd === undefined ? () => true : admission(limits.crowd)
   const make = () => {
@@ -125,6 +180,7 @@ export const open = Effect.fnUntraced(function*(
       connections.add(connection)
       connection.once("close", () => connections.delete(connection))
     })
+    stop = stopping(server, connections)
     return server
   }
   const scope = yield* Effect.scope
@@ -132,7 +188,7 @@ export const open = Effect.fnUntraced(function*(
     NodeHttpServer.layerServer(make, {
       host: address.host,
       port: address.port,
-      gracefulShutdownTimeout: gracePeriod,
+      disablePreemptiveShutdown: true,
       websocket: websocketOptions
     }),
     scope
@@ -150,7 +206,7 @@ export const open = Effect.fnUntraced(function*(
       limits.maximumBodyBytes === undefined ? undefined : ByteSize.bytes(limits.maximumBodyBytes)
     )
   )
-  yield* Effect.addFinalizer(() => server === undefined ? Effect.void : takeWaiting(server))
+  yield* Effect.addFinalizer(() => stop)
   const bound = server?.address()
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return { url: `http://${printHost(address.host)}:${port}`, port }
