@@ -70,19 +70,22 @@ const complete = (view: View, texts: Texts, title: string, text: string, ...more
   }
 }
 
-/** An end that the payor cannot change: what came, whom to ask, where money goes back to. */
+/**
+ * An end that the payor cannot change: what came, whom to ask, where money goes back to. `warning` is what must not be
+ * overlooked: whoever does pays twice.
+ */
 const over = (
   view: View,
   texts: Texts,
   title: string,
-  text: string,
+  { text, warning = null }: { readonly text: string; readonly warning?: string | null },
   payments: ReadonlyArray<Shown>,
   ...more: ReadonlyArray<Content>
 ): Drawn => ({
   title,
-  say: text,
+  say: warning === null ? text : inSequence(texts, text, warning),
   body: html`<div class="end title">${sign("warn")}${heading(title, soft(text))}</div>
-    ${facts(view, texts, payments)}${more}${returnLink(view, texts, "plain")}`
+    ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}${more}${returnLink(view, texts, "plain")}`
 })
 
 /** The table of screens (Payment page, "States"). */
@@ -174,7 +177,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.expiredTitle,
-      inSequence(texts, texts.expired, texts.expiredSent),
+      { text: texts.expired, warning: texts.expiredSent },
       [],
       view.allowRestart
         ? form(view, texts, "restart", button(texts.startAgain))
@@ -188,7 +191,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.lateTitle,
-      inSequence(texts, texts.late(amount, within(texts, merchantOf(view))), texts.doNotPayAgain),
+      { text: texts.late(amount, within(texts, merchantOf(view))), warning: texts.doNotPayAgain },
       late,
       contact(view, texts),
       refund(view, texts)
@@ -200,11 +203,10 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.expiredPartialTitle,
-      inSequence(
-        texts,
-        texts.expiredPartial(received(texts, view), within(texts, merchantOf(view))),
-        texts.doNotPayAgain
-      ),
+      {
+        text: texts.expiredPartial(received(texts, view), within(texts, merchantOf(view))),
+        warning: texts.doNotPayAgain
+      },
       counted(view.details),
       contact(view, texts),
       refund(view, texts)
@@ -216,7 +218,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       view,
       texts,
       texts.canceledTitle,
-      texts.canceled(within(texts, merchantOf(view))),
+      { text: texts.canceled(within(texts, merchantOf(view))) },
       came,
       came.length > 0 && html`${contact(view, texts)}${refund(view, texts)}`
     )
@@ -229,7 +231,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         view,
         texts,
         texts.reversedTitle,
-        texts.reversed,
+        { text: texts.reversed },
         [],
         html`<dl>${transactions(texts, gone)}</dl>`,
         soft(texts.expiredContact(within(texts, merchantOf(view))))
@@ -255,7 +257,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
     const refused = view.details.payments.filter(({ status }) => status === "rejected")
     const text = texts.rejected(within(texts, merchantOf(view)))
     if (!view.payable) {
-      return over(view, texts, texts.rejectedTitle, text, refused, contact(view, texts), refund(view, texts))
+      return over(view, texts, texts.rejectedTitle, { text }, refused, contact(view, texts), refund(view, texts))
     }
     return {
       title: texts.rejectedTitle,

@@ -32,6 +32,8 @@ section,.ways,.fields,.refund,.way{display:grid;gap:.75rem;grid-template-columns
 section{gap:1rem}
 h1{font-size:1.3125rem;line-height:1.3;text-wrap:balance}
 h1:focus{outline:none}
+:is(h1,h2):lang(ja){word-break:auto-phrase}
+#offline{margin-block-end:1rem}
 h2{font-size:1.0625rem;line-height:1.35}
 .title{display:grid;grid-template-columns:minmax(0,1fr);gap:.25rem}
 a{color:var(--accent)}
@@ -118,7 +120,7 @@ details form{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;padding-block:
 .footer{border-block-start:1px solid var(--line);padding:1rem 1.5rem;text-align:center}
 .foot{display:flex;justify-content:space-between;align-items:center;gap:.5rem;padding:.9rem .5rem}
 .foot form{display:flex;gap:.5rem;min-inline-size:0}
-.foot select{inline-size:9rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
+.foot select{inline-size:11.5rem;min-inline-size:0;padding-inline:.6rem;background:var(--page)}
 .foot button{flex:none}
 .foot a{flex:none;display:inline-grid;place-items:center;min-block-size:2.75rem;min-inline-size:2.75rem;
 color:var(--soft)}

@@ -25,7 +25,7 @@ export const de: Texts = {
 
   chooseTitle: "Zahlungsart wählen",
   chooseLabel: "Währung und Netzwerk",
-  search: "Währung oder Netzwerk suchen",
+  search: "Währung/Netzwerk suchen",
   found,
   nothingFound: "Nichts gefunden",
   noMethods: (merchant) =>
@@ -46,7 +46,7 @@ export const de: Texts = {
   priceHeldFor: "Preis gilt noch",
   timeLeft: "Zeit zum Zahlen",
   payBy: "Zahlbar bis",
-  amountToSend: "Zu sendender Betrag",
+  amountToSend: "Zu senden",
   remainingToSend: "Restbetrag",
   addressOn: (network) => `Adresse auf ${network}`,
   memo: "Memo",

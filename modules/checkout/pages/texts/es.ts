@@ -62,7 +62,7 @@ export const es: Texts = {
   otherwiseLost: "Lo que envíe con otro token o por otra red puede perderse para siempre.",
   openInWallet: "Abrir en la billetera",
   useAnother: "Usar otra moneda",
-  payingWith: (token, network) => `Va a pagar con ${token} por la red ${network}`,
+  payingWith: (token, network) => `Pago con ${token} por la red ${network}`,
   copy: "Copiar",
   copyOf: (what) => `Copiar: ${what}`,
   copied: "Copiado",

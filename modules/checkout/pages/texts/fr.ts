@@ -58,7 +58,7 @@ export const fr: Texts = {
   payBy: "À payer avant le",
   amountToSend: "Montant à envoyer",
   remainingToSend: "Reste à envoyer",
-  addressOn: (network) => `Adresse sur le réseau ${network}`,
+  addressOn: (network) => `Adresse sur ${network}`,
   memo: "Mémo",
   memoNeeded: "Copiez ce mémo dans le champ mémo ou commentaire de votre portefeuille. " +
     "Sans lui, votre paiement ne peut pas être identifié.",
@@ -66,7 +66,7 @@ export const fr: Texts = {
   otherwiseLost: "Tout envoi avec un autre jeton ou sur un autre réseau peut être définitivement perdu.",
   openInWallet: "Ouvrir dans le portefeuille",
   useAnother: "Utiliser une autre devise",
-  payingWith: (token, network) => `Vous payez en ${token} sur le réseau ${network}`,
+  payingWith: (token, network) => `Vous payez en ${token} sur ${network}`,
   copy: "Copier",
   copyOf: (what) => `Copier\u202f: ${what}`,
   copied: "Copié",

@@ -63,7 +63,7 @@ export const ptBR: Texts = {
   otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
   openInWallet: "Abrir na carteira",
   useAnother: "Usar outra moeda",
-  payingWith: (token, network) => `Você está pagando com ${token} pela rede ${network}`,
+  payingWith: (token, network) => `Pagando com ${token} pela rede ${network}`,
   copy: "Copiar",
   copyOf: (what) => `Copiar: ${what}`,
   copied: "Copiado",
