@@ -62,6 +62,9 @@ export const steps = (texts: Texts, at: Step): Html =>
     })
   }</ol>`
 
+/** What a screen shortens and paper has whole. */
+export const short = (shown: string, whole: string): Html => html`<bdi dir="ltr" data-whole="${whole}">${shown}</bdi>`
+
 /** A fact of a list of facts. */
 export const line = (name: string, value: Content): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`
 
@@ -77,8 +80,7 @@ export const button = (text: string): Html => html`<button class="main">${text}<
 /** A value with its name and a button that copies it; `copy` is what the clipboard gets. */
 export const field = (texts: Texts, name: string, value: Content, copy: string, kind = "field"): Html =>
   html`<div class="${kind}">
-    <span class="soft">${name}</span>
-    <bdi class="value" dir="ltr">${value}</bdi>
+    <p><span class="soft">${name}</span><bdi class="value" dir="ltr">${value}</bdi></p>
     <button type="button" data-copy="${copy}" aria-label="${texts.copyOf(name)}" hidden>${texts.copy}</button>
   </div>`
 

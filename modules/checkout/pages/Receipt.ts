@@ -2,8 +2,9 @@
 import type { View } from "../machine.ts"
 import { attribute, html, type Html, mailUrl, type Url, webUrl } from "./Html.ts"
 import { decimalOf, merchantOf, networkNames, shortened, shortId, usd, within } from "./Names.ts"
-import { form, line, note } from "./Parts.ts"
+import { form, line, note, short } from "./Parts.ts"
 import type { Texts } from "./Texts.ts"
+import { maximumAddress } from "./Visit.ts"
 
 /** A payment as its payor sees it. */
 export type Shown = View["details"]["payments"][number]
@@ -17,13 +18,13 @@ export const sum = (payments: ReadonlyArray<Shown>): number =>
 
 const transaction = (texts: Texts, { explorer_url }: Shown, hash: string): Html => {
   const link = webUrl(explorer_url)
-  const short = html`<bdi dir="ltr">${shortened(hash)}</bdi>`
+  const shown = short(shortened(hash), hash)
   const name = texts.viewTransaction(within(texts, shortened(hash)))
   return line(
     texts.transaction,
     link === null
-      ? short
-      : html`<a href="${link}" target="_blank" rel="noreferrer noopener" aria-label="${name}">${short}</a>`
+      ? shown
+      : html`<a href="${link}" target="_blank" rel="noreferrer noopener" aria-label="${name}">${shown}</a>`
   )
 }
 
@@ -36,7 +37,7 @@ export const transactions = (texts: Texts, payments: ReadonlyArray<Shown>): Read
 
 /** The name to give the merchant's people. */
 export const invoiceLine = (view: View, texts: Texts): Html =>
-  line(texts.invoice, html`<bdi dir="ltr">${shortId(view.details.invoice_id)}</bdi>`)
+  line(texts.invoice, short(shortId(view.details.invoice_id), view.details.invoice_id))
 
 /** What to name to the merchant, and what came. */
 export const facts = (view: View, texts: Texts, payments: ReadonlyArray<Shown>): Html => {
@@ -76,7 +77,7 @@ export const refund = (view: View, texts: Texts): Html | false => {
   const state = refused && html`${attribute("aria-invalid", "true")}${attribute("aria-describedby", "refused")}`
   const fields = html`<input type="hidden" name="network" value="${network}">
     <label class="way">${texts.refundAddress(name)}
-      <input name="address" dir="ltr" required maxlength="200"
+      <input name="address" dir="ltr" required maxlength="${maximumAddress}"
         autocomplete="off" autocapitalize="none" spellcheck="false"${state}>
     </label>${refused && note("bad", texts.refundWrong(name), "refused")}
     <button>${texts.refundSave}</button>`

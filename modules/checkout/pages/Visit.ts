@@ -95,7 +95,7 @@ const simulatedPayments: Readonly<Record<string, SimulatedPayment>> = {
 }
 
 /** Characters of an address, at most: those of Cardano have 103 and more. What is longer is none. */
-const maximumAddress = 200
+export const maximumAddress = 200
 
 /** What a form's fields ask for; null where they are no form of ours, or a field stands twice. */
 export const readAct = (form: URLSearchParams): Act | null => {

@@ -27,10 +27,12 @@ const row = (view: View, texts: Texts, way: Way, checked: boolean): Html => {
   const state = html`${attribute("checked", checked)}${attribute("disabled", reason !== null)}`
   return html`<label class="row" data-find="${`${way.token_symbol} ${network} ${way.token_name}`.toLowerCase()}">
     <input type="radio" name="token" value="${way.id}" required${state}>
-    <span class="name"><b>${way.token_symbol}</b> <span>${network}</span></span>
-    <span class="soft">${
-      estimate !== undefined && html`<bdi dir="ltr">≈ ${roughTokens(texts.locale, estimate)} ${way.token_symbol}</bdi>`
-    }${said !== null && html`<span>${said}</span>`}</span>
+    <span>
+      <span class="name"><b>${way.token_symbol}</b> <span>${network}</span></span>
+      <span class="soft">${
+    estimate !== undefined && html`<bdi dir="ltr">≈ ${roughTokens(texts.locale, estimate)} ${way.token_symbol}</bdi>`
+  }${said !== null && html`<span>${said}</span>`}</span>
+    </span>
   </label>`
 }
 
@@ -48,7 +50,7 @@ export const ways = (view: View, texts: Texts): Html => {
   const rows = view.tokens.map((way) => row(view, texts, way, way === preselected))
   const list = html`${search(texts, view.tokens.length)}<fieldset>
     <legend class="visually-hidden">${texts.chooseLabel}</legend>${rows}
-  </fieldset>${open.length > 0 && button(texts.proceed)}`
+  </fieldset>${open.length > 0 && html`<div class="proceed">${button(texts.proceed)}</div>`}`
   return html`${open.length === 0 && note("warn", texts.noMethods(within(texts, merchantOf(view))))}${
     view.tokens.length > 0 && form(view, texts, "choose", list, "ways")
   }`
