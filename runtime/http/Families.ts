@@ -4,6 +4,7 @@ import { Headers, HttpBody, HttpServerError, HttpServerRequest, HttpServerRespon
 import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
+import { sqlStateOf } from "../store/StoreError.ts"
 import { Drawings, Flat, listParameterCodes, ParameterCodes, RequestInfo, Wrapped } from "../Http.ts"
 
 /** The family a group renders its errors in. */
@@ -89,9 +90,18 @@ const refused = (
 const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
 /** Reasons for which the database may answer again soon. */
-const outages: ReadonlySet<string> = new Set([
+const passing: ReadonlySet<string> = new Set([
   "ConnectionError", "DeadlockError", "SerializationError", "LockTimeoutError", "StatementTimeoutError"
 ])
+
+/**
+ * What PostgreSQL says while it cannot serve at all: no connection, memory or disk left (class 53), stopped, crashed or
+ * starting (57P), its files fail (58). Source: PostgreSQL documentation, appendix A.
+ */
+const troubled = /^(?:53|57P|58)/
+
+const isOutage = (error: SqlError.SqlError): boolean =>
+  passing.has(error.reason._tag) || troubled.test(sqlStateOf(error) ?? "")
 
 /**
  * The error a caller is told of; undefined when it is ours: a bug. Failures and defects are judged alike, because a
@@ -104,7 +114,7 @@ export const publicErrorOf = (
   const error = Cause.squash(cause)
   if (error instanceof PublicError) return error
   if (HttpApiError.HttpApiSchemaError.is(error)) return refused(error, codes)
-  if (SqlError.isSqlError(error) && outages.has(error.reason._tag)) return unavailable
+  if (SqlError.isSqlError(error) && isOutage(error)) return unavailable
   return undefined
 }
 

@@ -1,12 +1,14 @@
 /**
- * Goal: the payment page follows the real service: within a third of a second, in every tab, and through its death.
- * Method: money of the simulated chains, a real browser, and a kill without a word.
+ * Goal: the payment page follows the real service: within a third of a second, in every tab, and through its death and
+ * its database's silence.
+ * Method: money of the simulated chains, a real browser, a kill without a word, and a line that takes and never gives.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import type { Page } from "playwright-core"
 import { freshDatabase } from "../support/Database.ts"
+import { makeLine } from "../support/Line.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { openContext, openPage } from "./Page.ts"
 
@@ -30,9 +32,10 @@ const shows = (page: Page, screen: string) => Effect.promise(() => page.locator(
 /** What the browser itself says of a line that fails. */
 const ofTheBrowser = /^error: (?:Failed to load resource|WebSocket connection to)/
 
-const start = Effect.gen(function*() {
+/** A deployment: starts its service, again and again; `database` is where it finds its own, unless it is told another. */
+const deploy = (database: string) => Effect.gen(function*() {
   const directory = yield* temporaryDirectory
-  const config = configOf({ database: (yield* freshDatabase).url, chains: [{ use: "simulated" }] })
+  const config = configOf({ database, chains: [{ use: "simulated" }] })
   const owner = yield* Effect.scope
   return Effect.fnUntraced(function*(ports?: Service["ports"]) {
     const scope = yield* Scope.fork(owner)
@@ -40,6 +43,8 @@ const start = Effect.gen(function*() {
     return { service, close: Scope.close(scope, Exit.void) }
   })
 })
+
+const start = Effect.flatMap(freshDatabase, ({ url }) => deploy(url))
 
 const bill = Effect.fnUntraced(function*(service: Service) {
   const key = (yield* service.keys).merchant_key
@@ -150,5 +155,34 @@ describe("the page of a real invoice", () => {
       })
       assert.isAtMost(yield* left, before - 120)
       assert.deepStrictEqual(complaints, [])
+    }).pipe(Effect.scoped))
+
+  it.live("keeps its screen under a banner while the database does not answer, and then shows what happened meanwhile", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const line = yield* makeLine(database)
+      const { service } = yield* (yield* deploy(line.url))()
+      // Another instance, whose line holds: what it does meanwhile is news to the first one.
+      const { service: beside } = yield* (yield* deploy(database.url))()
+      const made = yield* bill(service)
+      const context = yield* openContext()
+      const open = yield* tabAt(context, made.url)
+      const late = yield* openPage(context)
+      yield* line.set("held")
+      // The payor comes back to the page, and opens the link once more.
+      yield* Effect.promise(() =>
+        Promise.all([open.page.evaluate("dispatchEvent(new Event('focus'))"), late.page.goto(made.url)]))
+      yield* Effect.promise(() => open.page.locator("#offline").waitFor({ state: "visible" }))
+      yield* shows(open.page, "waiting")
+      yield* shows(late.page, "unavailable")
+      yield* pay(beside, made, { action: "pay" })
+      yield* line.set("through")
+      yield* shows(open.page, "paid")
+      yield* Effect.promise(() => open.page.locator("#offline").waitFor({ state: "hidden" }))
+      yield* Effect.promise(() => late.page.getByRole("link", { name: "Try again" }).click())
+      yield* shows(late.page, "paid")
+      assert.strictEqual(late.page.url(), made.url.slice(0, made.url.indexOf("?")))
+      const complaints = [...open.complaints, ...late.complaints]
+      assert.deepStrictEqual(complaints.filter((each) => !ofTheBrowser.test(each)), [])
     }).pipe(Effect.scoped))
 })

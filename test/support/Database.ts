@@ -36,7 +36,8 @@ export const template = "till_template"
 /** Connections a pool of a test may open; the server takes 200 in all. */
 const poolSize = 10
 
-const urlOf = (server: TestServer, database: string) => {
+/** A connection string. */
+export const urlOf = (server: TestServer, database: string) => {
   const password = server.password === undefined ? "" : `:${encodeURIComponent(server.password)}`
   const host = encodeURIComponent(server.host)
   return `postgresql://${server.username}${password}@${host}:${server.port}/${database}`
