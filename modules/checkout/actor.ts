@@ -11,10 +11,10 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import { type Aggregate, Invoices, isPayable } from "../invoices/plugin.ts"
+import { type Aggregate, type AsTold, Invoices, isPayable } from "../invoices/plugin.ts"
 import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { inOrder, mayRestart, restarted, screenOf, type View } from "./machine.ts"
+import { inOrder, isToldByEvents, mayRestart, restarted, screenOf, type View } from "./machine.ts"
 import { type Act, type Pair, returnUrlOf } from "./pages/Visit.ts"
 
 /** What a payor's request adds to the invoice. */
@@ -58,7 +58,7 @@ export class Checkout extends Context.Service<Checkout, {
    * where another amount remains, and the route of a single way to pay where {@link Asked.opens}: the same address each
    * time, as if the payor had chosen it.
    */
-  readonly view: (current: Aggregate, asked: Asked) => Effect.Effect<View, PublicError>
+  readonly view: (told: AsTold, asked: Asked) => Effect.Effect<View, PublicError>
   /**
    * Does what a form asks for. Errors: those of the payor's API; `DEVNET_ONLY` where nobody can pay with play money,
    * `INVOICE_NOT_PAYABLE` for a restart that the merchant or the invoice does not allow.
@@ -89,7 +89,7 @@ export class Checkout extends Context.Service<Checkout, {
         : { id: token.id, symbol: token.symbol, network: token.network }
     }
 
-    const view = Effect.fnUntraced(function*(current: Aggregate, asked: Asked) {
+    const view = Effect.fnUntraced(function*({ aggregate: current, lastTold }: AsTold, asked: Asked) {
       const { invoice, payments } = current
       const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
       const payable = isPayable(invoice, now)
@@ -139,7 +139,8 @@ export class Checkout extends Context.Service<Checkout, {
         aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
         path: asked.path,
         query: asked.query,
-        socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`
+        socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`,
+        since: isToldByEvents(screen) ? lastTold : null
       }
       return made
     })

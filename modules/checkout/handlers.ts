@@ -8,7 +8,7 @@ import { readForm } from "../../runtime/http/Body.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import type { Aggregate } from "../invoices/plugin.ts"
+import type { Aggregate, AsTold } from "../invoices/plugin.ts"
 import { matchesEtag, PayorDesk } from "../payments/plugin.ts"
 import { Checkout, type Outcome } from "./actor.ts"
 import { CheckoutApi } from "./api.ts"
@@ -40,6 +40,7 @@ type Response = HttpServerResponse.HttpServerResponse
 interface Visit {
   readonly request: Request
   readonly query: URLSearchParams
+  readonly told: AsTold
   readonly current: Aggregate
   readonly pair: Pair
   /** Whether the address carries the pair, and whether the cookie does. */
@@ -148,11 +149,13 @@ const makeOpen = Effect.gen(function*() {
       Effect.catch((error) => throttle.refused(request, error))
     )
     yield* throttle.session(invoiceId)
+    const told = yield* desk.asTold(invoiceId)
     return {
       request,
       query,
       pair,
-      current: yield* desk.current(invoiceId),
+      told,
+      current: told.aggregate,
       carried: sent !== null,
       kept: held?.sessionToken === pair.sessionToken && held.signature === pair.signature
     }
@@ -175,7 +178,7 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
   const look = Effect.fnUntraced(function*(visit: Visit) {
     const { accent, default_locale, frame_ancestors } = yield* checkout.branding(visit.current)
     return {
-      view: yield* checkout.view(visit.current, { ...addressOf(visit), ...askedOf(visit) }),
+      view: yield* checkout.view(visit.told, { ...addressOf(visit), ...askedOf(visit) }),
       texts: languageOf(visit, default_locale),
       headers: answers.headersFor(accent, frame_ancestors)
     }

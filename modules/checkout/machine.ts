@@ -115,7 +115,15 @@ export interface View {
   readonly query: string
   /** `wss://…/ws/payment?format=event_v1&token=…`; null: nothing to follow any more. */
   readonly socketUrl: string | null
+  /** From which event on to follow it; null: the socket cannot tell all that came since, and a look must. */
+  readonly since: string | null
 }
+
+/**
+ * Whether stored events tell all that a screen shows. Confirmations are told as they come and kept nowhere (API
+ * reference, "Websocket"): who was not there when one came has missed it.
+ */
+export const isToldByEvents = (screen: Screen): boolean => screen !== "confirming"
 
 /** usd_millis above the amount from which a payment counts as too much: a cent, the least an invoice can ask for. */
 export const overpaidFrom = 10

@@ -198,6 +198,8 @@ export class Invoices extends Context.Service<Invoices, {
   ) => Effect.Effect<InvoiceState, PublicError | Replayed | Conflict>
   /** The invoice with its payments, by id alone: for callers who were handed the id by us. */
   readonly find: Repo["find"]
+  /** The same, with the last event that told the invoice's payor of it, as of one moment. */
+  readonly findAsTold: Repo["findAsTold"]
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
   readonly get: Repo["get"]
   readonly list: Repo["list"]
@@ -313,6 +315,7 @@ export class Invoices extends Context.Service<Invoices, {
       createAlong,
       change,
       find: repo.find,
+      findAsTold: repo.findAsTold,
       get: repo.get,
       list: repo.list,
       totals: repo.totals,

@@ -40,6 +40,7 @@ export {
   type PaymentState,
   remaining
 } from "./machine.ts"
+export type { AsTold } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "invoices",

@@ -4,6 +4,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { cover, type Piece, width } from "../../runtime/Rollups.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import type { EventId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, InvoiceType } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -359,6 +360,12 @@ interface TotalRow {
   readonly amount_paid: bigint
 }
 
+/** An invoice, and the event up to which its payor knows of it. */
+export interface AsTold {
+  readonly aggregate: Aggregate
+  readonly lastTold: EventId | null
+}
+
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -381,6 +388,20 @@ export const makeRepo = Effect.gen(function*() {
   /** By id alone: for those who were handed the id by us (sessions, targets). */
   const find = (id: string) =>
     sql<Row>`SELECT ${aggregate} FROM invoices i WHERE i.id = ${id}::uuid`.pipe(Effect.orDie, Effect.map(first))
+
+  /**
+   * The same, and the last event that told the invoice's payor of it; null where that is not kept any more. One statement,
+   * so of one moment: the invoice is as that event left it.
+   */
+  const findAsTold = (id: string) =>
+    sql<Row>`SELECT ${aggregate}, (
+        SELECT 'evt_' || e.ms || '-' || e.seq FROM events e
+        WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id::text AND e.payor_data IS NOT NULL
+        ORDER BY e.ms DESC, e.seq DESC LIMIT 1
+      ) AS last_told FROM invoices i WHERE i.id = ${id}::uuid`.pipe(
+      Effect.orDie,
+      Effect.map(([row]): AsTold | null => row === undefined ? null : { aggregate: readAggregate(row), lastTold: row.last_told })
+    )
 
   /** By id within a merchant: another merchant's invoice is as unknown as none. */
   const get = (merchantId: number, id: string) =>
@@ -448,7 +469,7 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  return { find, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
+  return { find, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -28,6 +28,7 @@ import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import {
   type Aggregate,
   type Arrival,
+  type AsTold,
   type Command,
   Invoices,
   type InvoiceState,
@@ -336,6 +337,11 @@ export class PayorDesk extends Context.Service<PayorDesk, {
   }) => Effect.Effect<Aggregate, PublicError>
   /** The invoice of a session that was checked, while the session lives. Errors: as {@link open}. */
   readonly current: (invoiceId: InvoiceId) => Effect.Effect<Aggregate, PublicError>
+  /**
+   * The same, with an id to follow it from on the payor's socket (`since`): what is told after it is not in it yet. It is
+   * the id of an event that the payor was told, so it tells nothing new. Null: only another look tells what was missed.
+   */
+  readonly asTold: (invoiceId: InvoiceId) => Effect.Effect<AsTold, PublicError>
   /** `session-details`. */
   readonly details: (current: Aggregate) => Effect.Effect<typeof SessionDetails.Type>
   /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
@@ -378,13 +384,21 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     const sessions = yield* PayorSessions
     const settings = yield* Settings
 
-    const current = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
-      const aggregate = yield* invoices.find(invoiceId)
-      if (aggregate === null) return yield* publicError("SESSION_INVALID")
+    /** Fails unless there is an invoice whose session lives. */
+    const alive = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
+      if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
       // A session ends by the system's clock: one that is ahead must not take a payor's way back.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const end = sessionEnd(aggregate.invoice)
       return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
+    })
+
+    const current = (invoiceId: InvoiceId) =>
+      Effect.flatMap(invoices.find(invoiceId), (aggregate) => alive(aggregate ?? undefined))
+
+    const asTold = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
+      const found = yield* invoices.findAsTold(invoiceId)
+      return { aggregate: yield* alive(found?.aggregate), lastTold: found?.lastTold ?? null }
     })
 
     const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
@@ -460,6 +474,7 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     return PayorDesk.of({
       open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
       current,
+      asTold,
       details,
       tokens,
       estimates,

@@ -96,6 +96,62 @@ describe("the page of a real invoice", () => {
       assert.isAbove(Math.min(...took), 0, "the screen cannot come before the commit")
     }).pipe(Effect.scoped))
 
+  it.live("shows within 300 ms of its socket's being ready what came before, and asks for nothing where nothing came", () =>
+    Effect.gen(function*() {
+      const { service } = yield* (yield* start)()
+      const context = yield* openContext()
+      const asked = ({ requests }: { readonly requests: ReadonlyArray<string> }) =>
+        requests.filter((each) => new URL(each).pathname.endsWith("/state")).length
+
+      const late = yield* bill(service)
+      yield* tabAt(context, late.url)
+      const opened = yield* openPage(context)
+      let readyAt = 0
+      let events: ReadonlyArray<string> = []
+      const greeted = new Promise<void>((resolve) =>
+        opened.page.on("websocket", (socket) =>
+          socket.on("framereceived", ({ payload }) => {
+            const { type } = JSON.parse(String(payload))
+            if (type === "ready") readyAt = Date.now()
+            if (type === "payment_quote.updated") resolve()
+          }))
+      )
+      yield* Effect.promise(async () => {
+        await opened.page.addInitScript(watching)
+        // A slow line: the page is there, and its script, which opens the socket, is on its way.
+        let release = () => {}
+        const held = new Promise<void>((resolve) => {
+          release = resolve
+        })
+        await opened.page.route("**/assets/*.js", async (route) => {
+          await held
+          await route.continue()
+        })
+        await opened.page.goto(late.url, { waitUntil: "commit" })
+        await opened.page.locator("[data-screen=waiting]").waitFor()
+        events = await Effect.runPromise(pay(service, late, { action: "pay" }))
+        release()
+        await opened.page.locator("[data-screen=paid]").waitFor()
+        await greeted
+      })
+      const came = (yield* Effect.promise(() => opened.page.evaluate("window.came.paid"))) as number
+      assert.isAtMost(came - readyAt, promisedMillis)
+      assert.strictEqual(asked(opened), 1)
+
+      const quiet = yield* bill(service)
+      const tab = yield* tabAt(context, quiet.url)
+      // An event of the same merchant's other invoice is none of this payor's business.
+      const since = yield* Effect.promise(async () => {
+        await opened.page.reload()
+        return opened.page.locator("[data-screen]").getAttribute("data-since")
+      })
+      assert.strictEqual(since, events.at(-1))
+      yield* Effect.promise(() => tab.page.reload())
+      yield* pay(service, quiet, { action: "pay" })
+      yield* shows(tab.page, "paid")
+      assert.isAtMost(asked(tab), 2)
+    }).pipe(Effect.scoped))
+
   it.live("in two tabs follows the same payment, and goes on where it was when the service is killed and comes back", () =>
     Effect.gen(function*() {
       const run = yield* start

@@ -37,7 +37,6 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
   let isWanted = false
   let fetchFailures = 0
   let socketFailures = 0
-  let since = ""
 
   const refetch = async () => {
     // A session that ended stays so: asking again is of no use.
@@ -64,13 +63,15 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     else if (!isFetching) refetch()
   }
 
-  const heard = ({ isChange, isHint, isReady, isRefused, now, since: at }: News) => {
+  const heard = ({ isChange, isReady, isRefused, now, price }: News) => {
+    const told = screen.told()
     clocks.set(now)
-    since = at ?? since
     if (isRefused) wantAll()
     if (isReady) poll.stop()
-    if (isHint) recheck()
-    if (isChange && !gather.isSet()) gather.set(gatherMillis, refetch)
+    // A look takes down the banner, and tells what came before the socket was there, where the socket cannot.
+    const isMissing = isReady && (fetchFailures > 0 || !told.since)
+    const isOther = price !== undefined && told.price !== "" && price !== told.price
+    if ((isChange || isMissing || isOther) && !gather.isSet()) gather.set(gatherMillis, refetch)
   }
 
   const lost = (liveMillis: number) => {
@@ -84,13 +85,13 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
   const socket = makeSocket(heard, lost)
 
   const follow = () => {
-    const { poll: seconds, ws } = screen.told()
+    const { poll: seconds, since, ws } = screen.told()
     const isDown = ws !== undefined && !socket.isLive()
     const millis = nextFetchMillis({ fetchFailures, socketFailures, isDown, poll: seconds }, Math.random())
     if (millis === undefined) poll.stop()
     else poll.set(millis, refetch)
     if (!ws) socket.drop()
-    else if (!socket.isThere() && !connect.isSet() && !isFetching) socket.open(ws + (since && `&since=${since}`))
+    else if (!socket.isThere() && !connect.isSet() && !isFetching) socket.open(since ? `${ws}&since=${since}` : ws)
   }
 
   return {

@@ -31,7 +31,7 @@ export const makeParser = () => {
 /** A fragment as text, less what differs each time it is made: two that are alike look alike. */
 export const likeness = (box: Element): string => {
   const copy = box.cloneNode(true) as Element
-  for (const name of ["data-now", "data-ws"]) copy.querySelector("[data-screen]")?.removeAttribute(name)
+  for (const name of ["data-now", "data-since", "data-ws"]) copy.querySelector("[data-screen]")?.removeAttribute(name)
   for (const clock of copy.querySelectorAll<HTMLElement>("[data-ends]")) clock.replaceWith(clock.dataset.ends!)
   return copy.innerHTML.trim()
 }

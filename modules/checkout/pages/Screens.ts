@@ -1,5 +1,6 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
 import { nextPollSeconds } from "../../../schemas/Payment.ts"
+import { priceMark } from "../island/Price.ts"
 import { counted, lastRefused, priceState, type Screen, underWay, type View } from "../machine.ts"
 import { moment, tokens } from "./Amounts.ts"
 import { drawer } from "./Drawer.ts"
@@ -278,17 +279,22 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
   }
 }
 
+/** The price that the screen depends on, for the island; empty: on none, and null: on none yet. */
+const priceOf = ({ address, payable }: View): string | null =>
+  address !== null ? priceMark(address.quote) : payable ? null : ""
+
 /** What stands inside `#state`, and the title it gives the document. */
 export const draw = (view: View, texts: Texts): { readonly title: string; readonly fragment: Html } => {
   const { body, say, title } = drawings[view.screen](view, texts)
   const documentTitle = `${title} · ${merchantOf(view)}`
   const socket = socketUrl(view.socketUrl)
+  const price = priceOf(view)
   const spoken = say === undefined ? title : inSequence(texts, title, say)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}"
     data-say="${spoken}"${socket !== null && html` data-ws="${socket}"`}
     data-poll="${nextPollSeconds}" data-now="${view.now - view.aheadSeconds}"${
     view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
-  }>${
+  }${attribute("data-since", view.since)}${attribute("data-price", price)}>${
     view.degraded && view.token !== null &&
     note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
   }${body}${drawer(view, texts)}</section>`

@@ -207,7 +207,7 @@ const ticketSeconds = 1_800
 
 /** What passes with every second or call, and says nothing new. */
 const passing: ReadonlySet<string> = new Set([
-  "remaining_time", "quote_expires_in_seconds", "ws_connection", "socketUrl", "now"
+  "remaining_time", "quote_expires_in_seconds", "ws_connection", "socketUrl", "since", "now"
 ])
 
 /** Names a fragment by what it is drawn from: the same while a payor would see nothing new. Without quotes. */

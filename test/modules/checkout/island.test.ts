@@ -52,13 +52,23 @@ describe("the next fetch of the state", () => {
 })
 
 describe("frames of the socket", () => {
-  it("say where to resume, that the state changed, and the server's time", () => {
+  it("say that the state changed, what the price is, and the server's time", () => {
     const read = (frame: object) => newsOf(JSON.stringify(frame))
-    assert.deepStrictEqual(read({ object: "event", id: "evt_1-2", type: "invoice.paid" }), { isChange: true, since: "evt_1-2" })
-    assert.deepStrictEqual(read({ object: "event", id: "evt_1-3", type: "payment_quote.updated" }), { isHint: true, since: "evt_1-3" })
-    assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, isHint: true, now: 7 })
+    assert.deepStrictEqual(read({ object: "event", id: "evt_1-2", type: "invoice.paid" }), { isChange: true })
+    const quote = {
+      network: "base",
+      supported_token_id: 123,
+      estimated_token_amount_remaining: "49.990000",
+      quote_valid_until: 1_766_320_796,
+      quote_expires_in_seconds: 300,
+      quote_status: "available"
+    }
+    assert.deepStrictEqual(read({ object: "event", id: "evt_1-3", type: "payment_quote.updated", data: { object: quote } }), {
+      price: "base 123 49.990000 1766320796 available"
+    })
+    assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, now: 7 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "heartbeat", server_time: 8 }), { now: 8 })
-    assert.deepStrictEqual(read({ object: "ws_control", type: "resync_required" }), { isChange: true, since: "" })
+    assert.deepStrictEqual(read({ object: "ws_control", type: "resync_required" }), { isChange: true })
     assert.deepStrictEqual(read({ object: "ws_control", type: "confirmations", confirmations: 3 }), { isChange: true })
     assert.deepStrictEqual(read({ object: "ws_error", code: "TOKEN_EXPIRED" }), { isRefused: true })
   })

@@ -115,8 +115,15 @@ describe("a screen", () => {
       assert.isAtMost(acts.length, 1, screen)
       const section = /^<section ([^>]*)>/.exec(text)?.[1] ?? ""
       assert.match(section, new RegExp(`^data-screen="${screen}" data-title="[^"]+ · Blue Bottle Store" data-say="[^"]+"`))
-      assert.match(section, new RegExp(` data-poll="3" data-now="${now}"$`))
+      assert.match(section, new RegExp(` data-poll="3" data-now="${now}"( data-price="[^"]*")?$`))
     }
+  })
+
+  it("tells the script from which event on to follow, and the price it shows, if any", () => {
+    const told = (view: View) => /data-now="\d+"([^>]*)>/.exec(fragment(view, en))?.[1]
+    assert.strictEqual(told({ ...views.choose, since: "evt_1-2" }), ` data-since="evt_1-2"`)
+    assert.strictEqual(told(views.waiting), ` data-price="base 123 49.990000 1766320796 available"`)
+    assert.strictEqual(told(views.paid), ` data-price=""`)
   })
 
   it("calls two invoices that were made in one minute by different names", () => {
