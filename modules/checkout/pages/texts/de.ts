@@ -149,7 +149,7 @@ export const de: Texts = {
   tooManyTitle: "Zu viele Versuche",
   tooMany: "Warten Sie einen Moment, und laden Sie die Seite dann neu.",
   unavailableTitle: "Einen Moment, bitte",
-  unavailable: "Wir können Ihre Zahlung gerade nicht anzeigen. Was Sie schon gesendet haben, geht nicht verloren. " +
+  unavailable: "Wir können Ihre Zahlung gerade nicht anzeigen. Was Sie schon gesendet haben, ist nicht verloren. " +
     "Warten Sie einige Sekunden, und versuchen Sie es dann erneut.",
   failedTitle: "Etwas ist schiefgegangen",
   failed: "Laden Sie die Seite gleich noch einmal. Was Sie schon gesendet haben, ist nicht verloren.",

@@ -144,8 +144,8 @@ export const en: Texts = {
   tooManyTitle: "Too many attempts",
   tooMany: "Wait a moment, then load the page again.",
   unavailableTitle: "One moment, please",
-  unavailable: "We cannot show your payment right now. What you have already sent is not lost. Wait a few seconds, " +
-    "then try again.",
+  unavailable: "We cannot show your payment right now. What you have already sent is not lost. " +
+    "Wait a few seconds, then try again.",
   failedTitle: "Something went wrong",
   failed: "Load the page again in a moment. What you have already sent is not lost.",
   tryAgain: "Try again"

@@ -148,8 +148,8 @@ export const es: Texts = {
   tooManyTitle: "Demasiados intentos",
   tooMany: "Espere un momento y vuelva a cargar la página.",
   unavailableTitle: "Un momento, por favor",
-  unavailable: "Ahora mismo no podemos mostrar su pago. Lo que ya haya enviado no se pierde. Espere unos segundos y " +
-    "vuelva a intentarlo.",
+  unavailable: "Ahora mismo no podemos mostrar su pago. Lo que ya haya enviado no se pierde. " +
+    "Espere unos segundos y vuelva a intentarlo.",
   failedTitle: "Algo salió mal",
   failed: "Vuelva a cargar la página en un momento. Lo que ya haya enviado no se pierde.",
   tryAgain: "Reintentar"

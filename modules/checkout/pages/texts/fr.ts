@@ -156,8 +156,8 @@ export const fr: Texts = {
   tooManyTitle: "Trop de tentatives",
   tooMany: "Patientez un instant, puis rechargez la page.",
   unavailableTitle: "Un instant, s’il vous plaît",
-  unavailable: "Nous ne pouvons pas afficher votre paiement pour le moment. Ce que vous avez déjà envoyé n’est pas " +
-    "perdu. Patientez quelques secondes, puis réessayez.",
+  unavailable: "Nous ne pouvons pas afficher votre paiement pour le moment. " +
+    "Ce que vous avez déjà envoyé n’est pas perdu. Patientez quelques secondes, puis réessayez.",
   failedTitle: "Une erreur s’est produite",
   failed: "Rechargez la page dans un instant. Ce que vous avez déjà envoyé n’est pas perdu.",
   tryAgain: "Réessayer"

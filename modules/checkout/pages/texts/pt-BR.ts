@@ -150,8 +150,8 @@ export const ptBR: Texts = {
   tooManyTitle: "Muitas tentativas",
   tooMany: "Aguarde um instante e recarregue a página.",
   unavailableTitle: "Um momento, por favor",
-  unavailable: "Não conseguimos mostrar o seu pagamento agora. O que você já enviou não se perde. Aguarde alguns " +
-    "segundos e tente de novo.",
+  unavailable: "Não conseguimos mostrar seu pagamento agora. O que você já enviou não está perdido. " +
+    "Aguarde alguns segundos e tente de novo.",
   failedTitle: "Algo deu errado",
   failed: "Recarregue a página em instantes. O que você já enviou não está perdido.",
   tryAgain: "Tentar de novo"
