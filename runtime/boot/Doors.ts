@@ -22,8 +22,10 @@ export const maximumRpcBytes = 1_048_576
 
 /** A turn of the event loop in which nothing happens took 1 to 4 microseconds, 13 at most in 99 of 100 (measured). */
 const shortTurnNanos = 20_000n
-/** Turns that a stop waits for a short one. Ours: a fifth of a second where each one works for a millisecond. */
-const maximumTurns = 200
+/** Turns in vain after which one that is so much longer is short enough: who is busy without a pause ends as well. Ours. */
+const turnsInVain = 16
+/** Turns that a stop waits at most. Ours: a second where each one works for a millisecond. */
+const maximumTurns = 1_000
 /** Time for busy clients to ask once more on a connection they keep, and be told that it closes. Ours. */
 export const quietMillis = 500
 
@@ -98,7 +100,8 @@ const admission = ({ perAddress, trustProxy }: Crowd) => {
 
 /**
  * Does `act` in a turn of the event loop in which nobody connected and that was short. Whoever connects, or asks on a
- * connection that `act` closes, between the turn's look at the sockets and `act` is reset by the system.
+ * connection that `act` closes, between the turn's look at the sockets and `act` is reset by the system: that cannot be
+ * ruled out, only made rare.
  */
 const inShortTurn = (server: Server, act: () => void): Effect.Effect<void> =>
   Effect.clockWith((clock) =>
@@ -109,7 +112,8 @@ const inShortTurn = (server: Server, act: () => void): Effect.Effect<void> =>
       const note = () => { came = true }
       const look = () => {
         const now = clock.monotonicTimeNanosUnsafe()
-        if ((came || now - before > shortTurnNanos) && turns++ < maximumTurns) {
+        const short = now - before <= shortTurnNanos * BigInt(1 + Math.floor(turns / turnsInVain))
+        if ((came || !short) && turns++ < maximumTurns) {
           came = false
           before = now
           return void setImmediate(look)

@@ -8,7 +8,7 @@ import { Leases } from "../Leases.ts"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 
 /** A call does not wait longer for its limit; then nobody is limited for {@link pauseMillis}. */
-const patience = "500 millis"
+const defaultPatienceMillis = 500
 const pauseMillis = 1_000
 
 /** Callers over their limit that this instance remembers, so that their flood does not reach the database. */
@@ -47,9 +47,10 @@ const pruneLeaseMillis = 30_000
 
 interface Options {
   readonly span?: number
+  readonly patienceMillis?: number
 }
 
-const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
+const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: Options) => Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const refusedUntil = new Map<string, number>()
   let pausedUntil = -Infinity
@@ -90,7 +91,7 @@ const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
       const open = Effect.as(Metric.update(failures, 1), { accepted: true, remaining: limit, resetMillis: span })
       if (now < pausedUntil) return open
       return ask(name, who, limit).pipe(
-        Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail("no answer in time" as const) }),
+        Effect.timeoutOrElse({ duration: patienceMillis, orElse: () => Effect.fail("no answer in time" as const) }),
         Effect.catch((cause) => Effect.andThen(Metric.update(failures, 1), unlimited(limit, now, cause)))
       )
     })
@@ -106,7 +107,7 @@ const make = ({ span = windowMillis }: Options) => Effect.gen(function*() {
   return RateLimits.of({ take })
 })
 
-/** As {@link layer}, with a window of a test's own. */
+/** As {@link layer}, with a window, and a patience with the database, of a test's own. */
 export const layerWith = (
   options: Options
 ): Layer.Layer<RateLimits, never, SqlClient.SqlClient | Leases> => Layer.effect(RateLimits, make(options))

@@ -267,7 +267,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.deepStrictEqual(order.timeline.map(stateOf), [...untilPlaced, "shipped IN_TRANSIT", "delivered DELIVERY_CONFIRMED"])
       assert.deepStrictEqual(events.slice(0, 2).map(({ type }) => type), ["commerce.order.created", "invoice.created"])
       assert.strictEqual(events.filter(({ type }) => type === "invoice.paid").length, 1)
-    }), 30_000)
+    }))
 
   it.effect("is canceled with its invoice before it is paid, and is nothing to cancel while it is processed", () =>
     Effect.gen(function*() {
@@ -284,7 +284,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       const paid = yield* settledSale(stall)
       const body = { reason: "Too late" }
       assert.strictEqual(yield* stall.refusal(`${orders}/${paid.orderId}/cancel`, { body }), "409 ORDER_NOT_CANCELABLE")
-    }), 30_000)
+    }))
 
   it.effect("is canceled after placement where the retailer agrees, and refunded, less the fee", () =>
     Effect.gen(function*() {
@@ -305,7 +305,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* judge(stall, sale, [
         ...untilPlaced, "placed CANCELLATION_REQUESTED", "cancelled CANCELLED_BY_MERCHANT", "cancelled CANCELLED_BY_MERCHANT"
       ])
-    }), 30_000)
+    }))
 
   it.effect("goes on after placement where the retailer does not let it be canceled", () =>
     Effect.gen(function*() {
@@ -320,7 +320,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
         ...untilPlaced, "placed CANCELLATION_REQUESTED", "placed AWAITING_TRACKING", "shipped IN_TRANSIT",
         "delivered DELIVERY_CONFIRMED"
       ])
-    }), 30_000)
+    }))
 
   it.effect("that cannot be placed fails, and all of it is refunded once its customer says where to", () =>
     Effect.gen(function*() {
@@ -340,7 +340,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.strictEqual(events.filter(({ type }) => type === "invoice_payment.refunded").length, 1)
       const [payment] = events.filter(({ type }) => type === "invoice_payment.refunded")
       assert.strictEqual(payment.data.object.settlement_status, "refunded")
-    }), 30_000)
+    }))
 
   it.effect("waits for an operator where its money does not settle, and is placed once the operator has settled it", () =>
     Effect.gen(function*() {
@@ -363,7 +363,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
         "processing SETTLEMENT_REVIEW", "processing PROVIDER_PLACEMENT_SUBMITTED", "placed AWAITING_TRACKING"
       ])
       assert.deepInclude(order.payment.settlement, { status: "settled", tx_hash: "0xsettled" })
-    }), 30_000)
+    }))
 
   it.effect("fails where the operator gives its settlement up, and is paid back by the operator at the second try", () =>
     Effect.gen(function*() {
@@ -393,7 +393,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
         ...untilSettled.slice(0, 2), ...Array.from({ length: 5 }, () => "failed SETTLEMENT_FAILED")
       ])
       assert.strictEqual(events.filter(({ type }) => type === "invoice_payment.refunded").length, 1)
-    }), 30_000)
+    }))
 
   it.effect("ends with its invoice when its merchant's clock says so, and what comes after is owed back", () =>
     Effect.gen(function*() {
@@ -415,7 +415,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.include(owing, { refund_status: "AWAITING_DESTINATION" })
       assert.include(owing.refund, { amount: total })
       assert.include(yield* stall.ask(`/api/commerce/merchant/payments/${sale.orderId}/status`), { amount_paid: 0 })
-    }), 30_000)
+    }))
 
   it.effect("that is short when its invoice ends gets no grace, and what came is owed back", () =>
     Effect.gen(function*() {
@@ -428,7 +428,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       ])
       assert.include(order, { refund_status: "AWAITING_DESTINATION" })
       assert.include(order.refund, { amount: total / 2 })
-    }), 30_000)
+    }))
 
   it.effect("whose retailer gives no answer is tried again, and is reported by whoever fulfils it instead", () =>
     Effect.gen(function*() {
@@ -456,7 +456,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
         ...untilSettled, "processing PROVIDER_PLACEMENT_RETRYING", "placed AWAITING_TRACKING", "shipped IN_TRANSIT",
         "delivered DELIVERED"
       ])
-    }), 30_000)
+    }))
 
   it.effect("whose payment vanishes from the chain is taken back from its retailer, and fails", () =>
     Effect.gen(function*() {
@@ -465,7 +465,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       yield* money(stall, sale, "drop")
       yield* until("it has failed", orderOf(stall, sale), (order) => stateOf(order) === "failed PAYMENT_REVERSED")
       assert.include(yield* orderOf(stall, sale), { refund_status: "NONE" })
-    }), 30_000)
+    }))
 
   it.effect("whose refund had no address for 30 days is refunded as soon as it has one", () =>
     Effect.gen(function*() {
@@ -484,7 +484,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.include(told, { refund_status: "PROCESSING" })
       assert.notStrictEqual(told.refund.refund_id, refund_id)
       assert.include(yield* step(stall, sale, "refunded"), { refund_status: "REFUNDED" })
-    }), 30_000)
+    }))
 
   it.effect("is paid in parts, and waits until every part has settled", () =>
     Effect.gen(function*() {
@@ -501,5 +501,5 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
         "processing AWAITING_SETTLEMENT", "processing PROVIDER_PLACEMENT_SUBMITTED"
       ])
       assert.include(order.payment, { amount_paid: total })
-    }), 30_000)
+    }))
 })

@@ -117,5 +117,5 @@ describe("deliveries of two instances", () => {
         const { faults } = judge(spoil(history))
         assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
       }
-    }).pipe(Effect.scoped), 120_000)
+    }).pipe(Effect.scoped))
 })

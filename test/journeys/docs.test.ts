@@ -40,7 +40,7 @@ describe("documentation of a running service", () => {
       const said = (yield* shell(script, folder)).trim().split("\n")
       assert.strictEqual(said[0], "paid")
       assert.includeMembers(said, ["invoice.created", "invoice_payment.created", "invoice.updated", "invoice.paid"])
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.live("answers its OpenAPI document compressed, once, to any page", () =>
     Effect.gen(function*() {
@@ -54,5 +54,5 @@ describe("documentation of a running service", () => {
       assert.isBelow(Number(packed.headers["content-length"]), first.text.length / 10)
       const again = yield* running.call("/openapi.json", { headers: { "if-none-match": first.headers.etag ?? "" } })
       assert.strictEqual(again.status, 304)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 })

@@ -135,7 +135,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       for (const [fact, answer] of facts) assert.strictEqual(yield* report(order.id, fact), answer, JSON.stringify(fact))
       assert.deepStrictEqual((yield* told(order.id)).slice(-4), ["AWAITING_TRACKING", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERY_CONFIRMED"])
       assert.strictEqual(yield* report(randomUUID(), { type: "delivered", is_confirmed: true }), "ORDER_NOT_FOUND")
-    }), 60_000)
+    }))
 
   it.effect("wait while it is away, and are placed when it is back", () =>
     Effect.gen(function*() {
@@ -148,7 +148,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       yield* pass(60)
       yield* becomes(order.id, "AWAITING_TRACKING")
       assert.strictEqual((yield* placements(order.id)).orders, 1)
-    }), 60_000)
+    }))
 
   it.effect("are kept where it has them by now and will not let go, though their money is gone meanwhile", () =>
     Effect.gen(function*() {
@@ -168,7 +168,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       const kept = yield* becomes(order.id, "IN_TRANSIT")
       assert.isFalse(kept.timeline.some(({ status }: any) => status === "failed"), JSON.stringify(kept.timeline))
       assert.deepStrictEqual(yield* asked, ["GET", "POST/cancel", "GET"])
-    }), 60_000)
+    }))
 
   it.effect("are canceled by its word", () =>
     Effect.gen(function*() {
@@ -178,7 +178,7 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       yield* ok(`orders/${order.id}/cancel`, {})
       const ended = yield* becomes(order.id, "CANCELLED_BY_MERCHANT")
       assert.deepInclude(ended, { cancellation_status: "accepted", refund_status: "AWAITING_DESTINATION" })
-    }), 60_000)
+    }))
 
   it.effect("are not begun on a quote that cannot be used", () =>
     Effect.gen(function*() {
@@ -194,5 +194,5 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("orders 
       }
       assert.strictEqual((yield* ok("orders")).pagination.total, before)
       assert.strictEqual((yield* call("checkout/estimate", wanted)).status, 200)
-    }), 60_000)
+    }))
 })

@@ -234,7 +234,7 @@ describe("clients", () => {
           Stream.fromAsyncIterable(client.events.since(known.at(-1) ?? ""), (error) => error)
         )
         assert.deepStrictEqual(since.map(({ id }) => id), known.toReversed().slice(1))
-      }), 60_000)
+      }))
 
     it.effect("of ours on Effect drive the service", () =>
       Effect.gen(function*() {
@@ -251,6 +251,6 @@ describe("clients", () => {
         const refusal = yield* Effect.flip(client.invoices.cancel({ params: { id: first.invoice_id }, query: {} }))
         assert.instanceOf(refusal, PublicError)
         assert.strictEqual(refusal instanceof PublicError && refusal.code, "INVOICE_NOT_CANCELABLE")
-      }).pipe(Effect.provide(FetchHttpClient.layer)), 60_000)
+      }).pipe(Effect.provide(FetchHttpClient.layer)))
   })
 })

@@ -120,5 +120,5 @@ describe("secrets", () => {
       yield* service.stop()
       assert.include(service.output(), "\"msg\":\"ready\"")
       assert.deepStrictEqual(leaked(service.output(), [...secrets, unknown, database.url]), [])
-    }).pipe(Effect.scoped), 90_000)
+    }).pipe(Effect.scoped))
 })

@@ -178,6 +178,6 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
           found.push(String(answer.status))
         }
         assert.strictEqual(found.join(" "), row.expect, columns.join(" "))
-      }), 60_000)
+      }))
   }
 })

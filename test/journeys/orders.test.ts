@@ -130,7 +130,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       assert.deepStrictEqual((yield* history(order)).filter((each) => !each.startsWith("PAYMENT_CONFIRMING")), [
         ...happy.slice(0, 5), "DELIVERY_CONFIRMED"
       ].map((each) => `${each} NONE`))
-    }), 60_000)
+    }))
 
   it.effect("are placed again by a silent retailer; refused for good, they fail and are refunded without a fee", () =>
     Effect.gen(function*() {
@@ -161,7 +161,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       assert.deepStrictEqual((yield* history(never)).slice(-3), [
         "PLACEMENT_FAILED AWAITING_DESTINATION", "PLACEMENT_FAILED PROCESSING", "PLACEMENT_FAILED REFUNDED"
       ])
-    }).pipe(Effect.provide(door)), 60_000)
+    }).pipe(Effect.provide(door)))
 
   it.effect("are canceled with their invoice before they are paid, once, and not in between", () =>
     Effect.gen(function*() {
@@ -186,7 +186,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const after = yield* read(part)
       assert.strictEqual(after.timeline.at(-1).message, "Changed my mind")
       assert.deepInclude(after.refund, { status: "PROCESSING", reason: "order_cancelled", amount: after.payment.amount_paid })
-    }), 60_000)
+    }))
 
   it.effect("end with an invoice that nobody pays in time", () =>
     Effect.gen(function*() {
@@ -195,7 +195,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const ended = yield* becomes(order, "PAYMENT_EXPIRED")
       assert.deepInclude(ended, { status: "cancelled", refund_status: "NONE" })
       assert.deepStrictEqual(yield* history(order), ["AWAITING_PAYMENT NONE", "PAYMENT_EXPIRED NONE"])
-    }), 60_000)
+    }))
 
   it.effect("once placed, are canceled if the retailer agrees", () =>
     Effect.gen(function*() {
@@ -214,7 +214,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       assert.deepInclude(back, { cancellation_status: "rejected", refund_status: "NONE", refund_quote: null })
       const ended = yield* becomes(goes, "CANCELLED_BY_MERCHANT")
       assert.deepInclude(ended, { cancellation_status: "accepted", refund_status: "AWAITING_DESTINATION" })
-    }), 60_000)
+    }))
 
   it.effect("hear internal services as they hear the retailer", () =>
     Effect.gen(function*() {
@@ -232,7 +232,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       ], (call) => codeOf(call as never))
       assert.deepStrictEqual(codes, ["INVALID_TRANSITION", "INVALID_TRANSITION", "INVALID_TRANSITION", "ORDER_NOT_FOUND"])
       assert.deepStrictEqual(yield* history(order), ["AWAITING_PAYMENT NONE"])
-    }).pipe(Effect.provide(door)), 60_000)
+    }).pipe(Effect.provide(door)))
 
   it.effect("are nobody else's: of another merchant there is none, and a key of merchant scope is refused", () =>
     Effect.gen(function*() {
@@ -259,7 +259,7 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const hidden = yield* Effect.flip(inner["orders.get"]({ merchant_id, order_id: order.id }))
       assert.strictEqual((hidden as { readonly code?: string }).code, "ORDER_NOT_FOUND")
       assert.deepStrictEqual(yield* history(order), before)
-    }).pipe(Effect.provide(door)), 60_000)
+    }).pipe(Effect.provide(door)))
 
   it.effect("are listed by every filter with their total, and asked for by the hundred", () =>
     Effect.gen(function*() {
@@ -298,5 +298,5 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       yield* refused(400, "VALIDATION_ERROR", "payments/bulk-status", { order_ids: [] })
       yield* refused(400, "VALIDATION_ERROR", "payments/bulk-status", { order_ids: Array.from({ length: 101 }, () => randomUUID()) })
       yield* refused(404, "ORDER_NOT_FOUND", `orders/${nobody}`)
-    }), 60_000)
+    }))
 })

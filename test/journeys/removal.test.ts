@@ -45,12 +45,12 @@ layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports an
         assert.deepStrictEqual([found.status, found.json.error.code], [404, "NOT_FOUND"], path)
       }
       assert.deepStrictEqual(service.errors(), [])
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.effect("other tests pass", () =>
     Effect.gen(function*() {
       const { gone, root } = yield* Copy
       for (const file of chosen) assert.notInclude(gone, file)
       yield* runIn(root, "test", ...chosen)
-    }), 120_000)
+    }))
 })

@@ -87,4 +87,4 @@ it.live("a merchant goes on as before when its first events are removed after a 
     yield* pay(service, open.invoice_id)
     yield* paid(service, open.invoice_id)
     yield* until("the payment is told", events(service), (all) => all.some(({ type }) => type === "invoice.paid"))
-  }).pipe(Effect.scoped), 90_000)
+  }).pipe(Effect.scoped))

@@ -96,7 +96,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
           resume(error === null ? Effect.succeed(out) : Effect.die(new Error(`${complained}\n${out}`, { cause: error }))))
       })
       assert.deepStrictEqual(said.trim().split("\n"), ["13.990", "standard", "13.990 pending_payment", "32.000", "2"])
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 
   it.effect("answers an order with the invoice that pays it, told in one commit", () =>
     Effect.gen(function*() {

@@ -84,7 +84,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
         (text) => /tillwire_ws_connections\{[^}]*stream="merchant"[^}]*\} 1\b/.test(text)
       )
       assert.match(measured, /tillwire_ws_connections\{[^}]*stream="commerce"[^}]*\} 1\b/)
-    }), 60_000)
+    }))
 
   it.effect("opened by a wallet's ticket end within 5 s of its sign-out, and all with 1001 when their instance stops", () =>
     Effect.gen(function*() {
@@ -104,5 +104,5 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
       assert.strictEqual(byKey.socket.readyState, 1)
       assert.strictEqual(yield* streaming.stop(), 0)
       assert.deepStrictEqual(yield* endOf(byKey), [1001, undefined])
-    }), 60_000)
+    }))
 })

@@ -173,5 +173,5 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
       const third = yield* start
       yield* pay({ ...shops[1], service: third }, services[1].stop("SIGKILL"))
       assert.deepStrictEqual(third.errors(), [])
-    }), 120_000)
+    }))
 })

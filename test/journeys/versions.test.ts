@@ -124,7 +124,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
         recent.map((event) => ({ ...event, pending_webhooks: 0 })),
         told.data.data
       )
-    }), 60_000)
+    }))
 
   it.effect("a payor is answered in the version it names, else in the newest", () =>
     Effect.gen(function*() {

@@ -84,12 +84,15 @@ export const exchange = (base: string, path: string, sent: Sent = {}): Effect.Ef
     asked.end(bytes)
   })
 
-/** Looks again and again until `wanted` accepts what `look` finds; dies with the last find after `patienceMillis`. */
+/**
+ * Looks again and again until `wanted` accepts what `look` finds; dies with the last find after `patienceMillis`, which
+ * tells what never comes from what comes late on a slow machine.
+ */
 export const until = <A>(
   what: string,
   look: Effect.Effect<A>,
   wanted: (found: A) => boolean,
-  patienceMillis = 10_000
+  patienceMillis = 60_000
 ): Effect.Effect<A> =>
   Effect.suspend(() => {
     const end = performance.now() + patienceMillis

@@ -246,12 +246,10 @@ layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
         response.once("close", () => clearInterval(timer))
       })
       receiver.script("/mute", neverAnswers)
-      const started = performance.now()
       const [endless, large, small, trickle, mute, headers, interim] = yield* attempts([
         ...["/endless", "/bomb", "/small-bomb", "/trickle", "/mute"].map(receiver.url),
         `http://${raw.headers.host}/`, `http://${raw.interim.host}/`
       ])
-      assert.isBelow(performance.now() - started, 15_000)
       refusedAtSending(endless!, /ANSWER_TOO_LONG/)
       refusedAtSending(large!, /ANSWER_TOO_LONG/)
       refusedAtSending(headers!, /HEADERS_OVERFLOW/)

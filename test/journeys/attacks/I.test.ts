@@ -73,7 +73,7 @@ layer(target({ ...generousLimits, keyInFlight: 20, connectionsPerAddress: perAdd
       assert.isBelow(slowest, patienceMillis)
       // Those that send bodies hold 20 calls of the key at most, and then no other call of it is let in.
       assert.include([200, 429], (yield* call("/api/v1/invoices")).status)
-    }), 60_000)
+    }))
 
   it.effect("91: two lengths, two framings, bare line feeds and folded lines are refused; the rest is never a request", () =>
     Effect.gen(function*() {
@@ -105,7 +105,7 @@ layer(target({ ...generousLimits, keyInFlight: 20, connectionsPerAddress: perAdd
         assert.isTrue(found.closed, request)
         assert.notInclude(found.text, "NOT_FOUND")
       }
-    }), 60_000)
+    }))
 
   it.effect("92: the host that a request names decides nothing", () =>
     Effect.gen(function*() {

@@ -82,7 +82,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       }
       // A payor's token opens no merchant's stream.
       assert.strictEqual(yield* refused(`${merchantPath}?token=${one.token}`), "401 TOKEN_INVALID")
-    }), 60_000)
+    }))
 
   it.effect("99: a page of an origin that is not listed opens no merchant's stream", () =>
     Effect.gen(function*() {
@@ -98,7 +98,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       yield* dial(merchantPath, { headers: { ...headers, origin: service.url } })
       const { token } = yield* payor
       yield* dial(`/ws/payment?token=${token}`, { headers: { origin: "https://evil.example" } })
-    }), 60_000)
+    }))
 
   it.effect("100: frames that break the protocol, or a bound, close the connection and nothing else", () =>
     Effect.gen(function*() {
@@ -164,7 +164,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       good.socket.send("{\"object\":\"ws_ping\"}")
       assert.strictEqual((yield* good.take(2))[1].type, "heartbeat")
       assert.strictEqual((yield* service.call("/health/live")).status, 200)
-    }), 90_000)
+    }))
 
   it.effect("101: a client that never reads is dropped, and the others hear everything", () =>
     Effect.gen(function*() {
@@ -186,7 +186,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       const code = yield* Effect.timeoutOrElse(dead.closed, { duration: "15 seconds", orElse: () => Effect.succeed(0) })
       assert.oneOf(code, [4409, undefined])
       assert.lengthOf(yield* quick.take(made + 1), made + 1)
-    }), 90_000)
+    }))
 
   it.effect("102: one session has 5 connections and one key 20, whatever it asks for", () =>
     Effect.gen(function*() {
@@ -204,7 +204,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       const last = yield* dial(`${commercePath}?token=${made.data.token}`)
       assert.deepStrictEqual(yield* endOf(last), [4429, "TOO_MANY_CONNECTIONS"])
       assert.strictEqual(many.filter(({ socket }) => socket.readyState === 1).length, 20)
-    }), 60_000)
+    }))
 
   it.effect("103: what a client says selects nothing", () =>
     Effect.gen(function*() {
@@ -225,7 +225,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
         yield* until("the own invoice is told", Effect.sync(() => frames), (all) => all.some(({ type }) => type === "invoice.canceled"))
         assert.notInclude(texts.join(), other.invoiceId)
       }
-    }), 60_000)
+    }))
 
   it.effect("104: a key that is revoked ends its streams and those of its tickets within 5 s, and opens no more", () =>
     Effect.gen(function*() {
@@ -247,7 +247,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
         body: { name: "away", scope: "merchant", environment: "devnet", ip_allowlist: ["203.0.113.0/24"] }
       })
       assert.strictEqual(yield* refused(merchantPath, { headers: { "x-api-key": away.json.data.key } }), "403 IP_NOT_ALLOWED")
-    }), 60_000)
+    }))
 
   it.effect("105: an upgrade elsewhere, to something else, or of another version is answered like any request", () =>
     Effect.gen(function*() {
@@ -268,7 +268,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       assert.deepStrictEqual(statusesIn(yield* raw(service.url, `${head}connection: close\r\n\r\n`)), [400])
       const post = `${head.replace("GET", "POST")}connection: upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\n\r\n`
       assert.deepStrictEqual(statusesIn(yield* raw(service.url, post)), [404])
-    }), 60_000)
+    }))
 
   it.effect("106: credentials that last are refused in an address, even beside a good one", () =>
     Effect.gen(function*() {
@@ -281,7 +281,7 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       const jwt = ["{\"alg\":\"EdDSA\"}", "{\"sub\":\"merchant:1\"}", "x"].map((part) => Buffer.from(part).toString("base64url")).join(".")
       assert.strictEqual(yield* refused(`${merchantPath}?token=${jwt}`), "401 TOKEN_INVALID")
       assert.strictEqual(yield* refused(`${merchantPath}?token=${yield* ticketOf({ scope: "merchant" })}`, { headers }), "400 AMBIGUOUS_CREDENTIALS")
-    }), 60_000)
+    }))
 
   it.effect("a ticket is given for the caller's own streams only, and 100 unused ones at most", () =>
     Effect.gen(function*() {
@@ -297,5 +297,5 @@ layer(target(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
       const own = { "x-api-key": Redacted.value(Redacted.make(json.data.key as string)) }
       const found = yield* Effect.forEach(Array.from({ length: 101 }), () => ask({ scope: "commerce" }, own))
       assert.deepStrictEqual([found.filter((each) => each === "200").length, found.at(-1)], [100, "429 RATE_LIMIT_EXCEEDED"])
-    }), 60_000)
+    }))
 })

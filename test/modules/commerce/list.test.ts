@@ -125,5 +125,5 @@ describe("a page of orders", () => {
         assert.isFalse(plan.some((node) => node["Node Type"] === "Seq Scan"), told)
         assert.isAtMost(rowsRead(plan, "orders"), 100, told)
       }
-    }).pipe(Effect.provide(served)), 60_000)
+    }).pipe(Effect.provide(served)))
 })

@@ -255,5 +255,5 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       }
       const seen = [...(yield* Fiber.join(reader))].map(({ id }) => id as string)
       assert.deepStrictEqual(seen, [...stored.slice(10).map(({ id }) => id as string), ...later])
-    }), 20_000)
+    }))
 })

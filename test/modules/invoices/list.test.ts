@@ -234,5 +234,5 @@ describe("a plan", () => {
         assert.isAtMost(rowsRead(plan, "invoices"), 100, told)
         assert.isAtMost(rowsRead(plan, "rollups"), 2_000, told)
       }
-    }).pipe(Effect.provide(served)), 60_000)
+    }).pipe(Effect.provide(served)))
 })

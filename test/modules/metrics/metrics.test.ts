@@ -136,7 +136,7 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
       }
       // Every figure was something at least once, but for the webhooks nobody asked for.
       assert.strictEqual(seen.size, Object.keys(recount([], { from: 0, to: 0 }).totals).length - 2)
-    }), 30_000)
+    }))
 
   it.effect("answers exactly what is documented, decimals included, and zeros where there is nothing", () =>
     Effect.gen(function*() {

@@ -92,7 +92,7 @@ describe("four providers, two of which must agree", () => {
     Effect.gen(function*() {
       const spot = yield* priced(({ kraken }) => void (kraken.fault = "hang"))
       assert.isTrue(isWithin(spot.rate, truth, 2n), spot.text)
-    }), 20_000)
+    }))
 
   it.live("give no price, and say so, when two contradict each other and the others are gone", () =>
     Effect.gen(function*() {

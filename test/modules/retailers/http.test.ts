@@ -99,10 +99,8 @@ layer(Layer.provideMerge(subject, Fulfilment.layer), { excludeTestServices: true
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf(yield* Fulfilment, { timeoutMillis: 500, tryTimeoutMillis: 150 }))
       for (const kind of ["hang", "drip"]) {
-        const started = performance.now()
         const { calls, exit } = yield* watched([[kind, 9]], driver.quote(quoting))
         assertUnavailable(exit, kind)
-        assert.isBelow(performance.now() - started, 2_000, kind)
         assert.isAtLeast(calls.length, 2, kind)
       }
     }))

