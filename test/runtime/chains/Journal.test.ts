@@ -61,6 +61,8 @@ const recordingHandler = (required: RequiredDepth, fail: (entry: JournalEntry) =
     yield* chains.onTransfer((entry) =>
       Effect.gen(function*() {
         if (fail(entry)) return yield* Effect.fail("refused")
+        // Before the mark: whoever sees that a transfer is handled finds it here.
+        heard.push(`${entry.status}:${entry.amount}`)
         yield* commit.append({
           merchantId: entry.merchantId,
           environment: entry.environment,
@@ -68,7 +70,6 @@ const recordingHandler = (required: RequiredDepth, fail: (entry: JournalEntry) =
           writes: [chains.handled(entry, required)],
           events: []
         })
-        heard.push(`${entry.status}:${entry.amount}`)
       })
     )
     return heard

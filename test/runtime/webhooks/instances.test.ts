@@ -255,7 +255,7 @@ describe("two instances", () => {
     yield* Effect.repeat(Effect.sleep(5), { while: () => receiver.arrivals().length < 600 })
     yield* Scope.close(first, Exit.void)
     // Nothing went wrong by the stop, to be sent later for it.
-    assert.deepStrictEqual((yield* deliveries).filter((row) => row.last_error !== null), [])
+    assert.deepStrictEqual((yield* deliveries).map((row) => row.last_error).filter((error) => error !== null), [])
     yield* instance
     yield* Fiber.join(commits)
     yield* Effect.repeat(Effect.sleep(5), { while: () => receiver.arrivals().length < 2_000 })
