@@ -119,8 +119,13 @@ export interface Drawn {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Draws a refusal of any request below a path: only its error and its headers may be trusted to be well formed. */
-export type Draw = (error: PublicError, request: HttpServerRequest.HttpServerRequest) => Drawn
+/** What is known of a refused request: nothing of it was checked, and its headers may have come in part. */
+export type Asked = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" | "cookies"> & {
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** Draws the refusal of a request. */
+export type Draw = (error: PublicError, request: Asked) => Drawn
 
 /**
  * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how a

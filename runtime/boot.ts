@@ -9,6 +9,7 @@ import { type Address, type DoorClosed, maximumRpcBytes, open, printHost } from 
 import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
 import type { Loaded, Picked } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
+import { Drawings } from "./Http.ts"
 import * as Reference from "./openapi/Route.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
@@ -120,7 +121,7 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       const internal = yield* openInternal(settings.rpc)
       yield* open(router, settings.http, "http", {
         crowd: { perAddress: settings.limits.connectionsPerAddress, trustProxy: settings.http.trustProxy }
-      })
+      }, yield* Drawings)
       const sockets = yield* Sockets
       // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its door open.
       yield* Effect.addFinalizer(() => Effect.all([health.stopping, internal.endStreams, sockets.close]))

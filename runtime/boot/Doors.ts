@@ -6,6 +6,8 @@ import type { HttpServerError, HttpServerResponse } from "effect/http"
 import { Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { inRanges, subscriberOf } from "../http/Addresses.ts"
+import { answerUnread } from "../http/Unread.ts"
+import type { Drawings } from "../Http.ts"
 import { websocketOptions } from "../sockets/Upgrade.ts"
 
 /** Milliseconds a client may take to send its headers, and its whole request: slow senders hold no connection. */
@@ -164,14 +166,16 @@ const stopping = (server: DoorServer, connections: ReadonlySet<Socket>) => {
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
  * requests under way finish within {@link gracePeriod}, and so do those that come on connections which clients kept:
- * their answers say that it closes. Whatever is left is cut. Answers the address, with the port that was picked where 0
+ * their answers say that it closes. Whatever is left is cut. What is no request gets a page by `drawings`, where there are
+ * any for it. Answers the address, with the port that was picked where 0
  * was asked for.
  */
 export const open = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
   address: Address,
   setting: "http" | "rpc",
-  limits: { readonly maximumBodyBytes?: number; readonly crowd?: Crowd } = {}
+  limits: { readonly maximumBodyBytes?: number; readonly crowd?: Crowd } = {},
+  drawings?: typeof Drawings.Service
 ) {
   let stop: Effect.Effect<void> = Effect.void
   let server: DoorServer | undefined
@@ -184,6 +188,7 @@ export const open = Effect.fnUntraced(function*(
       connections.add(connection)
       connection.once("close", () => connections.delete(connection))
     })
+    if (drawings !== undefined) answerUnread(server, drawings)
     stop = stopping(server, connections)
     return server
   }

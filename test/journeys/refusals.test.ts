@@ -100,6 +100,23 @@ const expire = ({ id }: Invoice) =>
 /** What PostgreSQL says when it cannot serve: disk full, out of memory, no connection left, stopping, its files fail. */
 const troubles = ["53100", "53200", "53300", "57P01", "58030"]
 
+/** Sends bytes as they are, and answers what came until the service closed. */
+const rawly = ({ ports }: Service, text: string) =>
+  Effect.callback<string>((resume) => {
+    const socket = dial(ports.http, "127.0.0.1")
+    let found = ""
+    socket.on("data", (bytes) => found += String(bytes)).once("close", () => resume(Effect.succeed(found)))
+    socket.write(text)
+  })
+
+const receivedOf = (answer: string): Received => {
+  const [head = "", text = ""] = answer.split("\r\n\r\n")
+  const [first = "", ...lines] = head.split("\r\n")
+  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]))
+  assert.strictEqual(String(Buffer.byteLength(text)), headers["content-length"])
+  return { status: Number(first.split(" ")[1]), headers, text, json: undefined }
+}
+
 /** Everything an answer says that is not of the moment. */
 const said = ({ headers, status, text }: Received, id: string) => {
   const { date: _, "x-request-id": __, "content-length": ___, ...rest } = headers
@@ -170,6 +187,29 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       for (const [below, status, headers] of cases) {
         isPage(yield* asked(payor, `${path}${below}`, { headers }), status, JSON.stringify(headers))
       }
+    }))
+
+  it.effect("is a page also for what can hardly be read, and is no page elsewhere", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Desk
+      const { id } = yield* invoiceFor()
+      const french = "host: x\r\naccept-language: fr\r\n"
+      const long = "a".repeat(20_000)
+      const cases: ReadonlyArray<readonly [status: number, text: string]> = [
+        [431, `GET /pay/${id} HTTP/1.1\r\n${french}cookie: ${long}\r\n\r\n`],
+        [431, `GET /pay/${id}/x HTTP/1.1\r\n${french}${"x-many: 1\r\n".repeat(3_000)}\r\n`],
+        [431, `GET /pay/${id}?lang=fr&x=${long} HTTP/1.1\r\n${french}\r\n`],
+        [400, `GET /pay/${id} HTTP/1.1\r\n${french}bad header: x\r\n\r\n`],
+        [400, `POST /pay/${id} HTTP/1.1\r\n${french}content-length: 1\r\ncontent-length: 2\r\n\r\n`]
+      ]
+      for (const [status, text] of cases) {
+        isPage(receivedOf(yield* rawly(service, text)), status, text.slice(0, 80))
+        const elsewhere = receivedOf(yield* rawly(service, text.replace("/pay/", "/api/")))
+        assert.deepStrictEqual([elsewhere.status, elsewhere.headers["content-type"], elsewhere.text], [status, undefined, ""])
+      }
+      const head = yield* rawly(service, `HEAD /pay/${id} HTTP/1.1\r\n${french}cookie: ${long}\r\n\r\n`)
+      assert.match(head, /^HTTP\/1.1 431 .*content-length: [1-9]\d+\r\n\r\n$/s)
+      assert.match(yield* rawly(service, "\u0016\u0003\u0001"), /^HTTP\/1.1 400 .*content-length: 0\r\n\r\n$/s)
     }))
 
   it.effect("leads back to the page it came from, with the session where cookies do not come back, and nothing else", () =>

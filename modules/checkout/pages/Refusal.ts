@@ -1,6 +1,5 @@
 /** What a payor sees of a refusal, whoever refused: a page that says what to do, or a fragment where one was asked for. */
-import type { HttpServerRequest } from "effect/http"
-import type { Drawn } from "../../../runtime/Http.ts"
+import type { Asked, Drawn } from "../../../runtime/Http.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { type Answers, cookies } from "./Answers.ts"
 import { type Assets, type Problem, problemFragment, problemPage } from "./Page.ts"
@@ -39,7 +38,7 @@ const keptQuery = (query: URLSearchParams): string => {
 
 /** Draws refusals for every address below `/pay`, in the language of the browser that asks. */
 export const drawRefusal = ({ pathOf, plainHeaders }: Answers, assets: Assets) =>
-(error: PublicError, request: HttpServerRequest.HttpServerRequest): Drawn => {
+(error: PublicError, request: Asked): Drawn => {
   const query = queryOf(request.url)
   const problem = problemOf(error)
   const texts = languageFor({
