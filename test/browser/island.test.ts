@@ -371,6 +371,29 @@ describe("a broken line", () => {
     assert.strictEqual(counter.fetches.length, settled)
   })
 
+  scene("looks once a minute at what no event tells, with a sign of life, and not while nobody sees the page", async ({ counter, freeze, open, page, pass }) => {
+    await freeze()
+    counter.welcome = (socket) => counter.send(socket, { object: "ws_control", type: "ready" })
+    await open()
+    await until("it is ready", () => counter.fetches.length === 1)
+    const beatAfter = async (millis: number) => {
+      await pass(millis)
+      counter.send(counter.sockets[0]!, { object: "ws_control", type: "heartbeat", server_time: serverNow })
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await pass(100)
+    }
+    await beatAfter(30_000)
+    assert.strictEqual(counter.fetches.length, 1)
+    counter.shown = { screen: "waiting", body: "<p>Base has trouble</p>" }
+    await beatAfter(31_000)
+    await page.getByText("Base has trouble").waitFor()
+    assert.strictEqual(counter.fetches.length, 2)
+    await page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
+    await beatAfter(50_000)
+    await beatAfter(50_000)
+    assert.strictEqual(counter.fetches.length, 2)
+  })
+
   scene("that hears nothing for 60 s, or no answer to a ping, is given up", async ({ counter, freeze, open, page, pass, passUntil }) => {
     await freeze()
     counter.welcome = (socket) => counter.send(socket, { object: "ws_control", type: "ready" })

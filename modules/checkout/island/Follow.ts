@@ -16,6 +16,12 @@ const freshMillis = 3000
 /** Milliseconds until a fresh state is looked at all the same. */
 const settleMillis = 1000
 
+/**
+ * Milliseconds from which a state is old enough to be looked at with the next sign of life: no event tells of a network in
+ * trouble, of a price that is back, or of other prices in the list. Ours.
+ */
+const oldMillis = 60_000
+
 export interface Follower {
   /** Asks for the state, now or as soon as the answer on its way is there. */
   readonly refetch: () => void
@@ -63,7 +69,7 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     else if (!isFetching) refetch()
   }
 
-  const heard = ({ isChange, isReady, isRefused, now, price }: News) => {
+  const heard = ({ isBeat, isChange, isReady, isRefused, now, price }: News) => {
     const told = screen.told()
     clocks.set(now)
     if (isRefused) wantAll()
@@ -71,7 +77,8 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     // A look takes down the banner, and tells what came before the socket was there, where the socket cannot.
     const isMissing = isReady && (fetchFailures > 0 || !told.since)
     const isOther = price !== undefined && told.price !== "" && price !== told.price
-    if ((isChange || isMissing || isOther) && !gather.isSet()) gather.set(gatherMillis, refetch)
+    const isOld = isBeat && !document.hidden && performance.now() - askedAt > oldMillis
+    if ((isChange || isMissing || isOther || isOld) && !gather.isSet()) gather.set(gatherMillis, refetch)
   }
 
   const lost = (liveMillis: number) => {

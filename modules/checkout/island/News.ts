@@ -3,6 +3,8 @@ import { priceMark } from "./Price.ts"
 
 export interface News {
   readonly isReady?: boolean
+  /** Nothing but a sign of life. */
+  readonly isBeat?: boolean
   /** The state has changed. */
   readonly isChange?: boolean
   /** The price as it is now ({@link priceMark}): told on every connection, changed or not. */
@@ -21,7 +23,8 @@ export const newsOf = (text: string): News => {
     if (object === "ws_error") return { isRefused: true }
     if (object !== "ws_control") return {}
     if (type === "ready") return { isReady: true, now }
-    return type === "confirmations" || type === "resync_required" ? { isChange: true } : { now }
+    if (type === "heartbeat") return { isBeat: true, now }
+    return type === "confirmations" || type === "resync_required" ? { isChange: true } : {}
   } catch {
     return {}
   }

@@ -67,7 +67,7 @@ describe("frames of the socket", () => {
       price: "base 123 49.990000 1766320796 available"
     })
     assert.deepStrictEqual(read({ object: "ws_control", type: "ready", server_time: 7 }), { isReady: true, now: 7 })
-    assert.deepStrictEqual(read({ object: "ws_control", type: "heartbeat", server_time: 8 }), { now: 8 })
+    assert.deepStrictEqual(read({ object: "ws_control", type: "heartbeat", server_time: 8 }), { isBeat: true, now: 8 })
     assert.deepStrictEqual(read({ object: "ws_control", type: "resync_required" }), { isChange: true })
     assert.deepStrictEqual(read({ object: "ws_control", type: "confirmations", confirmations: 3 }), { isChange: true })
     assert.deepStrictEqual(read({ object: "ws_error", code: "TOKEN_EXPIRED" }), { isRefused: true })
