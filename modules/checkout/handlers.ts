@@ -71,8 +71,8 @@ const askedOf = ({ current, query, request }: Visit) => {
   } as const
 }
 
-/** Where a visit leads, and what a browser keeps of it. */
-const makeWays = ({ pathOf, seeOther, withChoice, withSession }: Answers) => {
+/** Where a visit goes on, and what the browser keeps of it. */
+const makeSteps = ({ pathOf, seeOther, withChoice, withSession }: Answers) => {
   /** Where a page goes on: its path, and what it must carry where the cookie did not come back. */
   const addressOf = ({ carried, current, pair, query }: Visit, lang = query.get("lang")) => ({
     path: pathOf(current.invoice.id),
@@ -170,7 +170,7 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
   const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
   const scriptName = `pay.${script.hash}.js`
   const answers = makeAnswers(publicUrl)
-  const { addressOf, afterwards, handOver, remembering, spoken } = makeWays(answers)
+  const { addressOf, afterwards, handOver, remembering, spoken } = makeSteps(answers)
   const assets = { script: `${answers.base}/assets/${scriptName}`, style: { css }, languages }
   yield* drawings.register("/pay", drawRefusal(answers, assets))
 

@@ -106,6 +106,7 @@ export const door = (
     const refuse = (error: PublicError) => respond(error, knownPath()?.family ?? "wrapped", requestId)
     const refusal = refusalOf(request, knownPath)
     if (refusal !== undefined) {
+      // What is found for an address with a foreign delimiter is not what its sender means.
       return Effect.succeed(finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal)))
     }
     if (hasBody(request)) guardBody(request)

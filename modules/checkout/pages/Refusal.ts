@@ -6,7 +6,7 @@ import { type Assets, type Problem, problemFragment, problemPage } from "./Page.
 import { languageFor, queryOf } from "./Visit.ts"
 
 /** No more than the payor can act upon. */
-export const problemOf = ({ code, status }: PublicError): Problem => {
+const problemOf = ({ code, status }: PublicError): Problem => {
   if (code === "NOT_FOUND") return "not_found"
   if (code === "RATE_LIMIT_EXCEEDED") return "too_many"
   if (code.startsWith("SESSION_")) return "session_ended"
@@ -20,7 +20,7 @@ const passing: ReadonlySet<Problem> = new Set(["too_many", "unavailable", "faile
 const pageOf = /^\/+pay\/+([0-9a-f-]{36})(\/+state)?\/*$/i
 
 /** Where an address below `/pay` leads back to, and which part of a page it asks for. */
-export const placeOf = (url: string): { readonly invoiceId: string | null; readonly part: "document" | "fragment" } => {
+const placeOf = (url: string): { readonly invoiceId: string | null; readonly part: "document" | "fragment" } => {
   const path = url.replace(/[?#;].*$/s, "")
   return {
     invoiceId: pageOf.exec(path)?.[1] ?? null,
