@@ -543,6 +543,8 @@ const applied = (
         ? { ...order, tries: order.tries + 1, dueAt: now + callSeconds }
         : invalid()
     case "RetailerAnswered":
+      // The gate has closed during the call, which is over now.
+      if (isForPlacement(order) && !isGateOpen(order, current)) return { ...order, dueAt: now }
       return isForPlacement(order) || order.substatus === "CANCELLATION_REQUESTED"
         ? { ...order, isAsked: true, dueAt: now + answerSeconds }
         : order

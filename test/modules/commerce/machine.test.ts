@@ -469,6 +469,9 @@ describe("an order, by the documented accidents", () => {
     assert.strictEqual(stateOf(reverted), "processing/PROVIDER_PLACEMENT_SUBMITTED")
     assert.strictEqual(taskOf(reverted.order, reverted.invoice), "withdraw")
     assert.strictEqual(codeOf(reverted, [begun]), "INVALID_TRANSITION")
+    assert.strictEqual(reverted.order.dueAt, called.order.dueAt, "not while the call is under way")
+    const answered = committed(reverted, [], [{ _tag: "RetailerAnswered" }], start + 70)
+    assert.deepInclude(answered.order, { isAsked: false, dueAt: start + 70 }, "at once when it is over")
     assert.strictEqual(stateOf(committed(reverted, [], [{ _tag: "Withdrawn" }])), "failed/PAYMENT_REVERSED")
     let silent = reverted
     for (let tries = 1; tries < 2 * maximumTries; tries++) {
