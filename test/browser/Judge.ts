@@ -1,4 +1,5 @@
 /** What a page is judged by: axe, its width, the size of what is pressed, and the QR code as a camera reads it. */
+import { assert } from "@effect/vitest"
 import { source } from "axe-core"
 import { createRequire } from "node:module"
 import type { Page } from "playwright-core"
@@ -10,6 +11,9 @@ const jsQR: typeof import("jsqr").default = createRequire(import.meta.url)("jsqr
 declare const axe: any
 declare const document: any
 declare const getComputedStyle: any
+declare const innerWidth: any
+declare const scrollTo: any
+declare const NodeFilter: any
 
 /** The smallest side of a target, in CSS pixels (WCAG 2.2, 2.5.8). */
 const smallestTarget = 24
@@ -42,6 +46,55 @@ export const smallTargets = (page: Page): Promise<ReadonlyArray<string>> =>
         return getComputedStyle(one).clipPath === "none" && (height < least || width < least)
       })
       .map((one) => one.outerHTML.slice(0, 160)), smallestTarget)
+
+/** Words of the page that are cut off: by the window's sides, or by a box that hides what does not fit. */
+export const cutWords = (page: Page): Promise<ReadonlyArray<string>> =>
+  page.evaluate(() => {
+    const found: Array<string> = []
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let text = walker.nextNode(); text !== null; text = walker.nextNode()) {
+      const parent = text.parentElement
+      if (text.data.trim() === "" || !parent.checkVisibility() || parent.closest("option, noscript, .visually-hidden")) continue
+      const range = document.createRange()
+      range.selectNodeContents(text)
+      const box = range.getBoundingClientRect()
+      const isCut = (left: number, right: number) => box.left < left - 1 || box.right > right + 1
+      for (let around = parent; around !== null; around = around.parentElement) {
+        const { bottom, left, right, top } = around.getBoundingClientRect()
+        const hides = getComputedStyle(around).overflow !== "visible" && around.tagName !== "HTML" && around.tagName !== "BODY"
+        if (hides && (isCut(left, right) || box.top < top - 1 || box.bottom > bottom + 1)) found.push(text.data)
+      }
+      if (isCut(0, innerWidth)) found.push(text.data)
+    }
+    return found
+  })
+
+/** How a page is looked at. */
+export interface Look {
+  readonly theme: "light" | "dark"
+  /** CSS pixels. */
+  readonly width: number
+}
+
+/** Every pair of a theme and a width. */
+export const looks: ReadonlyArray<Look> = [1280, 320].flatMap((width) =>
+  (["light", "dark"] as const).map((theme) => ({ theme, width }))
+)
+
+/** Holds an open page against axe, its width and the size of its controls; `what` names it in a failure. */
+export const judge = async (page: Page, what: string, ways: ReadonlyArray<Look> = looks): Promise<void> => {
+  for (const { theme, width } of ways) {
+    await page.emulateMedia({ colorScheme: theme })
+    await page.setViewportSize({ width, height: 900 })
+    // On the way down, "Continue" lies above the list: axe would tell nothing of what is under it.
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+    const where = `${what} ${theme} ${width}`
+    assert.deepStrictEqual(await axeFinds(page), [], where)
+    assert.isAtMost(await overflow(page), 0, `${where} scrolls sideways`)
+    assert.deepStrictEqual(await smallTargets(page), [], where)
+    assert.deepStrictEqual(await cutWords(page), [], `${where} cuts words off`)
+  }
+}
 
 /** What a camera reads from the page's QR code; null where it reads nothing. */
 export const readQr = async (page: Page): Promise<string | null> => {
