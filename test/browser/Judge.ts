@@ -39,7 +39,9 @@ export const overflow = (page: Page): Promise<number> =>
 export const smallTargets = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate((least) =>
     [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
-      .filter((one) => one.type !== "hidden" && one.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+      .filter((one) =>
+        one.type !== "hidden" && one.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+      )
       .map((one) => (one.type === "radio" || one.type === "checkbox" ? one.closest("label") : null) ?? one)
       .filter((one) => {
         const { height, width } = one.getBoundingClientRect()
@@ -54,14 +56,16 @@ export const cutWords = (page: Page): Promise<ReadonlyArray<string>> =>
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     for (let text = walker.nextNode(); text !== null; text = walker.nextNode()) {
       const parent = text.parentElement
-      if (text.data.trim() === "" || !parent.checkVisibility() || parent.closest("option, noscript, .visually-hidden")) continue
+      if (text.data.trim() === "" || !parent.checkVisibility()) continue
+      if (parent.closest("option, noscript, .visually-hidden")) continue
       const range = document.createRange()
       range.selectNodeContents(text)
       const box = range.getBoundingClientRect()
       const isCut = (left: number, right: number) => box.left < left - 1 || box.right > right + 1
       for (let around = parent; around !== null; around = around.parentElement) {
         const { bottom, left, right, top } = around.getBoundingClientRect()
-        const hides = getComputedStyle(around).overflow !== "visible" && around.tagName !== "HTML" && around.tagName !== "BODY"
+        // What hangs over the window itself can be scrolled to, but for its sides.
+        const hides = getComputedStyle(around).overflow !== "visible" && !around.matches("html, body")
         if (hides && (isCut(left, right) || box.top < top - 1 || box.bottom > bottom + 1)) found.push(text.data)
       }
       if (isCut(0, innerWidth)) found.push(text.data)

@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import type { View } from "../../modules/checkout/machine.ts"
 import { type Problem, problemPage } from "../../modules/checkout/pages/Page.ts"
+import { within } from "../../modules/checkout/pages/Names.ts"
 import { ar } from "../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import {
@@ -15,7 +16,7 @@ import {
 } from "../fixtures/paymentViews.ts"
 import { assets, showDocument, showView } from "./Drawn.ts"
 import { cutWords, judge, type Look, overflow, readQr } from "./Judge.ts"
-import { openContext, openPage } from "./Page.ts"
+import { openContext, openPage, type Visitor } from "./Page.ts"
 
 declare const document: any
 declare const getComputedStyle: any
@@ -31,8 +32,8 @@ const looksOf = {
 const both = [[en, looksOf.en], [ar, looksOf.ar]] as const
 
 /** The smallest logo there is. */
-const onePixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ" +
-  "RU5ErkJggg=="
+const onePixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA" +
+  "WjR9awAAAABJRU5ErkJggg=="
 
 /** What a merchant may write, at its longest and in the direction that is not the page's. */
 const written: Partial<Details> = {
@@ -70,8 +71,10 @@ const lateOften = viewOf({
 }, { refund: "refused" })
 
 const tonAddress = "UQBLz6mVjS5wvB5Q1N0p5lGqzN3f3r8i4sYzYcYd8Cw9aUoM"
+const solanaUsdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 const solanaAddress = "7YWHMfk9JZe0LM0g1ZauHuiSxhI7pWmVhbBbWZzrVpNm"
-const cardanoAddress = "addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3jcu5d8ps7zex2k2xt3uqxgjqnnj83ws8lhrn648jjxtwq2ytjqp"
+const cardanoAddress = "addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3jcu5d8ps7zex2k2" +
+  "xt3uqxgjqnnj83ws8lhrn648jjxtwq2ytjqp"
 
 /** A route of each kind of address and link. */
 const routes = {
@@ -85,7 +88,7 @@ const routes = {
   solana: addressFor("25.000000", {
     network: "solana",
     temp_address: solanaAddress,
-    payment_uri: `solana:${solanaAddress}?amount=25&spl-token=EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v&label=Caf%C3%A9`
+    payment_uri: `solana:${solanaAddress}?amount=25&spl-token=${solanaUsdc}&label=Caf%C3%A9`
   }),
   cardano: addressFor("61.300000", {
     network: "cardano",
@@ -106,7 +109,7 @@ const longList: View = {
 const problems: ReadonlyArray<Problem> = ["session_ended", "not_found", "too_many", "unavailable", "failed"]
 
 /** A page with room for axe, whose progress bars do not move. */
-const opened = (visitor: { readonly width?: number; readonly height?: number; readonly theme?: "light" | "dark" } = {}) =>
+const opened = (visitor: Pick<Visitor, "width" | "height" | "theme"> = {}) =>
   Effect.gen(function*() {
     const { complaints, page } = yield* openPage(yield* openContext({ ...visitor, bypassCSP: true }))
     yield* Effect.promise(() => page.emulateMedia({ reducedMotion: "reduce" }))
@@ -115,7 +118,7 @@ const opened = (visitor: { readonly width?: number; readonly height?: number; re
 
 /** The colour of the first of what `selector` names, and that of a note of warning. */
 const colours = (page: Page, selector: string): Promise<ReadonlyArray<string>> =>
-  page.evaluate((one) => [one, ".note.warn"].map((each) => getComputedStyle(document.querySelector(each)).color), selector)
+  page.evaluate((all) => all.map((one) => getComputedStyle(document.querySelector(one)).color), [selector, ".note.warn"])
 
 describe("a payment page at its limits", () => {
   it.live("passes every check with long names, large amounts, an open drawer and text of the other direction", () =>
@@ -125,7 +128,7 @@ describe("a payment page at its limits", () => {
         for (const [texts, looks] of both) {
           await showView(page, strained, texts)
           await page.locator("summary").click()
-          assert.include(await page.textContent("#state"), texts.networkDegraded(texts === ar ? "\u2068Base\u2069" : "Base"))
+          assert.include(await page.textContent("#state"), texts.networkDegraded(within(texts, "Base")))
           await judge(page, `strained ${texts.locale}`, looks)
         }
       })
@@ -156,7 +159,7 @@ describe("a payment page at its limits", () => {
           const field = page.locator("input[name=address]")
           assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
           const why = await page.textContent(`#${await field.getAttribute("aria-describedby")}`)
-          assert.include(why, texts.refundWrong(texts === ar ? "\u2068Base\u2069" : "Base"))
+          assert.include(why, texts.refundWrong(within(texts, "Base")))
           await judge(page, `late ${texts.locale}`, looks)
         }
       })
@@ -172,7 +175,8 @@ describe("a payment page at its limits", () => {
           assert.strictEqual(await page.locator(".wallet").count(), address.payment_uri === null ? 0 : 1, network)
           assert.deepStrictEqual(await cutWords(page), [], network)
           const copies = await page.locator("[data-copy]").evaluateAll((all) => all.map((one: any) => one.dataset.copy))
-          assert.deepStrictEqual(copies.slice(1), [address.temp_address, ...address.memo === null ? [] : [address.memo]])
+          const { memo, temp_address } = address
+          assert.deepStrictEqual(copies.slice(1), memo === null ? [temp_address] : [temp_address, memo])
         }
         await showView(page, viewOf({ details: detailsOf("unpaid"), address: routes.ton }), en)
         await judge(page, "memo", looksOf.en)
@@ -254,7 +258,9 @@ describe("large text", () => {
           await showView(page, view, en)
           assert.deepStrictEqual(await cutWords(page), [], view.screen)
           assert.isAtMost(await overflow(page), 0, view.screen)
-          const bars = await page.locator(".proceed").evaluateAll((all) => all.map((one) => getComputedStyle(one).position))
+          const bars = await page.locator(".proceed").evaluateAll((all) =>
+            all.map((one) => getComputedStyle(one).position)
+          )
           assert.notInclude(bars, "sticky")
         }
       })
