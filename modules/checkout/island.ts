@@ -30,14 +30,11 @@ const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline
     // An answer that was on its way would take the banner down for as long as the socket does not notice.
     follower.refetch()
   })
-  addEventListener("online", () => {
-    follower.rest()
-    follower.look()
-  })
+  addEventListener("online", follower.renew)
   // An open socket would keep the page out of the browser's back and forward cache.
   addEventListener("pagehide", follower.rest)
   addEventListener("pageshow", ({ persisted }) => {
-    if (persisted) follower.look()
+    if (persisted) follower.renew()
   })
   follower.follow()
 }

@@ -470,6 +470,16 @@ describe("a broken line", () => {
     await page.locator("#offline").waitFor({ state: "hidden" })
   })
 
+  scene("that is back is looked at there and then", async ({ open, page }) => {
+    await open()
+    await page.context().setOffline(true)
+    await page.locator("#offline").waitFor({ state: "visible" })
+    const before = performance.now()
+    await page.context().setOffline(false)
+    await page.locator("#offline").waitFor({ state: "hidden" })
+    assert.isBelow(performance.now() - before, 300)
+  })
+
   for (
     const [what, status, type, text] of [
       ["the page of a captive portal", 200, "text/html", "<html><body><section>Log in to the free network</section></body></html>"],
@@ -584,6 +594,51 @@ describe("what the payor has", () => {
       })`),
       { typed: "a o l", caret: [1, 2], focus: "search", chosen: "2", shown: 1, address: "0xabc", isOpen: true, box: 700, page: scrolled }
     )
+  })
+
+  scene("reached that is not there any more leaves the focus at the heading of what is", async ({ counter, open, page }) => {
+    counter.shown = { body: `<h1 tabindex="-1">Waiting</h1><button type="button">Simulate</button>`, since: "evt_1-1" }
+    await open()
+    await page.getByText("Simulate").focus()
+    counter.shown = paid
+    counter.event()
+    await page.getByText("Payment complete").waitFor()
+    assert.isTrue(await isFocused(page, "h1"))
+  })
+
+  scene("chosen that cannot be had any more gives way to what the server offers", async ({ counter, open, page }) => {
+    counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
+    await open()
+    await page.locator("[value='2']").check()
+    counter.shown = { screen: "choose", body: list(" now").replace(`value="2"`, `value="2" disabled`) }
+    counter.event()
+    await page.getByText("sol solana now").waitFor()
+    assert.strictEqual(await page.locator("[name=token]:checked").getAttribute("value"), "0")
+  })
+
+  scene("half typed, in a script that is composed, is typed to its end before the same screen is drawn anew", async ({ counter, open, page }) => {
+    counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
+    await open()
+    const search = page.getByLabel("Search")
+    await search.focus()
+    const keyboard = await page.context().newCDPSession(page)
+    const compose = (text: string) =>
+      keyboard.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
+    await compose("bas")
+    counter.shown = { screen: "choose", body: list(" now") }
+    counter.event()
+    await until("the state is fetched", () => counter.fetches.length === 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.strictEqual(await page.getByText("usdt base tether now").count(), 0)
+    await compose("base")
+    await keyboard.send("Input.insertText", { text: "base" })
+    await page.getByText("usdt base tether now").waitFor()
+    assert.strictEqual(await search.inputValue(), "base")
+    assert.isTrue(await isFocused(page, "[type=search]"))
+    await compose("x")
+    counter.shown = paid
+    counter.event()
+    await page.getByText("Payment complete").waitFor()
   })
 
   scene("typed into the search leaves the rows with its words, speaks their count once, and keeps the choice in sight", async (
@@ -727,6 +782,25 @@ describe("the clock of a price", () => {
     await new Promise((resolve) => setTimeout(resolve, 100))
     await pass(1000)
     assert.closeTo(await left(), 171, 1)
+  })
+
+  scene("never goes back for what is told in whole seconds and comes late", async ({ counter, freeze, open, page, pass }) => {
+    await freeze()
+    counter.shown = { body: clock(272), since: "evt_1-1" }
+    await open()
+    const shown: Array<number> = []
+    for (let quarter = 1; quarter <= 20; quarter++) {
+      await pass(250)
+      const [minutes = 0, seconds = 0] = (await page.locator("time").innerText()).split(":").map(Number)
+      shown.push(minutes * 60 + seconds)
+      // As it was a tenth of a second ago, without its fraction.
+      counter.send(counter.sockets[0]!, { object: "ws_control", type: "heartbeat", server_time: serverNow + Math.floor(quarter / 4 - 0.1) })
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    shown.forEach((left, at) => {
+      if (at > 0) assert.include([0, 1], shown[at - 1]! - left, shown.join())
+      assert.isAtMost(shown.filter((other) => other === left).length, 4, shown.join())
+    })
   })
 
   scene("is spoken at 5 minutes and at 1 minute only, loud in its last quarter only, and asks at its end", async (

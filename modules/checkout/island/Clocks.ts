@@ -18,6 +18,12 @@ export const isUrgent = (left: number, whole: number): boolean => left <= whole 
 export const spokenMinutes = (before: number, left: number): number | undefined =>
   [1, 5].find((minutes) => left <= minutes * 60 && before > minutes * 60)
 
+/** Seconds by which a server's clock may be past what it told: it tells whole seconds, rounded down, and is heard later. */
+const pastSeconds = 2
+
+/** How far the server's clock is ahead, where it is by `least` or a bit more: as known, as far as that may be. */
+export const skewOf = (known: number, least: number): number => Math.min(Math.max(known, least), least + pastSeconds)
+
 export interface Clocks {
   /** Sets all clocks by the server's, in epoch seconds; what is no time changes nothing. */
   readonly set: (now: unknown) => void
@@ -32,8 +38,9 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
   const seconds = () => performance.now() / 1000
   const timer = makeTimer()
   /** The server's clock less the browser's running time, in seconds: a payor who sets the clock changes nothing. */
-  let skew = 0
+  let skew: number | undefined
   let ahead = 0
+  /** By the clocks when they were last looked at; 0: there were none. */
   let before = 0
   let overChecks = 0
   let nextCheck = 0
@@ -60,22 +67,26 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
   }
 
   const tick = () => {
-    const now = seconds() + skew + ahead
+    const now = seconds() + (skew ?? 0) + ahead
+    const all = state.querySelectorAll<HTMLElement>("[data-ends]")
     let isOver = false
-    for (const clock of state.querySelectorAll<HTMLElement>("[data-ends]")) {
+    for (const clock of all) {
       const ends = Number(clock.dataset.ends)
       isOver ||= ends <= now
       draw(clock, ends - now)
       speak(clock, ends, now)
     }
-    before = now
+    // Without a clock no second is watched: the next one starts with what is left then.
+    before = all.length > 0 ? now : 0
     if (isOver) look(now)
     else overChecks = nextCheck = 0
-    timer.set(1000 - now * 1000 % 1000, tick)
+    if (all.length > 0) timer.set(1000 - now * 1000 % 1000, tick)
   }
 
   const set = (now: unknown) => {
-    if (Number(now) > 0) skew = Number(now) - seconds()
+    if (!(Number(now) > 0)) return
+    const least = Number(now) - seconds()
+    skew = skewOf(skew ?? least, least)
   }
 
   return {

@@ -27,6 +27,8 @@ export interface Follower {
   readonly refetch: () => void
   /** The payor is back: looks at once, and whether the socket still hears. */
   readonly look: () => void
+  /** The line is back, or the page: asks at once, and opens a new socket, whether that of before knows its end or not. */
+  readonly renew: () => void
   /** Leaves the socket, until something is asked for again. */
   readonly rest: () => void
   /** Makes the timers and the socket what the newest fragment asks for. */
@@ -105,6 +107,11 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     refetch,
     follow,
     rest: socket.drop,
+    renew: () => {
+      socket.drop()
+      connect.stop()
+      refetch()
+    },
     look: () => {
       recheck()
       socket.ping()

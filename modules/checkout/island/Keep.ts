@@ -2,8 +2,9 @@
 
 /** What makes a control the same one in the next fragment. */
 const keyOf = (control: Element): string => {
-  const { ariaLabel, id, name, tagName, textContent, type, value } = control as HTMLInputElement
-  return tagName + (id || (name ? name + (/radio|submit/.test(type) ? value : "") : ariaLabel ?? textContent))
+  const { id, name, tagName, textContent, type, value } = control as HTMLInputElement
+  const label = control.getAttribute("aria-label") ?? textContent
+  return tagName + (id || (name ? name + (/radio|submit/.test(type) ? value : "") : label))
 }
 
 type Control = HTMLInputElement & HTMLDetailsElement
@@ -14,8 +15,9 @@ const controlsIn = (state: HTMLElement) =>
 /** Makes `same` what `control` is, where the payor has changed that. */
 const takeOver = (control: Control, same: Control): void => {
   if (control.open) same.open = true
-  if (control.type === "radio" || control.type === "checkbox") {
-    if (control.checked !== control.defaultChecked) same.checked = control.checked
+  if (control.type === "radio") {
+    // What cannot be chosen any more leaves the choice to the server.
+    if (control.checked && !control.defaultChecked && !same.disabled) same.checked = true
   } else if (control.defaultValue !== undefined && control.value !== control.defaultValue) {
     same.value = control.value
   }
@@ -36,9 +38,11 @@ export const keep = (state: HTMLElement): () => void => {
     const next = controlsIn(state)
     for (const { control, key } of kept) {
       const same = next.find((other) => keyOf(other) === key)
-      if (!same) continue
-      takeOver(control, same)
-      if (control === focused) focus(control, same)
+      if (same) takeOver(control, same)
+      if (control !== focused) continue
+      if (same) focus(control, same)
+      // With nothing under it, the focus would start again at the top of the page.
+      else state.querySelector("h1")?.focus({ preventScroll: true })
     }
     for (const { id, scrollTop } of scrolled) {
       const box = document.getElementById(id)

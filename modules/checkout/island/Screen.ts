@@ -22,6 +22,18 @@ export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter:
   const parse = makeParser()
   let told: DOMStringMap = state.querySelector<HTMLElement>("[data-screen]")?.dataset ?? {}
   let shown = likeness(state)
+  let isComposing = false
+  /** What waits for the end of a composition. */
+  let waiting: (() => void) | undefined
+
+  state.addEventListener("compositionstart", () => {
+    isComposing = true
+  })
+  state.addEventListener("compositionend", () => {
+    isComposing = false
+    // Not within the event: only after it is the text what it comes to.
+    setTimeout(() => waiting?.())
+  })
 
   /** Shows what works with a script only, before anything in it can have the focus. */
   const wire = (putBack?: () => void) => {
@@ -29,6 +41,15 @@ export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter:
     putBack?.()
     filter()
     clocks.tick()
+  }
+
+  const swap = (box: HTMLElement, next: string) => {
+    waiting = undefined
+    shown = next
+    isComposing = false
+    const putBack = keep(state)
+    state.replaceChildren(...box.childNodes)
+    wire(putBack)
   }
 
   return {
@@ -43,13 +64,14 @@ export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter:
       told = (box.firstElementChild as HTMLElement).dataset
       clocks.setBy(told)
       const next = likeness(box)
+      waiting = undefined
       if (next === shown) return
-      shown = next
-      const putBack = keep(state)
-      state.replaceChildren(...box.childNodes)
-      wire(putBack)
+      const isOther = told.screen !== before
+      // What is composed (a script of many signs, a word on a phone) would be lost; another screen is more than that.
+      if (isComposing && !isOther) waiting = () => swap(box, next)
+      else swap(box, next)
       document.title = told.title ?? document.title
-      if (told.screen !== before) say(told.say)
+      if (isOther) say(told.say)
     }
   }
 }

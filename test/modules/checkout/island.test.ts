@@ -3,7 +3,7 @@
  * Method: its pure parts are imported as they are; the page itself is tested in a browser (`test/browser/island.test.ts`).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { clockText, isUrgent, spokenMinutes } from "../../../modules/checkout/island/Clocks.ts"
+import { clockText, isUrgent, skewOf, spokenMinutes } from "../../../modules/checkout/island/Clocks.ts"
 import { isFragment, isShown } from "../../../modules/checkout/island/Fragment.ts"
 import { backoffMillis, failuresAfterClose, type Line, nextFetchMillis } from "../../../modules/checkout/island/Line.ts"
 import { newsOf } from "../../../modules/checkout/island/News.ts"
@@ -98,6 +98,12 @@ describe("clocks", () => {
   it("read as minutes and seconds, with hours from one on, and end at 0:00", () => {
     assert.deepStrictEqual([-3, 0, 0.2, 59, 60, 272, 3599.5, 3872, 360_000].map(clockText), [
       "0:00", "0:00", "0:01", "0:59", "1:00", "4:32", "1:00:00", "1:04:32", "100:00:00"
+    ])
+  })
+
+  it("stay as they are while whole seconds agree with them, and go along where they do not", () => {
+    assert.deepStrictEqual([[5, 4.2], [5, 3], [5, 5.5], [5, 2.9], [5, 90], [5, -90]].map(([known, least]) => skewOf(known!, least!)), [
+      5, 5, 5.5, 4.9, 90, -88
     ])
   })
 
