@@ -249,7 +249,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
       isPage(yield* asked(payor, path, { method: "POST" }), 415, "no body")
       isPage(yield* asked(payor, `${path}/state`, choice), 405, "the state takes no form", "fragment")
       isPage(yield* asked(payor, "/shop/pay", choice), 404, "no invoice")
-      isPage(yield* asked(other.payor, path, choice), 401, "the session of another invoice")
+      isPage(yield* asked(other.payor, `${path}${new URL(other.invoice.created.payment_url).search}`, choice), 401, "another invoice's session")
       isPage(yield* asked(payor, path, { ...choice, headers: { ...choice.headers, cookie: "" } }), 401, "no session")
       yield* expire(invoice)
       const late = yield* asked(payor, path, choice)
