@@ -131,7 +131,7 @@ export class Checkout extends Context.Service<Checkout, {
         allowRestart: mayRestart(current, look.allow_restart, now),
         returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
         degraded: chains.status(invoice.environment, invoice.merchantId)
-          .some(({ healthy, network }) => !healthy && concerned.has(network)),
+          .find(({ healthy, network }) => !healthy && concerned.has(network))?.network ?? null,
         simulator: invoice.environment === "devnet" && simulated.current() !== null,
         refund: asked.refund,
         tab: asked.tab,

@@ -98,8 +98,8 @@ export interface View {
   readonly allowRestart: boolean
   /** Where "return" leads: the merchant's address with `invoice_id` and `status`; null: nowhere. */
   readonly returnUrl: string | null
-  /** Networks of the invoice that have trouble now. */
-  readonly degraded: boolean
+  /** A network that has trouble now, on which this invoice is paid; null: none of its networks has. */
+  readonly degraded: Network | null
   /** Whether the drawer that pays with play money is there. */
   readonly simulator: boolean
   /** What became of the refund address that was just sent. */

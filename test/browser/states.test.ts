@@ -59,7 +59,7 @@ const strained = viewOf({
     quote_valid_until: now + 40,
     quote_expires_in_seconds: 40
   })
-}, { degraded: true, simulator: true })
+}, { degraded: "base", simulator: true })
 
 /** As many payments as are listed, all too late, and an address that was none. */
 const lateOften = viewOf({
@@ -139,7 +139,7 @@ describe("a payment page at its limits", () => {
     Effect.gen(function*() {
       const { page } = yield* opened()
       yield* Effect.promise(async () => {
-        for (const [view, isLoud] of [[strained, true], [{ ...views.waiting, degraded: true }, false]] as const) {
+        for (const [view, isLoud] of [[strained, true], [{ ...views.waiting, degraded: "base" as const }, false]] as const) {
           await showView(page, view, en)
           for (const clock of [".price time", ".timer:not(.price) time"]) {
             const [colour, warning] = await colours(page, clock)

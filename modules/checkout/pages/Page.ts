@@ -55,7 +55,7 @@ const header = (view: View, texts: Texts): Html => {
     order ? html`<bdi>${order}</bdi>` : html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
   }</span></p>
       <p class="due">
-        <span class="visually-hidden">${texts.amountDue} </span>
+        <span class="visually-hidden">${texts.total} </span>
         <bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>
       </p>
     </div>
@@ -94,7 +94,7 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
         <div id="state">${fragment}</div>
         <p id="live" role="status" aria-live="polite" class="visually-hidden"></p>
       </main>${
-      details.invoice_footer !== null && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
+      details.invoice_footer && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`
     }</div>
     <footer class="foot">${languageForm(view, texts, languages)}${
       support !== null && html`<a href="${support}">${texts.help}</a>`

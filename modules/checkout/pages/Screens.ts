@@ -6,7 +6,7 @@ import { moment, tokens } from "./Amounts.ts"
 import { drawer } from "./Drawer.ts"
 import { attribute, type Content, html, type Html, socketUrl } from "./Html.ts"
 import { decimalOf, merchantOf, networkNames, usd, within } from "./Names.ts"
-import { button, checkButton, form, heading, line, note, sign, soft, type Step, steps } from "./Parts.ts"
+import { button, checkButton, form, heading, line, note, sign, soft, type Step, steps, type Tone } from "./Parts.ts"
 import { contact, facts, invoiceLine, refund, returnLink, type Shown, sum, transactions } from "./Receipt.ts"
 import { invoiceClock, route, routeLine, routeNames } from "./Route.ts"
 import { inSequence, type Texts } from "./Texts.ts"
@@ -89,17 +89,24 @@ const over = (
     ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}${more}${returnLink(view, texts, "plain")}`
 })
 
+/** What has happened before a payor chooses how to pay: it is shown and spoken with the list. Null: nothing. */
+const before = (view: View, texts: Texts): { readonly tone: Tone; readonly text: string } | null => {
+  if (view.details.amount_paid > 0) return { tone: "good", text: partly(view, texts) }
+  const outcome = lastRefused(view.details)
+  if (outcome === "reverted") return { tone: "warn", text: inSequence(texts, texts.reversedTitle, texts.payAgain) }
+  return outcome === "rejected" ? { tone: "warn", text: texts.rejected(within(texts, merchantOf(view))) } : null
+}
+
 /** The table of screens (Payment page, "States"). */
 const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = {
   choose: (view, texts) => {
-    const outcome = view.details.amount_paid > 0 ? null : lastRefused(view.details)
+    const { tone, text } = before(view, texts) ?? {}
     return {
       title: texts.chooseTitle,
-      body: html`${heading(texts.chooseTitle)}${
-        view.details.amount_paid > 0 && note("good", partly(view, texts))
-      }${outcome === "reverted" && note("warn", inSequence(texts, texts.reversedTitle, texts.payAgain))}${
-        outcome === "rejected" && note("warn", texts.rejected(within(texts, merchantOf(view))))
-      }${ways(view, texts)}${invoiceClock(texts, view)}`
+      ...text === undefined ? {} : { say: text },
+      body: html`${heading(texts.chooseTitle)}${tone !== undefined && note(tone, text)}${ways(view, texts)}${
+        invoiceClock(texts, view)
+      }`
     }
   },
 
@@ -295,8 +302,7 @@ export const draw = (view: View, texts: Texts): { readonly title: string; readon
     data-poll="${nextPollSeconds}" data-now="${view.now - view.aheadSeconds}"${
     view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
   }${attribute("data-since", view.since)}${attribute("data-price", price)}>${
-    view.degraded && view.token !== null &&
-    note("warn", texts.networkDegraded(within(texts, networkNames[view.token.network])))
+    view.degraded !== null && note("warn", texts.networkDegraded(within(texts, networkNames[view.degraded])))
   }${body}${drawer(view, texts)}</section>`
   return { title: documentTitle, fragment }
 }

@@ -82,7 +82,7 @@ const route = `
   font-size:.9375rem}
 time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
 .timer time{white-space:nowrap}
-.price time{color:var(--text);font-weight:700}
+.price time{color:var(--text)}
 .timer [data-urgent]{color:var(--warn);font-weight:700}
 progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;
   overflow:hidden;background:var(--line)}

@@ -16,7 +16,6 @@ export interface Texts {
   readonly chooseLanguage: string
   readonly change: string
   readonly checkPayment: string
-  readonly amountDue: string
 
   readonly stepWaiting: string
   readonly stepConfirming: string

@@ -194,8 +194,24 @@ describe("a screen", () => {
     assert.notInclude(fragment(views.choose, en), en.simulateTitle)
   })
 
+  it("tells with the list what happened before, also to who cannot see it", () => {
+    const said = (status: "reverted" | "rejected" | null) => {
+      const payments = status === null ? [] : [paymentOf(status, 0)]
+      const text = fragment(viewOf({ details: detailsOf("unpaid", 0, payments), address: null }), en)
+      assert.strictEqual(text.includes("class=\"note warn\""), status !== null)
+      return valuesOf(text, "data-say")[0]
+    }
+    assert.strictEqual(said(null), "Choose how to pay")
+    assert.strictEqual(said("reverted"), `Choose how to pay. ${en.reversedTitle}. ${en.payAgain}`)
+    assert.strictEqual(said("rejected"), `Choose how to pay. ${en.rejected("Blue Bottle Store")}`)
+  })
+
+  it("calls the amount the same before and after it was paid", () => {
+    for (const screen of ["waiting", "paid"] as const) assert.include(textOf(pageOf(views[screen])), "Total $25.00")
+  })
+
   it("says which network has trouble", () => {
-    assert.include(textOf(fragment({ ...views.confirming, degraded: true }, en)), "Base has problems right now.")
+    assert.include(textOf(fragment({ ...views.confirming, degraded: "solana" }, en)), "Solana has problems right now.")
   })
 
   it("tells of a refund address that was kept, or was none", () => {

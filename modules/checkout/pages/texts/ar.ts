@@ -30,7 +30,6 @@ export const ar: Texts = {
   chooseLanguage: "اللغة",
   change: "تغيير",
   checkPayment: "التحقق من الدفع",
-  amountDue: "المبلغ المستحق",
 
   stepWaiting: "الانتظار",
   stepConfirming: "قيد التأكيد",

@@ -16,7 +16,6 @@ export const de: Texts = {
   chooseLanguage: "Sprache",
   change: "Ändern",
   checkPayment: "Zahlung prüfen",
-  amountDue: "Zu zahlen",
 
   stepWaiting: "Offen",
   stepConfirming: "Bestätigung",

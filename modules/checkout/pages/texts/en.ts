@@ -20,7 +20,6 @@ export const en: Texts = {
   chooseLanguage: "Language",
   change: "Change",
   checkPayment: "Check payment",
-  amountDue: "Amount due",
 
   stepWaiting: "Waiting",
   stepConfirming: "Confirming",

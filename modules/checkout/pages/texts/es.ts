@@ -23,7 +23,6 @@ export const es: Texts = {
   chooseLanguage: "Idioma",
   change: "Cambiar",
   checkPayment: "Comprobar el pago",
-  amountDue: "Total a pagar",
 
   stepWaiting: "En espera",
   stepConfirming: "Confirmando",

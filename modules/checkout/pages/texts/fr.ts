@@ -27,7 +27,6 @@ export const fr: Texts = {
   chooseLanguage: "Langue",
   change: "Changer",
   checkPayment: "Vérifier le paiement",
-  amountDue: "Montant à payer",
 
   stepWaiting: "En attente",
   stepConfirming: "Confirmation",

@@ -16,7 +16,6 @@ export const ja: Texts = {
   chooseLanguage: "言語",
   change: "変更",
   checkPayment: "支払い状況を確認",
-  amountDue: "お支払い金額",
 
   stepWaiting: "支払い待ち",
   stepConfirming: "承認待ち",

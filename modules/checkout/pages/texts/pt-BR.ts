@@ -24,7 +24,6 @@ export const ptBR: Texts = {
   chooseLanguage: "Idioma",
   change: "Alterar",
   checkPayment: "Verificar pagamento",
-  amountDue: "Valor a pagar",
 
   stepWaiting: "Aguardando",
   stepConfirming: "Confirmando",

@@ -16,7 +16,6 @@ export const zhHans: Texts = {
   chooseLanguage: "语言",
   change: "更改",
   checkPayment: "查看付款状态",
-  amountDue: "应付金额",
 
   stepWaiting: "等待付款",
   stepConfirming: "确认中",
