@@ -14,6 +14,7 @@ declare const getComputedStyle: any
 declare const innerWidth: any
 declare const scrollTo: any
 declare const NodeFilter: any
+declare const MutationObserver: any
 
 /** The smallest side of a target, in CSS pixels (WCAG 2.2, 2.5.8). */
 const smallestTarget = 24
@@ -22,10 +23,23 @@ const smallestTarget = 24
 export const axeFinds = async (page: Page): Promise<ReadonlyArray<string>> => {
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(source)
   return page.evaluate(async () => {
-    const { incomplete, violations } = await axe.run(document, {
-      resultTypes: ["violations", "incomplete"],
-      rules: { "target-size": { enabled: true } }
+    // A screen that news replaced while axe read it is read again.
+    let replaced = false
+    const state = document.getElementById("state")
+    const observer = new MutationObserver(() => {
+      replaced = true
     })
+    if (state !== null) observer.observe(state, { childList: true })
+    let found
+    do {
+      replaced = false
+      found = await axe.run(document, {
+        resultTypes: ["violations", "incomplete"],
+        rules: { "target-size": { enabled: true } }
+      })
+    } while (replaced)
+    observer.disconnect()
+    const { incomplete, violations } = found
     return [...violations, ...incomplete].map(({ id, nodes }: any) =>
       `${id}: ${nodes.map(({ any, html }: any) => `${html.slice(0, 160)} ${any[0]?.message ?? ""}`).join(" | ")}`)
   })

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 import { browser } from "../support/Browser.ts"
 
 /** A page, a service and an EVM node on two shared cores: a hung test is found by its name, not by its speed. */
-const testTimeoutMillis = 60_000
+const testTimeoutMillis = 180_000
 
 const path = browser()
 if (path === undefined) console.warn("browser suite skipped: no Chromium is here, and none could be installed")
