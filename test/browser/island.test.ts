@@ -605,16 +605,6 @@ describe("what the payor has", () => {
     )
   })
 
-  scene("reached that is not there any more leaves the focus at the heading of what is", async ({ counter, open, page }) => {
-    counter.shown = { body: `<h1 tabindex="-1">Waiting</h1><button type="button">Simulate</button>`, since: "evt_1-1" }
-    await open()
-    await page.getByText("Simulate").focus()
-    counter.shown = paid
-    counter.event()
-    await page.getByText("Payment complete").waitFor()
-    assert.isTrue(await isFocused(page, "h1"))
-  })
-
   scene("chosen that cannot be had any more gives way to what the server offers", async ({ counter, open, page }) => {
     counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
     await open()

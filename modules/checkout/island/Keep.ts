@@ -38,11 +38,10 @@ export const keep = (state: HTMLElement): () => void => {
     const next = controlsIn(state)
     for (const { control, key } of kept) {
       const same = next.find((other) => keyOf(other) === key)
-      if (same) takeOver(control, same)
-      if (control !== focused) continue
-      if (same) focus(control, same)
-      // With nothing under it, the focus would start again at the top of the page.
-      else state.querySelector("h1")?.focus({ preventScroll: true })
+      if (!same) continue
+      takeOver(control, same)
+      // Where it is gone, the focus goes nowhere: only the payor's own doing moves it (Experience, "WCAG checklist").
+      if (control === focused) focus(control, same)
     }
     for (const { id, scrollTop } of scrolled) {
       const box = document.getElementById(id)
