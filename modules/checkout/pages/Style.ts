@@ -63,7 +63,7 @@ section{gap:1rem}
 const steps = `
 .steps{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;padding:0;font-size:.875rem;
   color:var(--soft)}
-.steps li{border-block-start:4px solid var(--line);padding-block-start:.35rem;flex:1 1 4rem}
+.steps li{border-block-start:4px solid var(--line);padding-block-start:.35rem;flex:1 1 3rem;word-break:keep-all}
 .steps .done{border-color:var(--good)}
 .steps .done::before{content:"✓\\a0"}
 .steps [aria-current]{border-color:var(--accent);color:var(--text);font-weight:700}

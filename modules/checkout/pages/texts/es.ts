@@ -24,7 +24,7 @@ export const es: Texts = {
   change: "Cambiar",
   checkPayment: "Comprobar el pago",
 
-  stepWaiting: "En espera",
+  stepWaiting: "Pendiente",
   stepConfirming: "Confirmando",
   stepPaid: "Pagado",
   progress: "Progreso del pago",

@@ -28,7 +28,7 @@ export const fr: Texts = {
   change: "Changer",
   checkPayment: "Vérifier le paiement",
 
-  stepWaiting: "En attente",
+  stepWaiting: "Attente",
   stepConfirming: "Confirmation",
   stepPaid: "Payé",
   progress: "Avancement du paiement",
