@@ -147,10 +147,11 @@ dd a{display:inline-block;padding-block:.25rem}
 /**
  * The list of ways to pay. Its button stays in sight while the list is longer than the window; a window of less than 30
  * rem would have too little left above it. What gets the focus is scrolled clear of it (WCAG 2.4.11). A browser without
- * `:has` (Firefox 115) shows the focus at the choice itself.
+ * `:has` (Firefox 115) shows the focus at the choice itself. The rows stand in a flex box: in a grid, WebKit (2.50)
+ * leaves them the height they had in a wider window, and a name of two lines does not fit.
  */
 const list = `
-fieldset{border:0;padding:0;min-inline-size:0;display:grid;gap:.5rem;grid-template-columns:minmax(0,1fr)}
+fieldset{border:0;padding:0;min-inline-size:0;display:flex;flex-direction:column;gap:.5rem}
 .row{display:grid;grid-template-columns:auto minmax(0,1fr);align-items:center;column-gap:.75rem;
   min-block-size:3.5rem;padding:.6rem .9rem;border:1px solid var(--line);border-radius:.9rem;cursor:pointer}
 .row:has(:checked){border-color:var(--accent);box-shadow:inset 0 0 0 1px var(--accent)}
