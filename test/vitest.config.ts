@@ -38,7 +38,7 @@ export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
   test: {
     include: skipped === undefined ? ["test/**/*.test.ts"] : [],
-    exclude: ["test/bench/**", "test/browser/**"],
+    exclude: ["test/bench/**", "test/browser/**", "test/engines/**"],
     passWithNoTests: skipped !== undefined,
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
     testTimeout: testTimeoutMillis,

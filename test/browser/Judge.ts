@@ -114,8 +114,12 @@ export const judge = async (page: Page, what: string, ways: ReadonlyArray<Look> 
   }
 }
 
-/** What a camera reads from the page's QR code; null where it reads nothing. */
-export const readQr = async (page: Page): Promise<string | null> => {
-  const shot = PNG.sync.read(await page.locator("#state svg[role=img]").screenshot())
-  return jsQR(new Uint8ClampedArray(shot.data), shot.width, shot.height)?.data ?? null
+/** What a camera reads from a picture, a PNG, with a QR code in it; null where it reads nothing. */
+export const decodeQr = (picture: Buffer): string | null => {
+  const { data, height, width } = PNG.sync.read(picture)
+  return jsQR(new Uint8ClampedArray(data), width, height)?.data ?? null
 }
+
+/** What a camera reads from the page's QR code; null where it reads nothing. */
+export const readQr = async (page: Page): Promise<string | null> =>
+  decodeQr(await page.locator("#state svg[role=img]").screenshot())

@@ -1,0 +1,161 @@
+/**
+ * Goal: a payor pays on the page in Firefox and in WebKit as in Chromium: with a mouse, with a keyboard alone, without
+ * JavaScript; sees the payment arrive by itself, and nothing is complained of and nobody else is asked.
+ * Method: the engines as they are installed, through a proxy that keeps what they ask for and tell; the real service
+ * and an EVM node.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { decodeQr } from "../browser/Judge.ts"
+import { type Bill, Till } from "../browser/Till.ts"
+import { until } from "../support/Service.ts"
+import { keys, type Tab } from "./Engine.ts"
+import { choose, engines, follows, screenOf, type Seen, sees, shows, visitor } from "./Engines.ts"
+
+declare const document: any
+declare const location: any
+declare const window: any
+
+/** A phone on which the whole of the waiting screen is in sight. */
+const phone = [390, 1400] as const
+
+/** What the payor's API tells of the chosen route. */
+const addressOf = (bill: Bill) => Effect.flatMap(Till, ({ choose: again }) => again(bill))
+
+const pathOf = (tab: Tab) => tab.run(() => location.pathname + location.search)
+
+/** When the service committed the newest event of an invoice, in epoch milliseconds. */
+const committed = (bill: Bill) =>
+  Effect.gen(function*() {
+    const { sql } = yield* Till
+    const [newest] = yield* Effect.orDie(sql`SELECT max(ms) AS ms FROM events WHERE invoice_id = ${bill.id}`)
+    return Number(newest!["ms"])
+  })
+
+/** The page has told of nothing, and asked nobody else. */
+const isQuiet = ({ door }: Seen) => {
+  assert.deepStrictEqual(door.complaints, [])
+  assert.deepStrictEqual(door.foreign(), [])
+}
+
+/** Presses Tab until the focus is on what a selector names; fails after more than any page has. */
+const tabTo = async (tab: Tab, selector: string) => {
+  for (let pressed = 0; pressed < 60; pressed++) {
+    if (await tab.run((wanted) => document.activeElement.matches(wanted), selector)) return
+    await tab.press(keys.tab)
+  }
+  assert.fail(`no Tab leads to ${selector}`)
+}
+
+/** A property of what has the focus. */
+const focused = (tab: Tab, property: string) =>
+  Effect.promise(() => tab.run((name) => document.activeElement[name] as unknown, property))
+
+const shownRows = (tab: Tab) =>
+  tab.run(() => [...document.querySelectorAll("[data-find]:not([hidden])")].map(({ dataset }) => dataset.find))
+
+layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
+  for (const engine of engines()) {
+    it.effect(`${engine.name}: opens, searches, chooses, scans, pays, and sees it arrive`, () =>
+      Effect.gen(function*() {
+        const { bill, pay } = yield* Till
+        const made = yield* bill({ payment_return_url: "https://shop.example/done" })
+        const seen = yield* visitor(engine)
+        const { door, tab } = seen
+        const path = `/pay/${made.id}`
+        yield* Effect.promise(async () => {
+          await tab.resize(...phone)
+          await tab.open(made.url)
+          assert.strictEqual(await pathOf(tab), path)
+          await tab.click("input[type=search]")
+          await tab.press(..."usdc base")
+          assert.deepStrictEqual(await shownRows(tab), ["usdc base usdc (test)"])
+        })
+        const opening = door.asked.slice(0, 3).map(({ headers: { cookie }, url }) =>
+          [url.includes("session_token=") ? "token" : "", cookie === undefined ? "" : "cookie"])
+        assert.deepStrictEqual(opening, [["token", ""], ["token", "cookie"], ["", "cookie"]])
+        yield* choose(seen, "usdc base")
+        yield* shows(seen, "waiting")
+        yield* follows(seen)
+        const { payment_uri, temp_address } = yield* addressOf(made)
+        assert.strictEqual(decodeQr(yield* Effect.promise(() => tab.picture())), payment_uri)
+        yield* pay(temp_address, 25_000_000n)
+        yield* shows(seen, "paid")
+        const came = yield* Effect.promise(() => tab.run(() => window.came.paid as number))
+        const took = came - (yield* committed(made))
+        console.log(`${engine.name} ${tab.version}: ${Math.round(took)} ms from the commit to the screen`)
+        assert.isAbove(took, 0)
+        const link = yield* Effect.promise(() => tab.run(() => document.querySelector("a.button.main").href))
+        assert.strictEqual(link, `https://shop.example/done?invoice_id=${made.id}&status=paid`)
+        isQuiet(seen)
+      }).pipe(Effect.scoped))
+
+    it.effect(`${engine.name}: takes a keyboard alone`, () =>
+      Effect.gen(function*() {
+        const { bill } = yield* Till
+        const made = yield* bill()
+        const seen = yield* visitor(engine)
+        const { tab } = seen
+        yield* Effect.promise(async () => {
+          await tab.open(made.url)
+          await tabTo(tab, "input[type=search]")
+          await tab.press(..."usdc base", keys.enter)
+        })
+        assert.strictEqual(yield* focused(tab, "type"), "radio")
+        yield* Effect.promise(() => tab.press(keys.space, keys.enter))
+        yield* shows(seen, "waiting")
+        yield* until("the heading has the focus", focused(tab, "tagName"), (tag) => tag === "H1")
+        yield* Effect.promise(async () => {
+          await tabTo(tab, "[data-copy]")
+          await tab.press(keys.enter)
+        })
+        yield* until("it says copied", focused(tab, "innerText"), (text) => text === "Copied")
+        isQuiet(seen)
+      }).pipe(Effect.scoped))
+
+    it.effect(`${engine.name}: works without JavaScript`, () =>
+      Effect.gen(function*() {
+        const { bill, pay } = yield* Till
+        const made = yield* bill()
+        const seen = yield* visitor(engine, { javaScript: false })
+        const { tab } = seen
+        yield* Effect.promise(async () => {
+          await tab.resize(...phone)
+          await tab.open(made.url)
+        })
+        yield* sees(seen, "input[type=search]", false)
+        yield* choose(seen, "usdc base")
+        yield* shows(seen, "waiting")
+        const { payment_uri, temp_address } = yield* addressOf(made)
+        assert.strictEqual(decodeQr(yield* Effect.promise(() => tab.picture())), payment_uri)
+        yield* pay(temp_address, 25_000_000n)
+        yield* until("the payment is shown", Effect.promise(async () => {
+          await tab.click("noscript button").catch(() => undefined)
+          return screenOf(tab)
+        }), (screen) => screen === "paid", 30_000)
+        isQuiet(seen)
+      }).pipe(Effect.scoped))
+
+    it.effect(`${engine.name}: says that it is offline, and goes on when the line is back, without sockets too`, () =>
+      Effect.gen(function*() {
+        const { bill, choose: chosen, pay } = yield* Till
+        const made = yield* bill()
+        const { temp_address } = yield* chosen(made)
+        const seen = yield* visitor(engine)
+        yield* Effect.promise(() => seen.tab.open(made.url))
+        yield* follows(seen)
+        seen.door.set({ isShut: true })
+        yield* sees(seen, "#offline")
+        yield* shows(seen, "waiting")
+        seen.door.set({ isShut: false, hasSockets: false })
+        yield* sees(seen, "#offline", false)
+        yield* pay(temp_address, 10_000_000n)
+        yield* shows(seen, "partial")
+        seen.door.set({ hasSockets: true })
+        yield* follows(seen)
+        yield* pay(temp_address, 15_000_000n)
+        yield* shows(seen, "paid")
+        assert.deepStrictEqual(seen.door.foreign(), [])
+      }).pipe(Effect.scoped))
+  }
+})
