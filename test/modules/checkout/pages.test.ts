@@ -126,6 +126,20 @@ describe("a screen", () => {
     assert.strictEqual(told(views.paid), ` data-price=""`)
   })
 
+  it("is that of a paid invoice where a little less came than was due, within the merchant's tolerance", () => {
+    const view = viewOf({ details: detailsOf("paid", 24_900, [paymentOf("confirmed", 24_900)]), address: null })
+    assert.strictEqual(view.screen, "paid")
+    assert.include(textOf(fragment(view, en)), "Payment complete")
+    assert.include(textOf(fragment(view, en)), "Total $25.00 Received $24.90")
+    assert.notInclude(textOf(fragment(view, en)), "remaining")
+  })
+
+  it("has on paper what it shortens: the invoice id and every transaction", () => {
+    const { invoice_id, payments } = views.paid.details
+    const whole = valuesOf(fragment(views.paid, en), "data-whole")
+    assert.deepStrictEqual(whole, [invoice_id, ...payments.map(({ payer_tx_hash }) => payer_tx_hash)])
+  })
+
   it("calls two invoices that were made in one minute by different names", () => {
     const names = ["01a20102-1d1f-7000-a4b4-20d3bc392168", "01a20102-de15-7000-95f6-44f7130d594a"].map((id) => {
       const details = { ...views.paid.details, invoice_id: InvoiceId.make(id) }
