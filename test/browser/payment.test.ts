@@ -164,7 +164,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
       const before = sockets()
       assert.isAbove(before, 0)
       yield* restart
-      yield* until("a new socket is opened", Effect.sync(sockets), (now) => now > before, 30_000)
+      yield* until("a new socket is opened", Effect.sync(sockets), (now) => now > before)
       yield* pay(temp_address, 25_000_000n)
       yield* Effect.promise(() => shows(page, "paid"))
     }).pipe(Effect.scoped))

@@ -68,7 +68,7 @@ const pass = (seconds: number) => asMerchant("/api/v1/devnet/clock/advance", { s
 
 const becomes = Effect.fnUntraced(function*(id: string, substatus: string) {
   const look = Effect.provideService(ok(`orders/${id}`), Mall, yield* Mall)
-  return yield* until(substatus, look, (found) => found.substatus === substatus, 20_000)
+  return yield* until(substatus, look, (found) => found.substatus === substatus)
 })
 
 /** What a callback is answered: `200`, or the code of its error. */

@@ -85,7 +85,7 @@ const read = ({ id }: Bought) => ok(`orders/${id}`)
 /** Looks again, after `meanwhile` if anything, until the order is there. */
 const becomes = Effect.fnUntraced(function*(order: Bought, substatus: string, meanwhile: Effect.Effect<unknown, never, Mall> = Effect.void) {
   const look = Effect.provideService(Effect.andThen(meanwhile, read(order)), Mall, yield* Mall)
-  return yield* until(substatus, look, (found) => found.substatus === substatus, 20_000)
+  return yield* until(substatus, look, (found) => found.substatus === substatus)
 })
 
 /** Events of an order, oldest first: one created, then one for each commit, each leading back to the one before. */

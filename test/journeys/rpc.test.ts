@@ -62,7 +62,7 @@ const openClient = (service: Service, token = rpcToken): Effect.Effect<Client, n
       stream: send,
       call: (name, payload = {}) =>
         Effect.flatMap(send(name, payload), (answers) =>
-          Effect.map(until(name, Effect.sync(answers), (found) => found.length > 0, 20_000), ([line]) => {
+          Effect.map(until(name, Effect.sync(answers), (found) => found.length > 0), ([line]) => {
             if (typeof line!.value?.key === "string") service.guard(line!.value.key)
             return line!
           }))

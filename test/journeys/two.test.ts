@@ -165,7 +165,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two ins
         const listener = yield* listen(shown, shop.service.url)
         yield* meanwhile
         yield* node.token("transfer", [shown.temp_address, 5_000_000n])
-        yield* until("the invoice is paid", readInvoice(shop, invoice.id), ({ status }) => status === "paid", 30_000)
+        yield* until("the invoice is paid", readInvoice(shop, invoice.id), ({ status }) => status === "paid")
         yield* told(shop, invoice, listener, paid)
       })
       // After this the second instance holds the chain and everything else; the third one only waits.

@@ -119,7 +119,7 @@ const paidOf = (invoice: Invoice) =>
     Effect.map(readInvoice(shop, invoice.id), ({ amount_paid, status }) => ({ amount_paid, status })))
 
 const untilPaid = (invoice: Invoice, wanted: (found: any) => boolean = ({ status }) => status === "paid") =>
-  Effect.flatMap(Town, ({ shop }) => until("the invoice is paid", readInvoice(shop, invoice.id), wanted, 20_000))
+  Effect.flatMap(Town, ({ shop }) => until("the invoice is paid", readInvoice(shop, invoice.id), wanted))
 
 const policy = (path: string, body: object, method = "POST") =>
   Effect.gen(function*() {
