@@ -15,6 +15,9 @@ import { makeMerchants } from "../support/Merchants.ts"
 import { type Arrival, type Kind, kinds, makeReceivers } from "../support/Receivers.ts"
 import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
 
+/** Seven starts of the service under load, and queues that run dry: a third of a core was not done with it in 180 s. */
+const limitMillis = 600_000
+
 const retry = { baseMillis: 200, factor: 2 }
 
 const run = Effect.gen(function*() {
@@ -117,5 +120,5 @@ describe("deliveries of two instances", () => {
         const { faults } = judge(spoil(history))
         assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
       }
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped), limitMillis)
 })

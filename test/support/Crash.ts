@@ -45,8 +45,8 @@ const againMillis = 50
 /** The share of invoices that are paid, half of them in full. */
 const paidShare = 0.4
 
-/** For queues to run dry after the last start: a receiver's retries included. */
-export const dryMillis = 90_000
+/** For queues to run dry after the last start, however slow the machine: a receiver's retries included. */
+export const dryMillis = 240_000
 
 const eventsPage = 100
 

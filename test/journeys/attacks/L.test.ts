@@ -100,8 +100,7 @@ const paymentsOf = (invoice: Invoice, count: number) =>
       `${count} payments`,
       Effect.orDie(sql<any>`SELECT status, amount::text, metadata->>'exception' AS exception FROM invoice_payments
         WHERE invoice_id = ${invoice.id} AND status <> 'pending' ORDER BY amount, id`),
-      (all) => all.length >= count,
-      20_000
+      (all) => all.length >= count
     )
     assert.lengthOf(rows, count)
     return rows.map(({ amount, exception, status }) => `${status} ${amount} ${exception ?? "none"}`)
