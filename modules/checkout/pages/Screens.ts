@@ -86,7 +86,8 @@ const over = (
   title,
   say: warning === null ? text : inSequence(texts, text, warning),
   body: html`<div class="end title">${sign("warn")}${heading(title, soft(text))}</div>
-    ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}${more}${returnLink(view, texts, "plain")}`
+    ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}
+    ${more}${returnLink(view, texts, "plain")}`
 })
 
 /** What has happened before a payor chooses how to pay: it is shown and spoken with the list. Null: nothing. */

@@ -71,8 +71,8 @@ const steps = `
 
 /** A route to pay on: tabs, code, clocks and fields. A clock is quiet until its last quarter. */
 const route = `
-.tabs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.25rem;background:var(--field);border:1px solid var(--line);
-  border-radius:.9rem;padding:.25rem}
+.tabs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.25rem;
+  background:var(--field);border:1px solid var(--line);border-radius:.9rem;padding:.25rem}
 .tabs a{display:grid;place-items:center;min-block-size:2.75rem;border-radius:.7rem;color:var(--soft);
   text-decoration:none;text-align:center;font-size:.9375rem}
 .tabs [aria-current]{background:var(--card);color:var(--text);font-weight:700;box-shadow:0 0 0 1px var(--line)}
@@ -120,7 +120,8 @@ input,select{background:var(--field);border:1px solid var(--edge);inline-size:10
 ::placeholder{color:var(--soft);opacity:1}
 details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
 summary{padding-block:.6rem;font-weight:700;cursor:pointer}
-details form{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.5rem;padding-block:.5rem .9rem}
+details form{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.5rem;
+  padding-block:.5rem .9rem}
 `
 
 /** Notes, the sign above an end, and facts. */

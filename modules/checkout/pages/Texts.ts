@@ -163,4 +163,6 @@ const ended = /[.!?。！？؟]$/u
  * // => "Payment complete. Blue Bottle Store has your payment."
  */
 export const inSequence = ({ fullStop }: Texts, ...sentences: ReadonlyArray<string>): string =>
-  sentences.map((sentence) => ended.test(sentence) ? sentence : `${sentence}${fullStop}`).join(fullStop === "." ? " " : "")
+  sentences
+    .map((sentence) => ended.test(sentence) ? sentence : `${sentence}${fullStop}`)
+    .join(fullStop === "." ? " " : "")
