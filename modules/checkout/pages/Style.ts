@@ -102,6 +102,7 @@ progress::-moz-progress-bar{background:var(--accent)}
   overflow-wrap:anywhere;direction:ltr;unicode-bidi:isolate;text-align:start}
 .value span{display:inline-block;margin-inline-end:.4em}
 [dir=rtl] .value{text-align:end}
+[dir=rtl] .value span{margin-inline:.4em 0}
 `
 
 /** What is pressed and typed into. */
