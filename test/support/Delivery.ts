@@ -91,6 +91,9 @@ const drainMillis = 240_000
 
 const now = () => performance.timeOrigin + performance.now()
 
+/** What the slowest start takes on the machine whose times the judge knows, while it has nothing else to do. */
+const usualStartMillis = 2_000
+
 interface Running {
   readonly service: Service
   readonly scope: Scope.Closeable
@@ -103,10 +106,14 @@ const makeInstances = Effect.fnUntraced(function*(run: Delivering) {
   const reachable = [true, true]
   const rolling = { strict: false, answered: 0 }
 
+  const starts: Array<number> = []
   const boot = (instance: 0 | 1) =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      return { service: yield* Scope.provide(run.start(instance), scope), scope } satisfies Running
+      const began = now()
+      const service = yield* Scope.provide(run.start(instance), scope)
+      starts.push(now() - began)
+      return { service, scope } satisfies Running
     })
   const running = yield* Effect.acquireRelease(
     Effect.map(Effect.all([boot(0), boot(1)], { concurrency: 2 }), (all): Array<Running> => all),
@@ -155,7 +162,9 @@ const makeInstances = Effect.fnUntraced(function*(run: Delivering) {
       return undefined
     })
 
-  return { again, ask, breaks, end, faults, pause, rolling, service: (instance: 0 | 1) => running[instance]!.service }
+  const slowness = () => Math.max(1, Math.max(...starts) / usualStartMillis)
+
+  return { again, ask, breaks, end, faults, pause, rolling, slowness, service: (instance: 0 | 1) => running[instance]!.service }
 })
 
 type Instances = Effect.Success<ReturnType<typeof makeInstances>>
@@ -248,7 +257,7 @@ const observe = Effect.fnUntraced(function*(
   run: Delivering,
   endpoints: ReadonlyArray<Omit<Endpoint, "open">>,
   events: ReadonlyMap<number, ReadonlyArray<WireEvent>>,
-  breaks: ReadonlyArray<Break>
+  { breaks, slowness }: Pick<Instances, "breaks" | "slowness">
 ) {
   const rows = yield* run.query(`select 'whd_' || id as id, merchant_id as "merchantId", endpoint_id as "endpointId",
     'evt_' || event_ms || '-' || event_seq as "eventId", status, attempt from webhook_deliveries`)
@@ -263,6 +272,7 @@ const observe = Effect.fnUntraced(function*(
     attempts: new Map(kept.map(({ attempts, id }) => [id, attempts])),
     seen: yield* run.receivers.seen,
     breaks,
+    slowness: slowness(),
     ...run.retry
   }
   return history
@@ -354,7 +364,7 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
       run.hurry ? dryMillis : drainMillis
     ).pipe(Effect.catchDefect((defect) => Effect.sync(() => void faults.push(String(defect)))))
 
-    const history = yield* observe(run, endpoints, events, instances.breaks)
+    const history = yield* observe(run, endpoints, events, instances)
     const verdict = judge(history)
     return {
       ...verdict,
