@@ -98,9 +98,12 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
   "an attempt that came twice": ["I-14", again("healthy", 300, {})],
   "a retry before its time": ["I-15", again("healthy", 50, { attempt: 2 })],
   "a delivery sent twice at once": ["I-15", again("slow", -80, { attempt: 2 })],
-  "a healthy endpoint that waited": ["I-16", (history) => seen(({ arrivals }) => ({
-    arrivals: arrivals.map((one) => ({ ...one, startedAt: one.startedAt + 3_000 * history.slowness }))
-  }))(history)],
+  "a healthy endpoint that waited": ["I-16", (history) => {
+    const millis = 3_000 * history.slowness
+    const breaks = history.breaks.map((one) => ({ ...one, at: one.at + millis, until: one.until + millis }))
+    const arrivals = history.seen.arrivals.map((one) => ({ ...one, startedAt: one.startedAt + millis }))
+    return { ...history, breaks, seen: { ...history.seen, arrivals } }
+  }],
   "a text that the API does not tell": ["I-31", seen(({ bodies }) => ({
     bodies: new Map([...bodies].map(([id, body]) => [id, body.replace("devnet", "mainnet").replace("event", "Event")]))
   }))]

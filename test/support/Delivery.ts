@@ -80,6 +80,10 @@ const quietKinds: ReadonlyArray<Kind> = ["healthy", "dead", "redirecting", "rese
 /** Base units that the payors have, together. */
 const fortune = 10n ** 18n
 
+/** What the judge of a calm looks for: who took deliveries, and how long before the first break. */
+const calmPaths = ["/healthy/", "/slow/"]
+const calmTakenMillis = 1_500
+
 /** Before clients ask again what got no answer from any instance, and between two pages of the reader. */
 const againMillis = 50
 
@@ -229,6 +233,14 @@ const makeEndpoints = Effect.fnUntraced(function*(
 
 const breakThings = Effect.fnUntraced(function*(run: Delivering, instances: Instances, random: () => number) {
   yield* Effect.sleep(run.calmMillis)
+  // What is judged by the calm needs some of it, however late it begins.
+  yield* until(
+    "deliveries were taken before anything is broken",
+    run.receivers.seen,
+    ({ arrivals }) => calmPaths.every((path) =>
+      arrivals.some((one) => one.path.startsWith(path) && one.endedAt !== null && one.startedAt < now() - calmTakenMillis)),
+    dryMillis
+  )
   for (let kill = 1; kill <= run.kills; kill++) {
     const victim = random() < 0.5 ? 0 : 1
     yield* Effect.sleep(run.shortestLife + random() * (run.longestLife - run.shortestLife))
