@@ -8,7 +8,9 @@ const script = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/java
 const params = { id: Schema.String }
 
 /** Drawn as pages (`pages/Refusal.ts`). */
-const refusals = ["CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"] as const
+const refusals = [
+  "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
+] as const
 
 /** Behind the session of `payment_url`, in its address or its cookie (API reference, "POST /api/v1/invoices"). */
 export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
@@ -20,8 +22,8 @@ export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
     error: errors(
       "wrapped",
       ...refusals,
-      ...["ORIGIN_NOT_ALLOWED", "VALIDATION_ERROR", "INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const,
-      ...["DEVNET_ONLY", "INVOICE_NOT_PAYABLE", "TOKEN_NOT_ACCEPTED"] as const
+      ...["ORIGIN_NOT_ALLOWED", "VALIDATION_ERROR", "INVALID_JSON", "PAYLOAD_TOO_LARGE"] as const,
+      ...["UNSUPPORTED_MEDIA_TYPE", "DEVNET_ONLY", "INVOICE_NOT_PAYABLE", "TOKEN_NOT_ACCEPTED"] as const
     )
   }),
   HttpApiEndpoint.get("asset", "/assets/:name", {

@@ -30,8 +30,8 @@ import * as Throttling from "./Throttle.ts"
 
 /**
  * The HTTP half of the kernel for the plugins whose `http` are `apis`: the middlewares their groups name, the registry
- * of credentials, the limits of callers, the pages that modules draw, and the global middleware on the router (request ids, versions, 404, 405, 413,
- * 415, 500).
+ * of credentials, the limits of callers, the pages that modules draw, and the global middleware on the router (request
+ * ids, versions, 404, 405, 413, 415, 500).
  *
  * Serve the router with `disableLogger: true`: the default logger costs a span and a line per request.
  */

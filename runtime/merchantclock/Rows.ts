@@ -12,7 +12,7 @@ import { publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
 /** Milliseconds between looks for what other instances have moved: with the time of a look it is known within 2 s. */
-const pollMillis = 1_000
+export const pollMillis = 1_000
 
 /** How often a step that lost its row to another is made anew before the caller is told to try again. */
 const conflictRetries = 3

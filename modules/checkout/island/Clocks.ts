@@ -1,4 +1,6 @@
-/** The clocks on the page: by the server's time, loud and spoken when the time is nearly over, and a look at its end. */
+/**
+ * The clocks on the page: by the server's time, loud and spoken when the time is nearly over, and a look at its end.
+ */
 import { backoffMillis } from "./Line.ts"
 import { makeTimer } from "./Timer.ts"
 import type { Say } from "./Voice.ts"
@@ -18,7 +20,9 @@ export const isUrgent = (left: number, whole: number): boolean => left <= whole 
 export const spokenMinutes = (before: number, left: number): number | undefined =>
   [1, 5].find((minutes) => left <= minutes * 60 && before > minutes * 60)
 
-/** Seconds by which a server's clock may be past what it told: it tells whole seconds, rounded down, and is heard later. */
+/**
+ * Seconds by which a server's clock may be past what it told: it tells whole seconds, rounded down, and is heard later.
+ */
 const pastSeconds = 2
 
 /** How far the server's clock is ahead, where it is by `least` or a bit more: as known, as far as that may be. */

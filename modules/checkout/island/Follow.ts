@@ -1,4 +1,6 @@
-/** The page follows its server: by a socket while there is one, by fetches of the state whenever something has happened. */
+/**
+ * The page follows its server: by a socket while there is one, by fetches of the state whenever something has happened.
+ */
 import type { Clocks } from "./Clocks.ts"
 import { makeFetch } from "./Fetch.ts"
 import { backoffMillis, failuresAfterClose, nextFetchMillis } from "./Line.ts"
@@ -17,8 +19,8 @@ const freshMillis = 3000
 const settleMillis = 1000
 
 /**
- * Milliseconds from which a state is old enough to be looked at with the next sign of life: no event tells of a network in
- * trouble, of a price that is back, or of other prices in the list. Ours.
+ * Milliseconds from which a state is old enough to be looked at with the next sign of life: no event tells of a network
+ * in trouble, of a price that is back, or of other prices in the list. Ours.
  */
 const oldMillis = 60_000
 
@@ -27,7 +29,7 @@ export interface Follower {
   readonly refetch: () => void
   /** The payor is back: looks at once, and whether the socket still hears. */
   readonly look: () => void
-  /** The line is back, or the page: asks at once, and opens a new socket, whether that of before knows its end or not. */
+  /** The line is back, or the page: asks at once, and opens a new socket, whether the old one knows its end or not. */
   readonly renew: () => void
   /** Leaves the socket, until something is asked for again. */
   readonly rest: () => void

@@ -19,7 +19,9 @@ export interface News {
 export const newsOf = (text: string): News => {
   try {
     const { data, object, server_time: now, type } = JSON.parse(text)
-    if (object === "event") return type === "payment_quote.updated" ? { price: priceMark(data.object) } : { isChange: true }
+    if (object === "event") {
+      return type === "payment_quote.updated" ? { price: priceMark(data.object) } : { isChange: true }
+    }
     if (object === "ws_error") return { isRefused: true }
     if (object !== "ws_control") return {}
     if (type === "ready") return { isReady: true, now }

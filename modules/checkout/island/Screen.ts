@@ -8,9 +8,9 @@ export interface Screen {
   /** Takes charge of the fragment that came with the page. */
   readonly begin: () => void
   /**
-   * The newest section's data, shown or not: `screen`, `title`, `say`; `now`, by which its clocks were drawn; `ws`, the
-   * socket to follow; `since`, the event from which on; `price` (`Price.ts`), empty where it depends on none and
-   * absent where any is news; `poll`, the seconds between looks without a socket.
+   * The newest section's data, shown or not: `screen`, `title`, `say`; `now`, the server's time, and `ahead`, by how
+   * much the merchant's is past it; `ws`, the socket to follow; `since`, the event from which on; `price` (`Price.ts`),
+   * empty where it depends on none and absent where any is news; `poll`, the seconds between looks without a socket.
    */
   readonly told: () => DOMStringMap
   /** Takes a fragment, and shows it where a payor would see anything new. */

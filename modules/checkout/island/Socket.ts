@@ -23,7 +23,7 @@ export interface Socket {
   readonly isLive: () => boolean
 }
 
-/** `heard` gets what frames mean; `lost` how many milliseconds a socket that was not dropped has lived; 0: not at all. */
+/** `heard` gets what frames mean; `lost` the milliseconds that a socket which was not dropped has lived; 0: not at all. */
 export const makeSocket = (heard: (news: News) => void, lost: (liveMillis: number) => void): Socket => {
   const silence = makeTimer()
   let socket: WebSocket | undefined

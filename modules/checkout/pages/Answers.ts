@@ -81,7 +81,13 @@ export const makeAnswers = (publicUrl: string) => {
   const plainHeaders = headersFor(defaultAccent, [])
 
   const withCookie = (response: Response, name: string, value: string, path: string, maxAge: number): Response =>
-    HttpServerResponse.setCookieUnsafe(response, name, value, { path, httpOnly: true, secure, sameSite: "lax", maxAge: `${maxAge} seconds` })
+    HttpServerResponse.setCookieUnsafe(response, name, value, {
+      path,
+      httpOnly: true,
+      secure,
+      sameSite: "lax",
+      maxAge: `${maxAge} seconds`
+    })
 
   return {
     origin,
