@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { existsSync, globSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { freePort, temporaryDirectory } from "../support/Service.ts"
+import { freePort } from "../support/Ports.ts"
+import { temporaryDirectory } from "../support/Service.ts"
 import { type Engine, keyActions, program, type Tab, type Visitor } from "./Engine.ts"
 
 const driver = "/usr/bin/WebKitWebDriver"

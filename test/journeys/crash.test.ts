@@ -9,7 +9,8 @@ import { randomInt } from "node:crypto"
 import { crash } from "../support/Crash.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
+import { freePort } from "../support/Ports.ts"
+import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 const kills = 4
 const callers = 3

@@ -13,7 +13,8 @@ import { deliver, deliveringConfig } from "../support/Delivery.ts"
 import { type History, judge } from "../support/DeliveryJudge.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { type Arrival, type Kind, kinds, makeReceivers } from "../support/Receivers.ts"
-import { configOf, freePort, startService, temporaryDirectory } from "../support/Service.ts"
+import { freePort } from "../support/Ports.ts"
+import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 /** Seven starts of the service under load, and queues that run dry: a third of a core was not done with it in 180 s. */
 const limitMillis = 600_000

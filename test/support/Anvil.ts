@@ -1,12 +1,11 @@
 /** A real EVM node per test: anvil as a child process, with a token whose code stands at the address we want. */
 import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { createRequire } from "node:module"
 import { type Abi, encodeFunctionData, type Hex } from "viem"
 import { type Environment, evmChainIds, type Network } from "../../schemas/Network.ts"
 import token from "./MockToken.json" with { type: "json" }
+import { freePort } from "./Ports.ts"
 
 /** Looks for the node's first answer: 200 times 25 ms. */
 const startLooks = 200
@@ -47,14 +46,6 @@ export interface Anvil {
   /** Makes the chain `blocks` shorter. */
   readonly rollback: (blocks: number) => Effect.Effect<void>
 }
-
-const freePort: Effect.Effect<number> = Effect.callback((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const binary = Effect.sync(() => {
   const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`

@@ -7,11 +7,10 @@ import { parse } from "jsonc-parser"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generousLimits } from "./Limits.ts"
+import { freePort } from "./Ports.ts"
 
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
 
@@ -111,14 +110,6 @@ export const temporaryDirectory: Effect.Effect<string, never, Scope.Scope> = Eff
   Effect.sync(() => mkdtempSync(join(tmpdir(), "till-journey-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
 )
-
-export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 /** The bearer credential of every test deployment's internal door. */
 export const rpcToken = "journey-rpc-credential-0123456789abcdef"
