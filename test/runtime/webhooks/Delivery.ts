@@ -18,6 +18,7 @@ import { newestVersion } from "../../../schemas/Version.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { receiverCertificate } from "../../support/Receiver.ts"
+import { until as untilSo } from "../../support/Service.ts"
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
@@ -136,8 +137,9 @@ export const deliveries = Effect.flatMap(SqlClient.SqlClient, (sql) =>
     FROM webhook_deliveries ORDER BY event_ms, event_seq, endpoint_id`)
 
 /** Waits until the rows are as the test says; the deliverer marks a row after the answer it waits for. */
-export const until = (done: (rows: ReadonlyArray<DeliveryRow>) => boolean): typeof deliveries =>
-  Effect.flatMap(deliveries, (found) => done(found) ? Effect.succeed(found) : Effect.andThen(Effect.sleep(10), until(done)))
+export const until = (done: (rows: ReadonlyArray<DeliveryRow>) => boolean) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    untilSo("deliveries", Effect.orDie(Effect.provideService(deliveries, SqlClient.SqlClient, sql)), done))
 
 export const allAre = (status: string) => (rows: ReadonlyArray<DeliveryRow>) =>
   rows.length > 0 && rows.every((row) => row.status === status)
@@ -156,6 +158,12 @@ export const laneOf = (endpointId: string) =>
       (extract(epoch FROM open_until - now()) * 1000)::float8 AS open,
       CASE WHEN held_until = '-infinity' THEN 0 ELSE extract(epoch FROM held_until - now()) * 1000 END::float8 AS held
       FROM webhook_lanes WHERE endpoint_id = ${endpointId}`.pipe(Effect.map(([row]) => row!)))
+
+/** Waits until the lane is as the test says: it is judged after its rows were written. */
+export const untilLane = (endpointId: string, done: (lane: Effect.Success<ReturnType<typeof laneOf>>) => boolean) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    untilSo("the lane", Effect.orDie(Effect.provideService(laneOf(endpointId), SqlClient.SqlClient, sql)), (lane) =>
+      lane !== undefined && done(lane)))
 
 /** The attempts of an endpoint, in the order in which they ended. */
 export const attemptsOf = (endpointId: string) =>

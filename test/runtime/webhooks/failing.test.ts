@@ -11,7 +11,7 @@ import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
 import { claim, mark, writeLanes } from "../../../runtime/webhooks/Queue.ts"
 import { answers, answersInTurn, makeReceiver } from "../../support/Receiver.ts"
 import {
-  attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, transportOf, until, wake
+  attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, transportOf, until, untilLane, wake
 } from "./Delivery.ts"
 
 const patient = (host: string) => settingsOf([host], { retryBaseSeconds: 3_600 })
@@ -26,9 +26,11 @@ describe("an open breaker", () => {
     yield* Effect.forEach([1, 2, 3], (n) => emit(n))
     yield* until((rows) => rows.filter(({ status }) => status === "succeeded").length === 3)
     receiver.script("/", answers(500))
-    const sent = yield* Effect.forEach(numbers(12), (n) => emit(10 + n))
-    yield* until((rows) => rows.filter(({ status }) => status === "retrying").length === 7)
-    const lane = yield* Effect.repeat(laneOf(id), { until: ({ open }) => open !== null })
+    // Each with its answer before the next, which could be under way as the breaker opens.
+    const failed = yield* Effect.forEach(numbers(7), (n) =>
+      Effect.tap(emit(10 + n), until((rows) => rows.filter(({ status }) => status === "retrying").length === n + 1)))
+    const lane = yield* untilLane(id, ({ open }) => open !== null)
+    const sent = [...failed, ...yield* Effect.forEach(numbers(5), (n) => emit(20 + n))]
     assert.deepInclude(lane, { health: "failing", failures: 7, openings: 1 })
     assert.isAtMost(lane.open!, 30_000)
     assert.isAbove(lane.open!, 15_000, "30 s, less what it took to look")
@@ -51,7 +53,7 @@ describe("an open breaker", () => {
     yield* wake(1, first, second)
     assert.deepStrictEqual(yield* claimable, [])
     held[0]!()
-    const again = yield* Effect.repeat(laneOf(id), { until: ({ openings }) => openings === 2 })
+    const again = yield* untilLane(id, ({ openings }) => openings === 2)
     assert.isAtMost(again.open!, 60_000)
     assert.isAbove(again.open!, 30_000, "60 s, less what it took to look")
     assert.lengthOf(receiver.arrivals(), 11)
@@ -81,7 +83,7 @@ describe("an open breaker", () => {
     yield* Effect.forEach(numbers(8), (n) => emit(n))
     yield* Effect.forEach(numbers(9), (n) => emit(n, 2))
     yield* until((rows) => rows.filter(({ endpoint_id, status }) => endpoint_id === slow.id && status !== "pending").length === 9)
-    yield* Effect.repeat(laneOf(dead.id), { until: ({ open }) => open !== null })
+    yield* untilLane(dead.id, ({ open }) => open !== null)
     assert.deepStrictEqual([...asked], [["http://dead/", 5], ["http://slow/", 9]])
     assert.strictEqual((yield* laneOf(slow.id)).open, null)
     for (const { outcome, status, error } of yield* attemptsOf(dead.id)) {
@@ -142,8 +144,7 @@ describe("an endpoint that fails", () => {
     assert.deepStrictEqual(states.map((row) => [row!.status, row!.disabledReason]), [
       ["disabled", "failing"], ["enabled", null], ["enabled", null], ["enabled", null]
     ])
-    // The lane is judged after its rows were written.
-    const lane = yield* Effect.repeat(Effect.tap(laneOf(made[3]!.id), Effect.sleep(10)), { until: ({ failures }) => failures === 1 })
+    const lane = yield* untilLane(made[3]!.id, ({ failures }) => failures === 1)
     assert.isAbove(lane.failing!, -60_000)
     assert.strictEqual((yield* emit(102, 1)).pendingWebhooks, 0)
   }))

@@ -13,7 +13,7 @@ import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpo
 import { secretOf, serviceSignature, signingKey } from "../../../runtime/webhooks/Signature.ts"
 import { makeReceiver, type Receiver } from "../../support/Receiver.ts"
 import {
-  allAre, attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, until, wake
+  allAre, attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, until, untilLane, wake
 } from "./Delivery.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
@@ -138,7 +138,7 @@ describe("a lane", () => {
       // 8 s passed.
       move(8_000)
       yield* sql`UPDATE webhook_lanes SET held_until = held_until - interval '8 s'`
-      yield* Effect.repeat(laneOf(id), { until: (lane) => lane.held > 25_000 })
+      yield* untilLane(id, (lane) => lane.held > 25_000)
       held.shift()!()
       yield* receiver.seen("/", 4 + turn)
       yield* wake(1, second)
@@ -198,7 +198,7 @@ describe("a lane", () => {
     yield* Scope.close(other, Exit.void)
     // It has the lane again with a new event, and what it held before as well.
     const event = yield* emit(99)
-    yield* Effect.repeat(laneOf(id), { until: (lane) => lane.held > 25_000 })
+    yield* untilLane(id, (lane) => lane.held > 25_000)
     held.shift()!(200)
     yield* receiver.seen("/", 17)
     for (const answer of held) answer(500)
