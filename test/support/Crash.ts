@@ -34,9 +34,10 @@ export interface CrashReport {
   readonly faults: ReadonlyArray<string>
 }
 
-/** Milliseconds of load before each kill. */
+/** Milliseconds of load before each kill, and invoices that it answers for: on a slow machine a life is longer. */
 const shortestLife = 200
 const longestLife = 2_000
+const answersOfLife = 6
 
 /** Pause of a caller between two of its requests, and before it asks again what got no answer. */
 const defaultBetweenMillis = 10
@@ -350,7 +351,10 @@ export const crash = (run: Crashing): Effect.Effect<CrashReport> =>
     for (let kill = 1; kill <= run.kills; kill++) {
       yield* Effect.scoped(Effect.gen(function*() {
         const service = yield* run.start
+        const answered = Effect.sync(() => clients.asked.filter(({ answer }) => answer !== undefined).length)
+        const before = yield* answered
         yield* Effect.sleep(shortestLife + clients.random() * (longestLife - shortestLife))
+        yield* until("the service answers under load", answered, (count) => count >= before + answersOfLife)
         yield* service.stop("SIGKILL")
       }))
       yield* letLeasesRunOut(run)
