@@ -339,18 +339,13 @@ const makeRenewal = Effect.gen(function*() {
       )
     })))
 
-  const follow = () => {
+  const forget = () => {
     const listened = new Set(sockets.listened())
     for (const id of watchedInvoices.keys()) if (!listened.has(id)) watchedInvoices.delete(id)
-    for (const id of listened) {
-      if (!watchedInvoices.has(id)) {
-        watchedInvoices.set(id, { lookAt: 0, last: undefined, unavailable: undefined, changed: true })
-      }
-    }
   }
 
   const tick = Effect.gen(function*() {
-    follow()
+    forget()
     const systemNow = yield* nowSeconds
     const nowOf = (row: QuoteRow | undefined) =>
       row === undefined ? systemNow : systemNow + clock.aheadSeconds(row.merchantId, row.environment)
@@ -375,7 +370,6 @@ const makeRenewal = Effect.gen(function*() {
 
   const greet = Effect.fnUntraced(function*(invoiceId: string) {
     const [row] = yield* repo.newestShown([invoiceId])
-    if (row === undefined) return null
     const watched = watchedInvoices.get(invoiceId)
     // Those who listened before may know an older one: the next look tells them.
     if (watched === undefined) {
@@ -383,7 +377,7 @@ const makeRenewal = Effect.gen(function*() {
     } else {
       watched.lookAt = 0
     }
-    return quoteObject(row, yield* clock.nowSeconds(row.merchantId, row.environment))
+    return row === undefined ? null : quoteObject(row, yield* clock.nowSeconds(row.merchantId, row.environment))
   })
 
   return QuoteRenewal.of({ greet })

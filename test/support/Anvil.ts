@@ -7,8 +7,8 @@ import { type Environment, evmChainIds, type Network } from "../../schemas/Netwo
 import token from "./MockToken.json" with { type: "json" }
 import { freePort } from "./Ports.ts"
 
-/** Looks for the node's first answer: 200 times 25 ms. */
-const startLooks = 200
+/** Looks for the node's first answer: for a minute, each 25 ms. */
+const startLooks = 2_400
 const startPauseMillis = 25
 
 /** Circle's test USDC on Base Sepolia: the catalogue's devnet address, where {@link Anvil} puts its own token. */

@@ -310,6 +310,18 @@ describe("renewal of quotes", () => {
       })
     ), 60_000)
 
+  it.effect("tells nobody anew what its greeting says, however long the greeting takes", () =>
+    running((_, one) =>
+      Effect.gen(function*() {
+        yield* show
+        one.listened = [invoiceId]
+        yield* pass(3)
+        yield* one.greet(invoiceId)
+        yield* pass(3)
+        assert.deepStrictEqual(one.told, [])
+      })
+    ), 60_000)
+
   it.effect("tells a payor who listened before a quote was shown of the first one", () =>
     running((_, one) =>
       Effect.gen(function*() {
