@@ -6,10 +6,14 @@ import { type Abi, encodeFunctionData, type Hex } from "viem"
 import { type Environment, evmChainIds, type Network } from "../../schemas/Network.ts"
 import token from "./MockToken.json" with { type: "json" }
 import { freePort } from "./Ports.ts"
+import { until } from "./Service.ts"
 
 /** Looks for the node's first answer: for a minute, each 25 ms. */
 const startLooks = 2_400
 const startPauseMillis = 25
+
+/** Without it the node estimates; where what came before is not mined yet, it may take a whole block's gas instead. */
+const enoughGas = 1_000_000n
 
 /** Circle's test USDC on Base Sepolia: the catalogue's devnet address, where {@link Anvil} puts its own token. */
 export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
@@ -25,7 +29,7 @@ export interface Anvil {
   readonly accounts: ReadonlyArray<string>
   /** A raw JSON-RPC call; dies on an error. */
   readonly rpc: (method: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<any>
-  /** Sends coins or a call; mined at once unless automine is off. Answers the hash. */
+  /** Sends coins or a call; mined when it returns, unless automine is off. Answers the hash. */
   readonly send: (transaction: {
     readonly from?: string
     readonly to: string
@@ -96,14 +100,20 @@ export const anvil = (
     yield* setCode(usdc)
     yield* rpc("anvil_setCode", weth, eighteen)
 
-    const send: Anvil["send"] = ({ data, from = accounts[0]!, gas, to, value }) =>
-      rpc("eth_sendTransaction", {
+    const send: Anvil["send"] = Effect.fnUntraced(function*({ data, from = accounts[0]!, gas = enoughGas, to, value }) {
+      const hash: string = yield* rpc("eth_sendTransaction", {
         from,
         to,
         ...(value === undefined ? {} : { value: quantity(value) }),
         ...(data === undefined ? {} : { data }),
-        ...(gas === undefined ? {} : { gas: quantity(gas) })
+        gas: quantity(gas)
       })
+      // The node answers before its miner has had its turn.
+      if (yield* rpc("anvil_getAutomine")) {
+        yield* until("the transaction is mined", rpc("eth_getTransactionReceipt", hash), (receipt) => receipt !== null)
+      }
+      return hash
+    })
 
     return {
       url,
