@@ -78,10 +78,10 @@ const arrival = (by: Partial<Arrival>): Spoil => seen(({ arrivals }) => ({ arriv
 /** A second arrival of a delivery that was taken before anything was broken, so many milliseconds after its answer. */
 const again = (kind: Kind, afterMillis: number, by: Partial<Arrival>): Spoil => (history) => {
   const firstBreak = Math.min(...history.breaks.map(({ at }) => at))
-  const taken = history.seen.arrivals.find(({ endedAt, path, startedAt }) =>
-    path.startsWith(`/${kind}/`) && endedAt !== null && startedAt < firstBreak - 1_000)!
-  const startedAt = taken.endedAt! + afterMillis
-  const more: Arrival = { ...taken, startedAt, endedAt: startedAt + 1, ...by }
+  const taken = history.seen.arrivals.find(({ answeredAt, path, startedAt }) =>
+    path.startsWith(`/${kind}/`) && answeredAt !== null && startedAt < firstBreak - 1_000)!
+  const startedAt = taken.answeredAt! + afterMillis
+  const more: Arrival = { ...taken, startedAt, answeredAt: startedAt + 1, endedAt: startedAt + 1, ...by }
   return { ...history, seen: { ...history.seen, arrivals: [...history.seen.arrivals, more] } }
 }
 

@@ -28,7 +28,9 @@ export interface Arrival {
   /** What is wrong with its signatures or their age; empty when nothing is. */
   readonly objection: string
   readonly startedAt: number
-  /** When the answer or the connection was over; null while it lasts. */
+  /** When the answer began, before which its sender knows nothing of it; null for one that gets none. */
+  answeredAt: number | null
+  /** When the answer or the connection was seen to be over, which a busy machine sees late; null while it lasts. */
   endedAt: number | null
   /** The status answered; null when the peer went away before, or was cut off. */
   status: number | null
@@ -94,8 +96,12 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
   const failures = new Map<string, number>()
   let followed = 0
 
-  const answer = (kind: string, { deliveryId }: Arrival, response: ServerResponse): void => {
-    const say = (status: number, headers = {}) => void response.writeHead(status, headers).end()
+  const answer = (kind: string, arrival: Arrival, response: ServerResponse): void => {
+    const { deliveryId } = arrival
+    const say = (status: number, headers = {}, body: Buffer | string = "") => {
+      arrival.answeredAt = now()
+      response.writeHead(status, headers).end(body)
+    }
     switch (kind) {
       case "slow":
         setTimeout(() => say(200), slowMillis)
@@ -103,11 +109,12 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
       case "redirecting":
         return say(302, { location: "/followed/0" })
       case "resetting":
+        arrival.answeredAt = now()
         return void response.socket?.destroy()
       case "tarpit":
         return
       case "huge":
-        return void response.writeHead(200).end(Buffer.alloc(hugeBytes, "x"))
+        return say(200, {}, Buffer.alloc(hugeBytes, "x"))
       case "flaky": {
         const unlucky = Number.parseInt(deliveryId.slice(-2), 16) < 256 * flakyShare
         const failed = failures.get(deliveryId) ?? 0
@@ -143,6 +150,7 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
         hash: createHash("sha256").update(bytes).digest("hex"),
         objection: objectionTo(secrets.get(path), headers, body),
         startedAt,
+        answeredAt: null,
         endedAt: null,
         status: null
       }
