@@ -240,8 +240,8 @@ const isDue = (row: QuoteRow, watched: Watched, now: number): boolean =>
  */
 export class QuoteRenewal extends Context.Service<QuoteRenewal, {
   /**
-   * The quote to greet a new listener of an invoice with, null when the payor was shown none. Every change of it from
-   * here on is told to the listener, however soon it comes.
+   * The quote to greet a new listener of an invoice with, null when the payor was shown none. From here on the invoice is
+   * kept fresh, and every change is told to the listener, however soon it comes; before, nothing is.
    */
   readonly greet: (invoiceId: string) => Effect.Effect<Quote | null>
 }>()("tillwire/modules/quotes/QuoteRenewal") {}

@@ -1,8 +1,8 @@
 /** The service killed again and again under load: the long form of `test/journeys/crash.test.ts`. */
 import { Effect } from "effect"
 import { crash as killed } from "../support/Crash.ts"
-import { makeReceiver } from "../support/Receiver.ts"
 import { freePort } from "../support/Ports.ts"
+import { makeReceiver } from "../support/Receiver.ts"
 import { startService } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"

@@ -8,8 +8,8 @@ import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { crash } from "../support/Crash.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
-import { makeReceiver } from "../support/Receiver.ts"
 import { freePort } from "../support/Ports.ts"
+import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 const kills = 4

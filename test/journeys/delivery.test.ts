@@ -12,8 +12,8 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import { deliver, deliveringConfig } from "../support/Delivery.ts"
 import { type History, judge } from "../support/DeliveryJudge.ts"
 import { makeMerchants } from "../support/Merchants.ts"
-import { type Arrival, type Kind, kinds, makeReceivers } from "../support/Receivers.ts"
 import { freePort } from "../support/Ports.ts"
+import { type Arrival, type Kind, kinds, makeReceivers } from "../support/Receivers.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 /** Seven starts of the service under load, and queues that run dry: a third of a core was not done with it in 180 s. */
