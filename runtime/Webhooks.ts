@@ -73,4 +73,9 @@ export class Webhooks extends Context.Service<Webhooks, {
    * the merchant and not sent is given back, and claimed anew at once.
    */
   readonly wake: (merchantId: number) => Effect.Effect<void>
+  /**
+   * Sends nothing more: what waits goes back to the queue, attempts under way get 8 s, and then it is written what became of
+   * each. For a stop, which others go on from; there is no way back.
+   */
+  readonly drain: Effect.Effect<void>
 }>()("tillwire/runtime/Webhooks") {}

@@ -1,5 +1,5 @@
 /** Turns a checked config into a running service: kernel, plugins in config order, then the two doors. */
-import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
@@ -22,6 +22,7 @@ import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
+import { Webhooks } from "./Webhooks.ts"
 
 /** Where the service can be reached, once it can. */
 export class Running extends Context.Service<Running, {
@@ -106,7 +107,10 @@ const started = ({ options, plugin, use }: Picked): AnyLayer =>
 
 const said = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
 
-/** Opens the doors when every plugin has had its turn; closes them before any of it is torn down. */
+/**
+ * Opens the doors when every plugin has had its turn. Before any of it is torn down a stop closes both and ends the
+ * deliveries, all at once: each may take 8 s, and `docker stop` kills after 10 s.
+ */
 const doors = (picked: ReadonlyArray<AnyPlugin>) =>
   Layer.effect(
     Running,
@@ -118,10 +122,14 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       yield* declaredCallsServed(picked)
       yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
       yield* Reference.mount(router, apisOf(picked), settings.publicUrl)
-      const internal = yield* openInternal(settings.rpc)
-      yield* open(router, settings.http, "http", {
+      const stops = yield* Scope.fork(yield* Effect.scope, "parallel")
+      const beside = <A, E, R>(part: Effect.Effect<A, E, R>) =>
+        Effect.flatMap(Scope.fork(stops), (scope) => Scope.provide(part, scope))
+      const internal = yield* beside(openInternal(settings.rpc))
+      yield* beside(open(router, settings.http, "http", {
         crowd: { perAddress: settings.limits.connectionsPerAddress, trustProxy: settings.http.trustProxy }
-      }, yield* Drawings)
+      }, yield* Drawings))
+      yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
       const sockets = yield* Sockets
       // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its door open.
       yield* Effect.addFinalizer(() => Effect.all([health.stopping, internal.endStreams, sockets.close]))

@@ -28,7 +28,7 @@ const usage = `usage: node runtime/main.ts [check | schema | openapi] [--config 
 
   --config       the config file, default ${defaultConfig}`
 
-/** Milliseconds after which a stop that hangs is given up: the grace period and as long again. */
+/** Milliseconds after which a stop that hangs is given up: the 10 s that it may take, and as long again. */
 const stopPatienceMillis = 20_000
 
 interface Command {

@@ -17,8 +17,8 @@ const requestTimeoutMillis = 30_000
 const timeoutCheckMillis = 2_000
 /** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
 const maximumConnections = 20_000
-/** Time that requests under way get to finish once a stop was asked for. */
-export const gracePeriod = "10 seconds"
+/** Time that requests under way get to finish once a stop was asked for; the whole process has 10 s. */
+const gracePeriod = "8 seconds"
 /** Bytes of a call on the internal door. */
 export const maximumRpcBytes = 1_048_576
 

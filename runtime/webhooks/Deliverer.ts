@@ -330,7 +330,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       if (woken.size > 0) wake.openUnsafe()
     }))
 
-  yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(() => { stops++ }), drain))
+  const halt = Effect.andThen(Effect.sync(() => { stops++ }), drain)
+  yield* Effect.addFinalizer(() => halt)
 
   const register = (transport: Transport): Effect.Effect<void, never, Scope.Scope> =>
     Effect.acquireRelease(
@@ -341,18 +342,16 @@ const make = (drainMillis: number) => Effect.gen(function*() {
       }),
       // Attempts under way still use the transport: it must outlive them.
       () =>
-        Effect.sync(() => { stops++ }).pipe(
-          Effect.andThen(drain),
-          Effect.andThen(Effect.sync(() => {
-            transports.remove(transport)
-            stops--
-          }))
-        )
+        Effect.andThen(halt, Effect.sync(() => {
+          transports.remove(transport)
+          stops--
+        }))
     )
 
   return Webhooks.of({
     register,
     checkUrl: transports.check,
+    drain: halt,
     wake: (merchantId) =>
       Effect.sync(() => {
         for (const claimed of lanes.giveUp(merchantId)) giveBack(claimed, false)

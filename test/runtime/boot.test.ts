@@ -4,15 +4,17 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
+import { Context, Effect, Exit, Fiber, FileSystem, Layer, Redacted, Scope } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { RpcClient } from "effect/rpc"
+import { connect } from "node:net"
 import { boot, Running } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
 import * as RpcDoor from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
+import { until } from "../support/Service.ts"
 
 const fixture = (name: string) => decodeURIComponent(new URL(`../fixtures/plugins/${name}`, import.meta.url).pathname)
 const token = "0123456789abcdef0123456789abcdef"
@@ -94,6 +96,21 @@ describe("a service", () => {
         )
         assert.strictEqual(answer.status, 401, authorization)
       }
+    }).pipe(Effect.scoped, Effect.provide(services)))
+
+  it.live("stops at both doors at once: who keeps one waiting does not hold up the other", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { internalUrl, url } = yield* Scope.provide(service({}), scope)
+      const isOpen = (base: string) => Effect.map(Effect.exit(get(`${base}/health/live`)), ({ _tag }) => _tag === "Success")
+      const slow = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {})
+      slow.write("GET /health/live HTTP/1.1\r\n")
+      assert.deepStrictEqual([yield* isOpen(url), yield* isOpen(internalUrl)], [true, true])
+      const stop = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* until("the internal door is closed", Effect.provide(isOpen(internalUrl), services), (is) => !is)
+      assert.deepStrictEqual([slow.closed, stop.pollUnsafe()], [false, undefined])
+      slow.destroy()
+      yield* Fiber.join(stop)
     }).pipe(Effect.scoped, Effect.provide(services)))
 
   it.live("takes a plugin from outside the repository by one line of its config", () =>

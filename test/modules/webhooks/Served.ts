@@ -48,7 +48,8 @@ const still = Layer.succeed(Webhooks, {
     url.startsWith("https://") && (url !== devnetUrl || environment === "devnet")
       ? Effect.void
       : Effect.fail(publicError("WEBHOOK_URL_INVALID", { param: "url" })),
-  wake: (merchantId) => Effect.sync(() => void woken.push(merchantId))
+  wake: (merchantId) => Effect.sync(() => void woken.push(merchantId)),
+  drain: Effect.void
 })
 
 export const served = Layer.fresh(apiLayer(

@@ -33,7 +33,7 @@ const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmedia
 
 /** Of a test's clock, for each turn of the event loop; and what a stop gives requests that are under way. */
 const stepMillis = 5
-const graceMillis = 10_000
+const graceMillis = 8_000
 
 const opened = Effect.gen(function*() {
   const scope = yield* Scope.make()

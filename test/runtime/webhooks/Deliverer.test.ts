@@ -3,7 +3,7 @@
  * Method: the real commit log, bus, queue and transport against real servers on this machine.
  */
 import { assert, describe } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
@@ -11,13 +11,14 @@ import { GuardRefused } from "../../../modules/transports/https/EgressGuard.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
+import { attemptTimeoutMillis } from "../../../runtime/webhooks/Deliverer.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
 import { retriesEarlier } from "../../../runtime/webhooks/Queue.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { answers, answersInTurn, type Arrival, makeReceiver, neverAnswers } from "../../support/Receiver.ts"
-import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, settingsOf, start, until } from "./Delivery.ts"
+import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, settingsOf, start, until, wake } from "./Delivery.ts"
 
 /** As the oldest readers of the contract verify: the timestamp header, a dot, the raw body, the secret as written. */
 const verifyPlain = ({ body, headers }: Arrival, key: string, header = "x-service-signature") =>
@@ -288,6 +289,42 @@ describe("the queue", () => {
     assert.isAtMost(row!.due!, 0)
     yield* start(deliverer(settingsOf([receiver.host])))
     yield* until(allAre("succeeded"))
+  }))
+
+  promise("is left to others once an instance drains, which still hears its attempts' answers", Effect.gen(function*() {
+    const receiver = yield* makeReceiver()
+    const asked = Promise.withResolvers<void>()
+    const said = yield* Deferred.make<void>()
+    const slow = Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) =>
+      webhooks.register({
+        name: "slow",
+        schemes: ["http:"],
+        check: () => Effect.void,
+        send: () =>
+          Effect.sync(() => asked.resolve()).pipe(
+            Effect.andThen(Deferred.await(said)), Effect.as({ status: 200, retryAfter: null, body: "" })
+          )
+      })))
+    const first = yield* start(deliverer(settingsOf([receiver.host]), slow, attemptTimeoutMillis))
+    yield* endpoint(receiver.url("/"))
+    yield* emit(1)
+    yield* Effect.promise(() => asked.promise)
+    const drained = yield* Effect.forkChild(Context.get(first, Webhooks).drain, { startImmediately: true })
+    yield* endpoint(receiver.url("/"), { merchantId: 2 })
+    yield* emit(2, 2)
+    yield* wake(2, first)
+    assert.strictEqual(drained.pollUnsafe(), undefined)
+    yield* Deferred.succeed(said, undefined)
+    yield* Fiber.join(drained)
+    const count = (status: string) => Effect.map(deliveries, (rows) => rows.filter((row) => row.status === status).length)
+    assert.deepStrictEqual([yield* count("succeeded"), yield* count("pending")], [1, 1])
+    yield* emit(3, 2)
+    yield* wake(2, first)
+    // Time to claim more, were it to.
+    yield* Effect.sleep(100)
+    yield* start(deliverer(settingsOf([receiver.host])))
+    yield* until(allAre("succeeded"))
+    assert.lengthOf(receiver.arrivals(), 2, "the other one's")
   }))
 
   promise("is shared by two instances without one delivery being sent twice", Effect.gen(function*() {
