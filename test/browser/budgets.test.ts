@@ -1,6 +1,8 @@
 /** Goal: the first view of the payment page fits one initial congestion window, and nothing jumps on it. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
 import { brotliDecompressSync, gzipSync } from "node:zlib"
 import type { Screen } from "../../modules/checkout/machine.ts"
 import { openContext, openPage, visit } from "./Page.ts"
@@ -31,6 +33,42 @@ const bytesOf = async (url: string, encoding: "br" | "gzip", headers: Record<str
     }).once("error", reject).end()
   })
 }
+
+/** A browser that notes in `window.shifts` what jumps without the payor's doing. */
+const watching = (width: number) =>
+  Effect.tap(openContext({ mobile: width < 1_000, width }), (context) =>
+    Effect.promise(() =>
+      context.addInitScript(() => {
+        window.shifts = []
+        new PerformanceObserver((list: any) => {
+          for (const { hadRecentInput, value, sources } of list.getEntries()) {
+            if (!hadRecentInput) window.shifts.push(`${value} ${sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80))}`)
+          }
+        }).observe({ type: "layout-shift", buffered: true })
+      })
+    ))
+
+/** A page that is sent by the test, piece by piece. */
+const byHand = Effect.acquireRelease(
+  Effect.callback<{ readonly asked: Promise<ServerResponse>; readonly port: number; readonly close: () => void }>((resume) => {
+    const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>()
+    const server = createServer((request, response) => {
+      response.setHeader("content-type", "text/html; charset=utf-8")
+      if (request.url === "/") resolve(response)
+      else response.writeHead(404).end()
+    })
+    server.listen(0, "127.0.0.1", () =>
+      resume(Effect.succeed({
+        asked,
+        port: (server.address() as AddressInfo).port,
+        close: () => {
+          server.closeAllConnections()
+          server.close()
+        }
+      })))
+  }),
+  ({ close }) => Effect.sync(close)
+)
 
 layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the first view", (it) => {
   for (const screen of ["choose", "waiting"] satisfies ReadonlyArray<Screen>) {
@@ -76,24 +114,37 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the fir
       for (const screen of ["choose", "waiting"] as const) {
         const made = yield* reach[screen]
         for (const width of [390, 1280]) {
-          const context = yield* openContext({ mobile: width < 1_000, width })
-          yield* Effect.promise(() =>
-            context.addInitScript(() => {
-              window.shifts = []
-              new PerformanceObserver((list: any) => {
-                for (const { hadRecentInput, value, sources } of list.getEntries()) {
-                  if (!hadRecentInput) window.shifts.push(`${value} ${sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80))}`)
-                }
-              }).observe({ type: "layout-shift", buffered: true })
-            })
-          )
-          const { page } = yield* openPage(context)
+          const { page } = yield* openPage(yield* watching(width))
           yield* Effect.promise(async () => {
             await page.goto(made.url)
             await page.waitForLoadState("networkidle")
             assert.deepStrictEqual(await page.evaluate(() => window.shifts), [], `${screen} ${width}`)
           })
         }
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("does not jump where its head comes in pieces", () =>
+    Effect.gen(function*() {
+      const { url } = yield* reach.choose
+      const first = yield* visit(url)
+      const html = yield* Effect.promise(async () => (await first.context.request.get(first.page.url())).text())
+      const pieces = html.split(/(?=<p class="(?:who|due)">|<main)/)
+      for (const width of [390, 1280]) {
+        const { page } = yield* openPage(yield* watching(width))
+        const { asked, port } = yield* byHand
+        yield* Effect.promise(async () => {
+          const opened = page.goto(`http://127.0.0.1:${port}/`)
+          const response = await asked
+          for (const [at, last] of [".logo", ".who", ".due", "main"].entries()) {
+            response.write(pieces[at])
+            await page.locator(last).waitFor({ state: "attached" })
+            await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+          }
+          response.end()
+          await opened
+          assert.deepStrictEqual(await page.evaluate(() => window.shifts), [], String(width))
+        })
       }
     }).pipe(Effect.scoped))
 })

@@ -31,7 +31,10 @@ a{color:var(--accent)}
   white-space:nowrap}
 `
 
-/** The card: test mode, merchant and amount above, the screen, what the merchant adds and the page's foot below. */
+/**
+ * The card: test mode, merchant and amount above, the screen, what the merchant adds and the page's foot below. The head has
+ * the height of its two lines before they are there: what a slow line brings next moves nothing.
+ */
 const card = `
 .card,.foot{max-width:30rem;margin-inline:auto}
 .card{background:var(--card);border:1px solid var(--line);border-radius:1.25rem;overflow:clip;
@@ -39,7 +42,7 @@ const card = `
 .test{background:var(--warn-ground);color:var(--warn);text-align:center;font-weight:700;font-size:.875rem;
   padding:.4rem 1rem}
 .head{display:flex;flex-wrap:wrap;align-items:center;gap:.75rem;padding:1.25rem min(1.5rem,6.2vw);
-  border-block-end:1px solid var(--line)}
+  min-block-size:calc(5.40625rem + 1px);border-block-end:1px solid var(--line)}
 .logo{flex:none;inline-size:2.5rem;block-size:2.5rem;border-radius:.7rem;object-fit:contain}
 span.logo{display:grid;place-items:center;background:var(--accent);color:var(--on);font-weight:700}
 .who{flex:1 1 6rem;min-inline-size:0}
