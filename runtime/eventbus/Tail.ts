@@ -5,7 +5,7 @@
  * Memory: one position for each merchant, and a bounded backlog for each subscriber.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Latch, Layer, Queue, Schedule } from "effect"
+import { Clock, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { CommitFeed, type Landed } from "../commit/Feed.ts"
@@ -58,6 +58,10 @@ const make = Effect.gen(function*() {
   const toAnnounce = Latch.makeUnsafe(false)
   const lookNow = Latch.makeUnsafe(false)
   let ready = false
+  const clock = yield* Clock.Clock
+  const monotonicMillis = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  /** When the look began that has no answer yet. */
+  let lookingSince: number | undefined
 
   const known = (merchantId: number): EventPosition => positions.get(merchantId) ?? start
 
@@ -100,7 +104,11 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const look = (horizon: string | null) => insist("Reading the streams' positions", stored.moved(horizon))
+  const look = (horizon: string | null) =>
+    Effect.suspend(() => {
+      lookingSince = monotonicMillis()
+      return insist("Reading the streams' positions", stored.moved(horizon))
+    }).pipe(Effect.tap(() => Effect.sync(() => { lookingSince = undefined })))
 
   const poll = (first: string) =>
     Effect.gen(function*() {
@@ -169,7 +177,8 @@ const make = Effect.gen(function*() {
     after: (query) => Effect.orDie(stored.after(query)),
     count: (query) => Effect.orDie(stored.count(query)),
     prunedTo: (merchantId) => Effect.orDie(stored.prunedTo(merchantId)),
-    nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId))
+    nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId)),
+    staleMillis: () => lookingSince === undefined ? 0 : monotonicMillis() - lookingSince
   })
 })
 

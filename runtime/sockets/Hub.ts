@@ -29,6 +29,12 @@ export const maximumEventReplay = 10_000
 /** How long listeners stay after the invoice reached its end (API reference, "Websocket"). */
 export const terminalMillis = 60_000
 
+/** How long the database may be asked in vain before payors' streams end: with a second between looks, well below 10 s (I-36). */
+export const maximumStaleMillis = 5_000
+
+/** Of them, so many in a second: each asks for the state at once, and the database may only be slow. Ours. */
+export const maximumStaleEnds = 1_000
+
 const isPing = (text: string): boolean => Option.isSome(decodePing(text))
 const decodePing = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ object: Schema.Literal("ws_ping") }))
@@ -182,7 +188,15 @@ const make = Effect.gen(function*() {
     return Effect.andThen(Metric.update(open, tally.open), Metric.update(slow, newlySlow))
   }, { discard: true })
 
+  /** Payors hear nothing while the database does not answer, and must not think that nothing happens. */
+  const endStale = () => {
+    if (bus.staleMillis() < maximumStaleMillis) return
+    const open = [...byInvoice.sets.values()].flatMap((listeners) => [...listeners].filter(({ isOver }) => !isOver))
+    for (const connection of open.slice(0, maximumStaleEnds)) connection.end(endings.restart)
+  }
+
   const tick = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    endStale()
     let frame: Buffer | undefined
     const heartbeat = () => frame ??= textFrame(heartbeatText(Math.floor(now / 1000)))
     for (const connection of everyone()) connection.tick(now, heartbeat)

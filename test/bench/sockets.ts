@@ -97,7 +97,8 @@ const hub = Effect.gen(function*() {
     after: () => Effect.succeed([]),
     count: () => Effect.succeed(0),
     prunedTo: () => Effect.succeed({ ms: 0n, seq: 0n }),
-    nextPosition: () => Effect.succeed({ ms: 0n, seq: 0n })
+    nextPosition: () => Effect.succeed({ ms: 0n, seq: 0n }),
+    staleMillis: () => 0
   })
   const revocations = Revocations.of({ register: () => Effect.void, ended: () => Effect.never, isGood: () => Effect.succeed(true) })
   const sockets = Context.get(

@@ -61,7 +61,8 @@ const instanceLayer = (world: World, instance: Instance) => {
     }),
     Layer.mock(EventBus, {
       subscribe: (_, handler) => Effect.sync(() => void world.handlers.push(handler)),
-      nextPosition: () => Effect.succeed({ ms: BigInt(start) * 1000n, seq: BigInt(instance.told.length + 1) })
+      nextPosition: () => Effect.succeed({ ms: BigInt(start) * 1000n, seq: BigInt(instance.told.length + 1) }),
+      staleMillis: () => 0
     }),
     Layer.mock(Invoices, {
       find: () =>

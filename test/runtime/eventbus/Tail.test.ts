@@ -10,6 +10,8 @@ import { layer as tail } from "../../../runtime/eventbus/Tail.ts"
 import { compareEventPositions } from "../../../schemas/Ids.ts"
 import { commitOf, instance, ledgerDatabase, thing, told } from "../commit/Ledger.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
+import { makeLine } from "../../support/Line.ts"
+import { until } from "../../support/Service.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
@@ -173,6 +175,19 @@ describe("the event bus", () => {
       const ofInvoice = yield* bus.after({ merchantId: 1, invoiceId: "i1", position, limit: 9 })
       assert.deepStrictEqual(ofInvoice, [all[3]!, all[5]!])
       assert.isBelow(compareEventPositions(all[0]!.position, all[1]!.position), 0)
+    }))
+
+  it.live("says for how long it has asked in vain, and nothing while it is answered", () =>
+    Effect.gen(function*() {
+      const database = yield* ledgerDatabase
+      const line = yield* makeLine(database)
+      const { bus } = yield* node({ ...database, host: "127.0.0.1", port: Number(new URL(line.url).port) })
+      const stale = Effect.sync(() => bus.staleMillis())
+      yield* until("it is answered", stale, (millis) => millis === 0)
+      yield* line.set("held")
+      yield* until("it is not", stale, (millis) => millis > 200)
+      yield* line.set("through")
+      yield* until("it is again", stale, (millis) => millis === 0)
     }))
 
   it.effect("survives the loss of its connections", () =>

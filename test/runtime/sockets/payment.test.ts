@@ -11,6 +11,7 @@ import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { WebSocket } from "ws"
 import { Commit } from "../../../runtime/Commit.ts"
+import { EventBus } from "../../../runtime/EventBus.ts"
 import * as Ended from "../../../runtime/http/Revocations.ts"
 import * as Throttling from "../../../runtime/http/Throttle.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
@@ -53,11 +54,16 @@ const promise = (name: string, body: Effect.Effect<unknown, unknown, Env>) =>
     Effect.flatMap(freshDatabase, (database) =>
       Effect.provide(body, served.pipe(Layer.provideMerge(log(database))), { local: true })).pipe(Effect.scoped))
 
+/** For how long the database does not answer, as a test says: by a clock that jumps it would seem not to. */
+let staleMillis = 0
+
 /** As {@link promise}, with a clock that the test moves; sockets and the database stay real. */
 const onTestClock = (name: string, body: Effect.Effect<unknown, unknown, Env>) =>
   it.effect(name, () =>
-    Effect.flatMap(freshDatabase, (database) =>
-      Effect.provide(body, served.pipe(Layer.provideMerge(log(database))), { local: true })).pipe(Effect.scoped))
+    Effect.flatMap(freshDatabase, (database) => {
+      const told = Layer.effect(EventBus, Effect.map(EventBus, (bus) => ({ ...bus, staleMillis: () => staleMillis })))
+      return Effect.provide(body, served.pipe(Layer.provideMerge(told), Layer.provideMerge(log(database))), { local: true })
+    }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => { staleMillis = 0 }))))
 
 const base = Effect.map(HttpServer.HttpServer, ({ address }) => `ws://127.0.0.1:${(address as { port: number }).port}`)
 
@@ -293,6 +299,16 @@ describe("a stream is ended", () => {
     // The server's own shutdown grace would wait on a clock that stands still.
     lively.socket.terminate()
     yield* lively.closed
+  }))
+
+  onTestClock("with 1001 when the database has not answered for 5 s, and not before", Effect.gen(function*() {
+    const { socket, ...client } = yield* listening()
+    staleMillis = Hub.maximumStaleMillis - 1
+    yield* TestClock.adjust("2 seconds")
+    assert.strictEqual(socket.readyState, WebSocket.OPEN)
+    staleMillis = Hub.maximumStaleMillis
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(yield* endOf({ socket, ...client }), [1001, undefined])
   }))
 
   promise("with 1001 when the service stops", Effect.gen(function*() {
