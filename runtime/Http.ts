@@ -272,12 +272,12 @@ export class Revocations extends Context.Service<Revocations, {
   ) => Effect.Effect<void>
   /**
    * Returns within 5 s of the end of a key (`key_<uuid>`) or of a wallet's session (`ses_<uuid>`) that was good when it
-   * was called, on whichever instance it ended; and within 5 s of losing the database, when nobody can tell any more.
+   * was called, on whichever instance it ended; `unknown` within 5 s of losing the database, when nobody can tell any more.
    *
    * @example
-   * yield* Effect.raceFirst(serve(stream), Effect.andThen(revocations.ended(key), end(endings.revoked)))
+   * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.ended(key), (how) => end(endings[how])))
    */
-  readonly ended: (id: string) => Effect.Effect<void>
+  readonly ended: (id: string) => Effect.Effect<"ended" | "unknown">
   /** Whether a key or session is good now: its owner is asked. */
   readonly isGood: (id: string) => Effect.Effect<boolean>
 }>()("tillwire/runtime/Http/Revocations") {}

@@ -16,8 +16,10 @@ const trustMillis = 3_000
 
 type Owner = (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
 
+type How = "ended" | "unknown"
+
 interface Watched {
-  readonly streams: Set<Deferred.Deferred<void>>
+  readonly streams: Set<Deferred.Deferred<How>>
   /** Epoch milliseconds at which it was last known to be good. */
   goodAt: number
 }
@@ -33,8 +35,8 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
     // Nobody is asked, and no clock ticks, while nothing is watched.
     const busy = yield* Latch.make()
 
-    const end = (id: string): void => {
-      for (const stream of watched.get(id)?.streams ?? []) Deferred.doneUnsafe(stream, Exit.void)
+    const end = (id: string, how: How): void => {
+      for (const stream of watched.get(id)?.streams ?? []) Deferred.doneUnsafe(stream, Exit.succeed(how))
       watched.delete(id)
     }
 
@@ -53,7 +55,8 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
         const one = watched.get(id)
         if (one === undefined) continue
         if (good?.has(id) === true) one.goodAt = askedAt
-        else if (good !== undefined || askedAt - one.goodAt >= trustMillis) end(id)
+        else if (good !== undefined) end(id, "ended")
+        else if (askedAt - one.goodAt >= trustMillis) end(id, "unknown")
       }
     })
 
@@ -72,7 +75,7 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
       Effect.forkScoped
     )
 
-    const leave = (id: string, stream: Deferred.Deferred<void>) =>
+    const leave = (id: string, stream: Deferred.Deferred<How>) =>
       Effect.sync(() => {
         const one = watched.get(id)
         one?.streams.delete(stream)
@@ -84,7 +87,7 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
       isGood: (id) => Effect.map(ask(kindOf(id), [id]), (good) => good?.has(id) === true),
       ended: (id) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const stream = Deferred.makeUnsafe<void>()
+          const stream = Deferred.makeUnsafe<How>()
           const one = watched.get(id) ?? { streams: new Set(), goodAt: now }
           one.streams.add(stream)
           watched.set(id, one)

@@ -110,8 +110,9 @@ const make = Effect.gen(function*() {
   /** One watch for all streams of a credential. */
   const watch = (id: string) =>
     revocations.ended(id).pipe(
-      Effect.andThen(Effect.sync(() => {
-        const ending = id.startsWith("key_") ? endings.keyEnded : endings.sessionEnded
+      Effect.flatMap((how) => Effect.sync(() => {
+        const revoked = id.startsWith("key_") ? endings.keyEnded : endings.sessionEnded
+        const ending = how === "unknown" ? endings.restart : revoked
         for (const connection of byRevocable.sets.get(id) ?? []) connection.end(ending)
       })),
       Effect.forkIn(scope)

@@ -22,7 +22,7 @@ const owner = Effect.gen(function*() {
 const watch = (id: string) =>
   Effect.flatMap(Revocations, ({ ended }) => Effect.forkChild(ended(id), { startImmediately: true }))
 
-const isOver = (fiber: Fiber.Fiber<void>) => fiber.pollUnsafe() !== undefined
+const isOver = (fiber: Fiber.Fiber<unknown>) => fiber.pollUnsafe() !== undefined
 
 describe("revocations", () => {
   it.effect("end every stream of a credential that ended, within 5 s, and no other", () =>
@@ -35,6 +35,7 @@ describe("revocations", () => {
       keys.good.delete("key_a")
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(streams.map(isOver), [true, true, false])
+      assert.strictEqual(yield* Fiber.join(streams[0]!), "ended")
       yield* Effect.forEach(streams, Fiber.interrupt)
     }).pipe(Effect.provide(served)))
 
@@ -74,6 +75,7 @@ describe("revocations", () => {
         keys.answer = answer
         yield* TestClock.adjust("6 seconds")
         assert.isTrue(isOver(stream), answer)
+        assert.strictEqual(yield* Fiber.join(stream), "unknown", answer)
       }
     }).pipe(Effect.provide(served)))
 

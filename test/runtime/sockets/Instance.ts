@@ -64,8 +64,8 @@ const served = Layer.mergeAll(
   Layer.provideMerge(settingsLayer())
 )
 
-/** Starts an instance; it stops with the scope. */
-export const instance = (database: TestDatabase, keys: ReadonlySet<string>): Effect.Effect<Instance, unknown, Scope.Scope> =>
+/** Starts an instance; it stops with the scope. Keys are `unknown` while their table cannot be asked. */
+export const instance = (database: TestDatabase, keys: ReadonlySet<string> & { readonly unknown?: boolean }): Effect.Effect<Instance, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const context = yield* start(served.pipe(Layer.provideMerge(log(database))))
     const { commit, credentials, revocations } = {
@@ -84,7 +84,9 @@ export const instance = (database: TestDatabase, keys: ReadonlySet<string>): Eff
           apiVersion: newestVersion
         }
         : null))
-    yield* revocations.register("key", (ids) => Effect.succeed(ids.filter((id) => keys.has(id.slice("key_".length)))))
+    yield* revocations.register("key", (ids) => 
+      keys.unknown === true ? Effect.die(new Error("no database"))
+        : Effect.succeed(ids.filter((id) => keys.has(id.slice("key_".length)))))
     const { address } = Context.get(context, HttpServer.HttpServer)
     const url = `ws://127.0.0.1:${(address as { readonly port: number }).port}`
     return {

@@ -142,6 +142,14 @@ describe("merchants' streams", () => {
       assert.strictEqual(yield* refusalOf(two.dial("merchant")), "401 API_KEY_INVALID")
     }))
 
+  promise("end with 1001 where nobody can tell any more whether their key is good: it may be", (database) =>
+    Effect.gen(function*() {
+      const keys = Object.assign(makeKeys("merchant"), { unknown: false })
+      const client = yield* (yield* instance(database, keys)).dial("merchant")
+      keys.unknown = true
+      assert.deepStrictEqual(yield* endOf(client), [1001, undefined])
+    }))
+
   promise("miss nothing over reconnections, with 500 sockets of which 25 never read, and an instance that stops", (database) =>
     Effect.gen(function*() {
       const keys = makeKeys(...range(25).map((n) => `merchant ${n}`), ...range(2).map((n) => `merchant deaf ${n}`))
