@@ -8,10 +8,6 @@ import token from "./MockToken.json" with { type: "json" }
 import { freePort } from "./Ports.ts"
 import { until } from "./Service.ts"
 
-/** Looks for the node's first answer: for a minute, each 25 ms. */
-const startLooks = 2_400
-const startPauseMillis = 25
-
 /** Without it the node estimates; where what came before is not mined yet, it may take a whole block's gas instead. */
 const enoughGas = 1_000_000n
 
@@ -90,11 +86,7 @@ export const anvil = (
     )
     const url = `http://127.0.0.1:${port}`
     const rpc: Anvil["rpc"] = (method, ...params) => call(url, method, params)
-    let started = false
-    for (let look = 0; look < startLooks && !started; look++) {
-      yield* Effect.sleep(startPauseMillis)
-      started = (yield* Effect.exit(rpc("eth_chainId")))._tag === "Success"
-    }
+    yield* until("the node answers", Effect.exit(rpc("eth_chainId")), ({ _tag }) => _tag === "Success")
     const accounts: ReadonlyArray<string> = yield* rpc("eth_accounts")
     const setCode = (address: string) => Effect.asVoid(rpc("anvil_setCode", address, token.deployedBytecode))
     yield* setCode(usdc)

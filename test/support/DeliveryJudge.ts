@@ -2,6 +2,7 @@
  * Judges deliveries by what everybody saw: the rows, the events of the API, and the receivers. Pure, so that a history can
  * be spoiled by hand and the judge be seen to notice.
  */
+import { attemptTimeoutMillis } from "../../runtime/webhooks/Deliverer.ts"
 import type { WireEvent } from "./Crash.ts"
 import type { Arrival, Kind, Seen } from "./Receivers.ts"
 
@@ -231,8 +232,8 @@ const timed = ({ baseMillis, breaks, factor, slowness }: History, pairs: Readonl
   const retries = pairs.filter(([a, b]) =>
     b.attempt === a.attempt + 1 && a.endedAt !== null && !between(breaks, a.startedAt, b.startedAt, "kill", "pause", "stop"))
     .map(([a, b]) => {
-      // That the sender gave up is seen too late, on a busy machine, to count from it.
-      const from = a.answeredAt === null ? a.startedAt : knownFrom(a)
+      // That the sender gave up is seen late on a busy machine, but when it does is known.
+      const from = a.answeredAt === null ? Math.min(a.endedAt!, a.startedAt + attemptTimeoutMillis) : knownFrom(a)
       return { a, b, planned: baseMillis * factor ** (a.attempt - 1), waited: b.startedAt - from }
     })
   const faults = retries.filter(({ planned, waited }) => waited < planned * (1 - jitter) - clockMillis)
