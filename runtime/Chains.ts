@@ -57,6 +57,8 @@ export type ChainEvent =
    * the chain, even when nothing moved: it is also the sign of life.
    */
   | { readonly _tag: "Finality"; readonly finalized: bigint | null }
+  /** How the endpoints stand to each other, sent when it changes. A driver that sends none is always `ok`. */
+  | { readonly _tag: "Condition"; readonly condition: DriverCondition }
 
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
@@ -196,11 +198,25 @@ export interface JournalEntry {
   readonly version: number
 }
 
+/**
+ * What is wrong with a network's nodes, worst first: `no_common_block` no stored block is on the chain any more, and an
+ * operator must act; `silent` no answer for 60 s; `disagreement` the endpoints are on different branches, so payments that
+ * need agreement are not confirmed and no invoice with an address on the network expires; `frozen` every endpoint that
+ * answers has shown the same head for longer than the network's blocks ever take; else `ok`.
+ */
+export type NetworkCondition = "ok" | "silent" | "frozen" | "disagreement" | "no_common_block"
+
+/** What a driver finds out by itself; the follower finds out the rest. */
+export type DriverCondition = "ok" | "frozen" | "disagreement"
+
 export interface NetworkStatus {
   readonly network: Network
   readonly environment: Environment
-  /** False after 60 s without an answer from the chain: nothing new is offered there. */
+  /** True while `condition` is `ok`; else nothing new is offered there. */
   readonly healthy: boolean
+  readonly condition: NetworkCondition
+  /** Epoch seconds the cursor was last stored, every 5 s while the chain answers; null: never. */
+  readonly cursorTime: number | null
   readonly head: bigint | null
   /** Epoch seconds of the newest block read. */
   readonly headTime: number | null

@@ -335,5 +335,11 @@ export const runtimeMigrations: Migrations = {
   // Whoever asks whether a transfer is final is rarely the instance that follows the network.
   "0017_finality": statements(`
     ALTER TABLE chain_cursors ADD COLUMN finalized bigint;
-    ALTER TABLE transfers ADD COLUMN doubted boolean NOT NULL DEFAULT false`)
+    ALTER TABLE transfers ADD COLUMN doubted boolean NOT NULL DEFAULT false`),
+  // Instances that do not follow a network say how it is from its cursor.
+  "0018_network_conditions": statements(`
+    ALTER TABLE chain_cursors
+      ADD COLUMN condition text NOT NULL DEFAULT 'ok'
+        CHECK (condition IN ('ok', 'frozen', 'disagreement', 'no_common_block')),
+      ADD COLUMN stored_at bigint NOT NULL DEFAULT 0`)
 }

@@ -32,8 +32,12 @@ export const NetworkHealth = Schema.Struct({
   network: Network,
   environment: Environment,
   healthy: Schema.Boolean,
+  /** What is wrong with the network's nodes; `healthy` is true while it is `ok`. */
+  condition: Schema.Literals(["ok", "silent", "frozen", "disagreement", "no_common_block"]),
   head: Schema.NullOr(Integer),
-  head_time: Schema.NullOr(EpochSeconds)
+  head_time: Schema.NullOr(EpochSeconds),
+  /** When the follower's place was last stored: every 5 s while the chain answers. */
+  cursor_time: Schema.NullOr(EpochSeconds)
 })
 
 export class ChainsRpc extends RpcGroup.make(

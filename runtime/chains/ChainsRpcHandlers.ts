@@ -30,8 +30,10 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
           network: each.network,
           environment: each.environment,
           healthy: each.healthy,
+          condition: each.condition,
           head: each.head === null ? null : each.head.toString(),
-          head_time: each.headTime
+          head_time: each.headTime,
+          cursor_time: each.cursorTime
         }))
       )
   })

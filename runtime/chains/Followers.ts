@@ -19,7 +19,10 @@ const rowsPerCommit = 900
 const silenceMillis = 60_000
 /** How long another instance takes over after this one dies. */
 const leaseMillis = 6_000
-/** Cursors of empty blocks are stored this often: a restart reads a few empty blocks again, harmlessly. */
+/**
+ * The cursor is stored this often where no transfer stores it: a restart reads a few empty blocks again, harmlessly, and
+ * other instances see that the chain answers.
+ */
 const idleCursorMillis = 5_000
 /** How often a follower looks for entries other instances made ready, and others look at its cursor. */
 const tickMillis = 1_000
@@ -70,6 +73,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let ring: ReadonlyArray<RingPoint> = []
   let version = 0
   let storedAt = 0
+  /** Of the nodes; silence is told by `answeredAt`. */
+  let condition: Cursor["condition"] = "ok"
   let finalized: bigint | null = null
   let answeredAt = clock.currentTimeMillisUnsafe()
   let following = false
@@ -80,6 +85,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const lookedFor = new Set<string>()
 
   const heights = () => ({ head: ring[0]!.height, finalized })
+  const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
   const seconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1000)
 
   const write = (fence: Fence, writes: ReadonlyArray<Write>) =>
@@ -91,10 +97,18 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       yield* write(fence, writes.slice(done, done + rowsPerCommit))
     }
     const rest = writes.slice(Math.max(0, Math.ceil(writes.length / rowsPerCommit) - 1) * rowsPerCommit)
-    const cursor: Cursor = { recent: next, finalized, answeredAt: Math.floor(answeredAt / 1000), version: version + 1 }
+    const storing = clock.currentTimeMillisUnsafe()
+    const cursor: Cursor = {
+      recent: next,
+      finalized,
+      answeredAt: Math.floor(answeredAt / 1000),
+      condition,
+      storedAt: Math.floor(storing / 1000),
+      version: version + 1
+    }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
     version += 1
-    storedAt = clock.currentTimeMillisUnsafe()
+    storedAt = storing
     ring = next
   })
 
@@ -122,8 +136,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const point: RingPoint = { ...event.point, time: event.time }
     const next = pushPoint(ring, point)
     const changed = event.transfers.length === 0 ? [] : yield* sightings(event.transfers, point)
-    const idleStore = clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
-    if (changed.length > 0 || version === 0 || idleStore) {
+    if (changed.length > 0 || ring.length === 0 || isStoreDue()) {
       yield* store(fence, changed.map((entry) => transferWrite(entry)), next)
     } else {
       ring = next
@@ -215,6 +228,14 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
+  /** Stored at once, so that every instance knows what is offered. */
+  const changeCondition = Effect.fnUntraced(function*(fence: Fence, next: Cursor["condition"]) {
+    if (next === condition) return
+    yield* Effect.logWarning("the condition of a network's nodes changed", { network, from: condition, to: next })
+    condition = next
+    yield* store(fence, [], ring)
+  })
+
   const process = (fence: Fence, item: Item) => {
     switch (item._tag) {
       case "Forward":
@@ -223,7 +244,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return rollback(fence, item.to)
       case "Finality":
         finalized = item.finalized
-        return Effect.void
+        return isStoreDue() ? store(fence, [], ring) : Effect.void
+      case "Condition":
+        return changeCondition(fence, item.condition)
       case "Check":
         mayWait = true
         return check(fence)
@@ -248,6 +271,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     ring = stored?.recent ?? []
     version = stored?.version ?? 0
     finalized = stored?.finalized ?? null
+    condition = stored?.condition ?? "ok"
     mayWait = true
     following = true
     const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
@@ -290,16 +314,24 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (stored === null || following) return
     ring = stored.recent
     finalized = stored.finalized
+    condition = stored.condition
+    storedAt = stored.storedAt * 1000
     answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network }, cause)))
 
-  const status = (): NetworkStatus => ({
-    network,
-    environment,
-    healthy: clock.currentTimeMillisUnsafe() - answeredAt < silenceMillis,
-    head: ring[0]?.height ?? null,
-    headTime: ring[0]?.time ?? null
-  })
+  const status = (): NetworkStatus => {
+    const isSilent = clock.currentTimeMillisUnsafe() - answeredAt >= silenceMillis
+    const current = isSilent && condition !== "no_common_block" ? "silent" : condition
+    return {
+      network,
+      environment,
+      healthy: current === "ok",
+      condition: current,
+      head: ring[0]?.height ?? null,
+      headTime: ring[0]?.time ?? null,
+      cursorTime: storedAt === 0 ? null : Math.floor(storedAt / 1000)
+    }
+  }
 
   yield* Effect.forkScoped(leases.hold(`chain:${network}:${environment}`, leaseMillis, keepRunning))
   yield* Effect.forkScoped(Effect.repeat(peek, Schedule.spaced(tickMillis)))

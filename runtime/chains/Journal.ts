@@ -67,7 +67,7 @@ const make = Effect.gen(function*() {
     const isDown = simulatedOutage
     return merchantId === undefined || isDown === undefined || environment !== "devnet"
       ? found
-      : found.map((each) => (isDown(merchantId, each.network) ? { ...each, healthy: false } : each))
+      : found.map((each) => (isDown(merchantId, each.network) ? { ...each, healthy: false, condition: "silent" } : each))
   }
 
   const registerOutages: Chains["Service"]["registerOutages"] = (isDown) =>

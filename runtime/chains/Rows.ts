@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Family, Network } from "../../schemas/Network.ts"
-import type { AllocatedTarget, ChainPoint, JournalEntry, TransferStatus } from "../Chains.ts"
+import type { AllocatedTarget, ChainPoint, JournalEntry, NetworkCondition, TransferStatus } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
@@ -18,6 +18,10 @@ export interface Cursor {
   readonly finalized: bigint | null
   /** Epoch seconds of the chain's last answer. */
   readonly answeredAt: number
+  /** Of the chain's nodes when the row was stored; silence is told by `answeredAt`. */
+  readonly condition: Exclude<NetworkCondition, "silent">
+  /** Epoch seconds the row was stored. */
+  readonly storedAt: number
   /** 0 before the first row. */
   readonly version: number
 }
@@ -109,7 +113,9 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     environment,
     recent: cursor.recent.map(({ hash, height, time }) => ({ height: height.toString(), hash, time })),
     finalized: cursor.finalized === null ? null : cursor.finalized.toString(),
-    answered_at: cursor.answeredAt
+    answered_at: cursor.answeredAt,
+    condition: cursor.condition,
+    stored_at: cursor.storedAt
   }
 })
 
@@ -230,6 +236,8 @@ const readCursor = (raw: Raw): Cursor => ({
   })),
   finalized: raw["finalized"] === null ? null : BigInt(raw["finalized"]),
   answeredAt: count(raw["answered_at"]),
+  condition: raw["condition"],
+  storedAt: count(raw["stored_at"]),
   version: count(raw["version"])
 })
 

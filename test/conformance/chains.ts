@@ -35,6 +35,7 @@ const keyOf = ({ index, txHash }: ObservedTransfer): string => `${txHash}:${inde
 const apply = (journal: Journal, event: ChainEvent): Journal => {
   switch (event._tag) {
     case "Finality":
+    case "Condition":
       return journal
     case "Forward": {
       const top = journal.points[0]

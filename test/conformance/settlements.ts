@@ -97,6 +97,8 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     recent: [{ height: head, hash: `0x${head}`, time: 1 }],
     finalized,
     answeredAt: 1,
+    condition: "ok",
+    storedAt: 1,
     version: Number(known?.version ?? 0) + 1
   }))
 })
