@@ -9288,7 +9288,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -9706,7 +9706,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -9823,7 +9823,7 @@ export interface operations {
             query?: {
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 100; 10 if not said. */
                 payments_limit?: number;

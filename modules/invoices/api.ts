@@ -172,7 +172,8 @@ const writeQuery = {
 }
 
 const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
-  description: `Comma list of ${expansions.join(", ")}: each is added to the invoice.`
+  description: `Comma list of ${expansions.join(", ")}: each is added to the invoice. payment_url opens a session that `
+    + "can set the refund address, so a key is given it in its own environment only."
 }))
 
 /** Filters and pages of a list of invoices. Payments of each are fewer there, so that a page stays below a megabyte. */

@@ -157,22 +157,39 @@ interface Extras {
   readonly paymentsLimit: number
 }
 
-const readExtras = (query: {
-  readonly expand?: string
-  readonly payments_limit?: number
-}): Effect.Effect<Extras, PublicError> => {
-  const names = query.expand === undefined ? [] : query.expand.split(",")
-  const known: ReadonlyArray<string> = expansions
-  return names.every((name) => known.includes(name))
-    ? Effect.succeed({
-      names: new Set(names as ReadonlyArray<Expansion>),
-      paymentsLimit: query.payments_limit ?? defaultLimit
-    })
-    : Effect.fail(publicError("VALIDATION_ERROR", {
-      message: `expand: Expected a comma list of ${expansions.join(", ")}`,
+/**
+ * The session of a `payment_url` pays the invoice and sets its refund address, so it is handed out only where the caller
+ * may write. A call is refused before anything is looked up: the answer tells nothing of what is there.
+ */
+const mayHandOutSessions = (
+  principal: Principal,
+  asked: Environment | undefined
+): Effect.Effect<unknown, PublicError> =>
+  Effect.mapError(writeEnvironment(principal, asked), ({ code }) =>
+    publicError(code, {
+      message: "expand: payment_url lets its holder pay the invoice and set its refund address, so only a key of "
+        + `${asked} is given it. Ask with such a key, or leave payment_url out`,
       param: "expand"
     }))
-}
+
+/** What a call adds to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`. */
+const readExtras = Effect.fnUntraced(function*(query: {
+  readonly environment?: Environment
+  readonly expand?: string
+  readonly payments_limit?: number
+}): Effect.fn.Return<Extras, PublicError, CurrentPrincipal> {
+  const names = query.expand === undefined ? [] : query.expand.split(",")
+  const known: ReadonlyArray<string> = expansions
+  if (!names.every((name) => known.includes(name))) {
+    return yield* publicError("VALIDATION_ERROR", {
+      message: `expand: Expected a comma list of ${expansions.join(", ")}`,
+      param: "expand"
+    })
+  }
+  const extras = new Set(names as ReadonlyArray<Expansion>)
+  if (extras.has("payment_url")) yield* mayHandOutSessions(yield* CurrentPrincipal, query.environment)
+  return { names: extras, paymentsLimit: query.payments_limit ?? defaultLimit }
+})
 
 /** Payments of an invoice on the wire, in the version of the request. */
 const shownPayments = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>) =>

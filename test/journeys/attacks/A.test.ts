@@ -105,6 +105,38 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack gro
       refused(yield* ask(service, a.mainnet, `${path}/cancel`, { method: "POST" }), 404, "INVOICE_NOT_FOUND")
     }))
 
+  it.effect("A8 a key is given no payment link of the other environment: not by id, by customer or in a list", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const customer = `cust-${randomUUID()}`
+      for (const [own, other, environment] of [[a.merchant, a.mainnet, "devnet"], [a.mainnet, a.merchant, "mainnet"]] as const) {
+        const body = { amount_usd: 5, customer_id: customer }
+        const made = answered(200, yield* ask(service, own, invoices, { method: "POST", body }))
+        const reads = [
+          `${invoices}/${made.invoice_id}`, `${invoices}/${customer}`, `${invoices}/customer/${customer}`, invoices,
+          // Whether anything is there decides nothing: the refusal tells of no invoice.
+          `${invoices}/${randomUUID()}`, `${invoices}/customer/${randomUUID()}`
+        ]
+        for (const path of reads) {
+          const linked = `${path}?environment=${environment}&expand=payments,payment_url`
+          const answer = yield* attack(service, linked, { headers: other })
+          refused(answer, 403, "ENVIRONMENT_FORBIDDEN")
+          assert.include(answer.json.error, `a key of ${environment}`)
+          assert.notInclude(answer.text, "pst_")
+          const without = yield* attack(service, `${path}?environment=${environment}&expand=payments`, { headers: other })
+          assert.notInclude(without.text, "pst_")
+        }
+        for (const path of reads.slice(0, 4)) {
+          assert.strictEqual((yield* attack(service, `${path}?environment=${environment}`, { headers: other })).status, 200)
+          const linked = yield* attack(service, `${path}?environment=${environment}&expand=payment_url`, { headers: own })
+          assert.include(linked.text, made.session_token)
+        }
+        // A wallet's call is in the environment that it names, where it may write as well.
+        const byWallet = `${invoices}/${made.invoice_id}?environment=${environment}&expand=payment_url`
+        assert.include((yield* attack(service, byWallet, { headers: a.jwt })).text, made.session_token)
+      }
+    }))
+
   it.effect("A9 of two credentials the key header decides; two different keys are refused", () =>
     Effect.gen(function*() {
       const { a, b, service } = yield* Tenants
