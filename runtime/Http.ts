@@ -189,15 +189,23 @@ export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/
  */
 export class Anonymous extends HttpApiMiddleware.Service<Anonymous>()("tillwire/runtime/Http/Anonymous") {}
 
+/** Whom a call of a credential that was found good is counted for. */
+export interface Caller extends Pick<Principal, "credential" | "kind"> {
+  readonly merchantId: number
+}
+
 /**
  * Holds callers to their limits. What was counted is told in the answer's `RateLimit-*` headers, the last count if there
  * were several; a caller over a limit is refused with `RATE_LIMIT_EXCEEDED`. A route that `HttpApi` does not know calls
  * it by itself.
  */
 export class Throttle extends Context.Service<Throttle, {
-  /** Runs `app` as a call of a credential that was found good. */
+  /**
+   * Runs `app` as a call of a credential that was found good: it counts for the credential and, where it is a key and the
+   * deployment limits merchants, for all keys of its merchant together.
+   */
   readonly credential: <A, E, R>(
-    credential: string,
+    caller: Caller,
     app: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | PublicError, R>
   /** Counts a call of a payment session. */

@@ -135,6 +135,12 @@ export const SettingsSchema = Schema.Struct({
       store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
       /** Of one API key, or one wallet of one merchant. Default 100. */
       keyPerMinute: byDefault(CallLimit, 100),
+      /**
+       * Of all API keys of one merchant together, so that more keys do not mean more calls. A signed-in wallet is not
+       * counted: its owner gets in to revoke a key whatever the keys do. Default: none. With `store: postgres` each call
+       * of a key costs a second round trip, and a row of 8 bytes for each call that the limit allows.
+       */
+      merchantPerMinute: Schema.optionalKey(CallLimit),
       /** Calls of one key under way at once, on one instance. Default 20. */
       keyInFlight: byDefault(CallLimit, 20),
       /** Of one payment session. Default 120. */

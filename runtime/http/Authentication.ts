@@ -199,7 +199,7 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
         Effect.flatMap(authenticate(request), (principal) =>
           Effect.flatMap(RequestInfo, (facts) => {
             facts.apiVersion = versionOf(request.headers, principal.apiVersion)
-            return throttle.credential(principal.credential, Effect.provideService(app, CurrentPrincipal, principal))
+            return throttle.credential(principal, Effect.provideService(app, CurrentPrincipal, principal))
           })).pipe(
             // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
             Effect.tapError((error) =>

@@ -4,7 +4,7 @@ import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type AddressLimit, AddressLimitOf, Anonymous, type RequestFacts, RequestInfo, Throttle } from "../Http.ts"
+import { type AddressLimit, AddressLimitOf, Anonymous, type Caller, type RequestFacts, RequestInfo, Throttle } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
@@ -13,13 +13,15 @@ import { Settings, type SettingsValue } from "../Settings.ts"
 import { callerBehind, subscriberOf } from "./Addresses.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
-type LimitName = AddressLimit | "key" | "session" | "endpoint"
+type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
 
 /** Calls that make deliveries of an endpoint by hand, in a minute: more is no recovery but a load on the receiver. */
 const endpointPerMinute = 10
 
+/** Infinity is no limit: nothing is counted then. */
 const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<LimitName, number>> => ({
   key: limits.keyPerMinute,
+  merchant: limits.merchantPerMinute ?? Infinity,
   session: limits.sessionPerMinute,
   payor: limits.payorPerMinute,
   anonymous: limits.anonymousPerMinute,
@@ -37,8 +39,12 @@ const secondsOf = ({ accepted, resetMillis }: Verdict): number =>
 /** Waiting that long helps where too many calls are under way (API reference, "Rate limits and 429"). */
 const inFlightSeconds = 1
 
-const refusal = (seconds: number): PublicError =>
-  publicError("RATE_LIMIT_EXCEEDED", { details: { retry_after_seconds: seconds }, retryAfterSeconds: seconds })
+const refusal = (name: string, seconds: number): PublicError =>
+  publicError("RATE_LIMIT_EXCEEDED", {
+    ...(name === "merchant" ? { message: "Too many requests by all keys of this merchant together" } : {}),
+    details: { retry_after_seconds: seconds },
+    retryAfterSeconds: seconds
+  })
 
 const make = Effect.gen(function*() {
   const windows = yield* RateLimits
@@ -58,7 +64,7 @@ const make = Effect.gen(function*() {
   }
 
   const refuse = (name: string, seconds: number) =>
-    Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(seconds)))
+    Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(name, seconds)))
 
   /** Counts a call and goes on with `app`. Few steps: every request of a merchant takes them. */
   const counted = <A, E, R>(
@@ -73,6 +79,22 @@ const make = Effect.gen(function*() {
       return verdict.accepted ? app : refuse(name, seconds)
     })
 
+  /**
+   * Counts a call of a key, accepted as one of the key's, for its merchant: a key over its own limit takes nothing from
+   * the others. The answer tells the count that leaves fewer calls.
+   */
+  const countedForMerchant = <A, E, R>(
+    facts: RequestFacts,
+    merchantId: number,
+    app: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | PublicError, R> =>
+    Effect.flatMap(windows.take("merchant", String(merchantId), limits.merchant), (verdict): Effect.Effect<A, E | PublicError, R> => {
+      const seconds = secondsOf(verdict)
+      const isTighter = !verdict.accepted || verdict.remaining < Number(facts.answerHeaders["ratelimit-remaining"])
+      if (isTighter) tell(facts, "merchant", verdict.remaining, seconds)
+      return verdict.accepted ? app : refuse("merchant", seconds)
+    })
+
   const count = (name: LimitName, who: string): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => counted(fiber.getRef(RequestInfo), name, who, Effect.void))
 
@@ -83,8 +105,12 @@ const make = Effect.gen(function*() {
   }
 
   /** An interruption between entering and leaving cannot happen: both stand inside of `ensuring`. */
-  const underWay = <A, E, R>(credential: string, app: Effect.Effect<A, E, R>): Effect.Effect<A, E | PublicError, R> => {
+  const underWay = <A, E, R>(
+    { credential, kind, merchantId }: Caller,
+    app: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | PublicError, R> => {
     let entered = false
+    const isLimitedByMerchant = limits.merchant !== Infinity && kind === "key"
     const enter = Effect.withFiber((fiber): Effect.Effect<A, E | PublicError, R> => {
       const facts = fiber.getRef(RequestInfo)
       const running = inFlight.get(credential) ?? 0
@@ -94,7 +120,7 @@ const make = Effect.gen(function*() {
       }
       inFlight.set(credential, running + 1)
       entered = true
-      return counted(facts, "key", credential, app)
+      return counted(facts, "key", credential, isLimitedByMerchant ? countedForMerchant(facts, merchantId, app) : app)
     })
     return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
   }

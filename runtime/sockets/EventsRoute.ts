@@ -113,8 +113,8 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
         filters,
         since
       })
-      // A ticket was counted when it was made.
-      return yield* ticket === null ? throttle.credential(credential, opened) : opened
+      // A ticket was counted when it was made; without one, the stream was opened by a key.
+      return yield* ticket === null ? throttle.credential({ credential, merchantId, kind: "key" }, opened) : opened
     })
 
     return Effect.catch(serve, (error: PublicError) => refuseUpgrade(error)) as Effect.Effect<

@@ -6,12 +6,15 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { type RequestFacts, RequestInfo, Throttle } from "../../../runtime/Http.ts"
+import { type Caller, type RequestFacts, RequestInfo, Throttle } from "../../../runtime/Http.ts"
 import * as Throttling from "../../../runtime/http/Throttle.ts"
+import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
+import * as Database from "../../../runtime/ratelimits/Database.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import { publicError, PublicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { databaseLayer } from "../../support/Database.ts"
 import { runs, things, ThingsApi, thingsLayer } from "./things.ts"
 
 const limits = { keyPerMinute: 3, keyInFlight: 2, anonymousPerMinute: 4, noncePerMinute: 2 }
@@ -141,6 +144,9 @@ const throttle = (more: Partial<typeof limits> = {}, trustProxy: ReadonlyArray<s
     } as never))
   )
 
+/** A call by a key, or otherwise by a wallet, of a merchant. */
+const key = (credential: string, merchantId = 1): Caller => ({ credential, merchantId, kind: "key" })
+
 const facts = (): RequestFacts => ({ requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
 
 describe("addresses", () => {
@@ -190,7 +196,7 @@ describe("addresses", () => {
       assert.deepStrictEqual(codes.filter((code) => code === "API_KEY_INVALID").length, 4)
       assert.strictEqual(codes.at(-1), "RATE_LIMIT_EXCEEDED")
       assert.strictEqual(yield* refused("192.0.2.2"), "API_KEY_INVALID")
-      yield* limits.credential("key_1", Effect.void)
+      yield* limits.credential(key("key_1"), Effect.void)
     }).pipe(Effect.provide(throttle())))
 })
 
@@ -198,14 +204,68 @@ describe("calls under way", () => {
   it.effect("leave their place however they end", () =>
     Effect.gen(function*() {
       const { credential } = yield* Throttle
-      const hanging = yield* Effect.forkChild(credential("k", Effect.never), { startImmediately: true })
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential("k", Effect.fail("fault")))))
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential("k", Effect.die("bug")))))
-      const full = yield* Effect.forkChild(credential("k", Effect.never), { startImmediately: true })
-      assert.instanceOf(yield* Effect.flip(credential("k", Effect.void)), PublicError)
-      yield* credential("other", Effect.void)
+      const k = key("k")
+      const hanging = yield* Effect.forkChild(credential(k, Effect.never), { startImmediately: true })
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential(k, Effect.fail("fault")))))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(credential(k, Effect.die("bug")))))
+      const full = yield* Effect.forkChild(credential(k, Effect.never), { startImmediately: true })
+      assert.instanceOf(yield* Effect.flip(credential(k, Effect.void)), PublicError)
+      yield* credential(key("other"), Effect.void)
       yield* Fiber.interrupt(full)
-      yield* credential("k", Effect.void)
+      yield* credential(k, Effect.void)
       yield* Fiber.interrupt(hanging)
     }).pipe(Effect.provide(throttle({ keyPerMinute: 100 }))))
+})
+
+/** What the limits answer to one call: accepted, or the message of the refusal, and what its headers tell. */
+const called = (caller: Caller) =>
+  Effect.gen(function*() {
+    const told = facts()
+    const outcome = yield* Effect.flatMap(Throttle, (limits) => limits.credential(caller, Effect.void)).pipe(
+      Effect.match({ onSuccess: () => "accepted", onFailure: (error) => (error as PublicError).message }),
+      Effect.provideService(RequestInfo, told)
+    )
+    const { "ratelimit-limit": limit, "ratelimit-remaining": remaining } = told.answerHeaders
+    return [outcome, `${remaining} of ${limit}`]
+  })
+
+const tooMany = "Too many requests"
+const tooManyOfAll = "Too many requests by all keys of this merchant together"
+
+const limitedMerchants = settingsLayer({
+  limits: { ...limits, keyPerMinute: 4, keyInFlight: 10, merchantPerMinute: 6 }
+} as never)
+
+for (
+  const [store, windows] of [
+    ["memory", Memory.layer],
+    ["postgres", Database.layer.pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(databaseLayer))]
+  ] as const
+) {
+  describe(`a merchant's limit over all its keys, counted in ${store}`, () => {
+    it.live("ends the calls of its keys together, and of nobody else", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* called(key("a")), ["accepted", "3 of 4"])
+        yield* called(key("a"))
+        yield* called(key("a"))
+        assert.deepStrictEqual(yield* called(key("a")), ["accepted", "0 of 4"])
+        // A key over its own limit takes nothing from the merchant's others.
+        for (let flood = 0; flood < 20; flood++) assert.deepStrictEqual(yield* called(key("a")), [tooMany, "0 of 4"])
+        assert.deepStrictEqual(yield* called(key("b")), ["accepted", "1 of 6"])
+        assert.deepStrictEqual(yield* called(key("b")), ["accepted", "0 of 6"])
+        assert.deepStrictEqual(yield* called(key("b")), [tooManyOfAll, "0 of 6"])
+        assert.deepStrictEqual(yield* called(key("fresh")), [tooManyOfAll, "0 of 6"])
+        assert.deepStrictEqual(yield* called({ ...key("wallet"), kind: "wallet" }), ["accepted", "3 of 4"])
+        assert.deepStrictEqual(yield* called(key("c", 2)), ["accepted", "3 of 4"])
+      }).pipe(Effect.provide(Throttling.layerOver(windows).pipe(Layer.provide(limitedMerchants)))))
+  })
+}
+
+describe("a merchant's limit", () => {
+  it.effect("is none where the deployment sets none: only its keys are limited", () =>
+    Effect.gen(function*() {
+      for (let each = 0; each < 200; each++) {
+        assert.deepStrictEqual(yield* called(key(`key_${each}`)), ["accepted", "2 of 3"])
+      }
+    }).pipe(Effect.provide(throttle())))
 })
