@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
-import { webhookClaimV3, webhookExpireV1, webhookLagV1, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
+import { webhookClaimV4, webhookExpireV1, webhookLagV2, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
 
 const statements = (script: string) =>
   Effect.gen(function*() {
@@ -308,7 +308,7 @@ export const runtimeMigrations: Migrations = {
     const sql = yield* SqlClient.SqlClient
     yield* sql`DROP FUNCTION IF EXISTS webhook_claim_v1`
     yield* sql`DROP FUNCTION IF EXISTS webhook_claim_v2`
-    for (const definition of [webhookClaimV3, webhookLanesV1, webhookMarkV1]) yield* sql.unsafe(definition)
+    for (const definition of [webhookLanesV1, webhookMarkV1]) yield* sql.unsafe(definition)
     yield* sql`CREATE INDEX webhook_lanes_failing ON webhook_lanes (merchant_id, endpoint_id)
       WHERE health = 'failing' OR open_until IS NOT NULL`
   }),
@@ -323,7 +323,7 @@ export const runtimeMigrations: Migrations = {
   "0015_webhook_lag": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`DROP INDEX webhook_attempts_by_age`
-    for (const definition of [webhookLagV1, webhookExpireV1]) yield* sql.unsafe(definition)
+    yield* sql.unsafe(webhookExpireV1)
   }),
   // Only of merchants whose devnet time was ever moved.
   "0016_merchant_clocks": statements(`
@@ -341,5 +341,11 @@ export const runtimeMigrations: Migrations = {
     ALTER TABLE chain_cursors
       ADD COLUMN condition text NOT NULL DEFAULT 'ok'
         CHECK (condition IN ('ok', 'frozen', 'disagreement', 'no_common_block')),
-      ADD COLUMN stored_at bigint NOT NULL DEFAULT 0`)
+      ADD COLUMN stored_at bigint NOT NULL DEFAULT 0`),
+  // Lanes whose lease ends later than any lease can are claimed: the clock of the database was set back. Functions of
+  // older builds stay where they are: an instance of one may still run beside this one.
+  "0019_webhook_lease_ends": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    for (const definition of [webhookClaimV4, webhookLagV2]) yield* sql.unsafe(definition)
+  })
 }

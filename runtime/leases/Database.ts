@@ -1,4 +1,7 @@
-/** Leases as rows, in the database's time: instances need not agree on a clock. */
+/**
+ * Leases as rows, in the database's time: instances need not agree on a clock. Nor is that clock believed alone: whoever
+ * waits also measures by its own monotonic clock how long a row has not changed.
+ */
 import { Clock, Effect, type Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
@@ -8,20 +11,56 @@ import { Leases } from "../Leases.ts"
 /** How often a lease is renewed within its time, and asked for while another holds it. */
 const renewalsPerTerm = 3
 
+/** A clock that no correction of the time moves. */
+const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+/** Another holder's row as an instance that waits last saw it. Each renewal changes `until`, each holder `token`. */
+interface Sighting {
+  readonly token: bigint
+  /** PostgreSQL's text: all its microseconds. */
+  readonly until: string
+  /** Monotonic milliseconds of the first look that saw the row so. */
+  readonly sinceMillis: number
+}
+
+/** The sighting after a look that saw `row` at `nowMillis`: the time counts from the first look at the same row. */
+const sightingAfter = (before: Sighting | undefined, row: Omit<Sighting, "sinceMillis">, nowMillis: number): Sighting =>
+  before !== undefined && before.token === row.token && before.until === row.until
+    ? before
+    : { token: row.token, until: row.until, sinceMillis: nowMillis }
+
+/** What is remembered of a lease that is held or waited for. */
+interface TermRecord {
+  readonly name: string
+  readonly ttlMillis: number
+  isHeldHere: boolean
+  /** Monotonic milliseconds of the last proof that somebody does the work. */
+  provenMillis: number
+}
+
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const instance = randomUUID()
+  const records = new Map<string, TermRecord>()
   let holds = 0
 
-  /** The token, or nothing while another holder's time runs. Each change of holder takes the next token. */
-  const acquire = (name: string, holder: string, ttlMillis: number) =>
+  /**
+   * The token, or the row of the other holder whose time runs. Each change of holder takes the next token. A row that is
+   * as `unchanged` says is taken although its time runs: nobody has renewed it for as long as it lasts, so the clock of
+   * the database was set back and its end lies too far ahead.
+   */
+  const acquire = (name: string, holder: string, ttlMillis: number, unchanged: Sighting | undefined) =>
     Effect.map(
-      sql<{ token: bigint }>`insert into leases as l (name, holder, token, until)
-        values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
-        on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
-          where l.until <= clock_timestamp()
-        returning token`,
-      ([row]) => row?.token
+      sql<{ token: bigint; until: string | null }>`with taken as (
+          insert into leases as l (name, holder, token, until)
+          values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
+          on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
+            where l.until <= clock_timestamp()
+              or l.token = ${unchanged?.token ?? null}::bigint and l.until = ${unchanged?.until ?? null}::timestamptz
+          returning token)
+        select token, null as until from taken
+        union all select l.token, l.until::text from leases l where l.name = ${name} and not exists (select from taken)`,
+      ([row]) => row
     )
 
   /** False when the lease has passed to another. One that ran out untaken is still ours: nobody else has acted. */
@@ -39,31 +78,43 @@ const make = Effect.gen(function*() {
     )
 
   /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
-  const keep = (fence: Fence, ttlMillis: number): Effect.Effect<void> =>
+  const keep = (fence: Fence, ttlMillis: number, record: TermRecord): Effect.Effect<void> =>
     Effect.gen(function*() {
-      let renewed = yield* Clock.currentTimeMillis
       while (true) {
         yield* Effect.sleep(ttlMillis / renewalsPerTerm)
-        const asked = yield* Clock.currentTimeMillis
+        const asked = yield* monotonicMillis
         const held = yield* renew(fence, ttlMillis).pipe(
           Effect.timeoutOrElse({ duration: ttlMillis / renewalsPerTerm, orElse: () => Effect.succeed(undefined) }),
           Effect.catch((error: SqlError.SqlError) =>
             Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
           )
         )
-        if (held === true) renewed = asked
-        const now = yield* Clock.currentTimeMillis
-        if (held === false || now - renewed >= ttlMillis) return
+        if (held === true) record.provenMillis = asked
+        const now = yield* monotonicMillis
+        if (held === false || now - record.provenMillis >= ttlMillis) return
       }
     })
 
-  const acquired = (name: string, holder: string, ttlMillis: number): Effect.Effect<Fence> =>
+  const acquired = (name: string, holder: string, ttlMillis: number, record: TermRecord): Effect.Effect<Fence> =>
     Effect.gen(function*() {
+      let sighting: Sighting | undefined
       while (true) {
-        const token = yield* acquire(name, holder, ttlMillis).pipe(
+        const asked = yield* monotonicMillis
+        const isUnchanged = sighting !== undefined && asked - sighting.sinceMillis >= ttlMillis
+        const row = yield* acquire(name, holder, ttlMillis, isUnchanged ? sighting : undefined).pipe(
           Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
         )
-        if (token !== undefined) return { name, token }
+        if (row !== undefined && row.until === null) {
+          if (isUnchanged) yield* Effect.logWarning("A lease was not renewed in its time and was taken over", { name })
+          record.isHeldHere = true
+          record.provenMillis = asked
+          return { name, token: row.token }
+        }
+        if (row !== undefined && row.until !== null) {
+          const before = sighting
+          sighting = sightingAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
+          if (before !== undefined && before !== sighting) record.provenMillis = sighting.sinceMillis
+        }
         yield* Effect.sleep(ttlMillis / renewalsPerTerm)
       }
     })
@@ -73,23 +124,34 @@ const make = Effect.gen(function*() {
     ttlMillis: number,
     work: (fence: Fence) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
+    Effect.gen(function*() {
       const holder = `${instance}:${holds++}`
+      const record: TermRecord = { name, ttlMillis, isHeldHere: false, provenMillis: yield* monotonicMillis }
+      records.set(holder, record)
       const term = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(acquired(name, holder, ttlMillis)), (fence) =>
+        Effect.flatMap(restore(acquired(name, holder, ttlMillis, record)), (fence) =>
           restore(
             Effect.raceFirst(
               Effect.map(Effect.exit(work(fence)), (exit): Exit.Exit<A, E> | undefined => exit),
-              Effect.as(keep(fence, ttlMillis), undefined)
+              Effect.as(keep(fence, ttlMillis, record), undefined)
             )
-          ).pipe(Effect.ensuring(release(fence))))
+          ).pipe(
+            Effect.ensuring(Effect.sync(() => void (record.isHeldHere = false))),
+            Effect.ensuring(release(fence))
+          ))
       )
-      const terms: Effect.Effect<A, E, R> = Effect.flatMap(term, (exit) =>
-        exit ?? Effect.andThen(Effect.logWarning("A lease was lost; its work is stopped", { name }), terms))
-      return terms
+      const rounds: Effect.Effect<A, E, R> = Effect.flatMap(term, (exit) =>
+        exit ?? Effect.andThen(Effect.logWarning("A lease was lost; its work is stopped", { name }), rounds))
+      return yield* Effect.ensuring(rounds, Effect.sync(() => void records.delete(holder)))
     })
 
-  return Leases.of({ hold })
+  const terms = Effect.map(monotonicMillis, (now) =>
+    [...records.values()]
+      .map(({ isHeldHere, name, provenMillis, ttlMillis }) =>
+        ({ name, ttlMillis, isHeldHere, ageMillis: Math.max(0, now - provenMillis) }))
+      .toSorted((a, b) => a.name.localeCompare(b.name)))
+
+  return Leases.of({ hold, terms })
 })
 
 /** Leases of the table `leases`. */

@@ -1,6 +1,7 @@
 /** How the delivery queue stands: asked of the database by the health check, told as metrics. */
 import { Effect, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { leaseSeconds } from "./Queue.ts"
 
 /** The queue of all instances. Ages are whole seconds, 0 where nothing waits. */
 export interface Lag {
@@ -32,7 +33,8 @@ interface Row {
 /** The queue as it is now. Costs one index probe for each endpoint with something waiting. */
 export const lag: Effect.Effect<Lag, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<Row>`SELECT * FROM webhook_lag_v1()`
+  const [row] = yield* sql<Row>`
+    SELECT * FROM webhook_lag_v2(${leaseSeconds}::integer * interval '1 second')`
   const { failing, half_open, oldest_ms, opened, owed_ms, waiting } = row!
   return {
     outboxLagSeconds: Math.floor(owed_ms / 1000),

@@ -33,6 +33,12 @@ const waitingLanes = `lanes AS (
       )`
 
 /**
+ * Whether nobody holds a lane: its lease ran out, or it ends later than any lease can. Then the clock of the database was
+ * set back, and the holder may be dead. Twice the life of a lease, so that a small correction takes none from those who live.
+ */
+const isFree = (lane: string) => `${lane}.held_until <= now() OR ${lane}.held_until > now() + 2 * p_lease`
+
+/**
  * Reads at most `p_slots` rows for the instance `p_holder` to send, at most `p_failing_slots` of them for endpoints whose
  * last attempt failed, none of `p_held`, which it has. Of one endpoint it may have `p_ahead`, to be sent a few at a time,
  * and one until it has answered well. An endpoint that wants order gets its rows in the order of the events, and none
@@ -40,8 +46,8 @@ const waitingLanes = `lanes AS (
  * the oldest delivery. Rows of an endpoint that is gone or disabled are canceled instead. Finding the lanes costs one
  * index probe each, however long the backlog.
  */
-export const webhookClaimV3 = `
-  CREATE FUNCTION webhook_claim_v3(
+export const webhookClaimV4 = `
+  CREATE FUNCTION webhook_claim_v4(
     p_holder text, p_merchants integer[], p_slots integer, p_failing_slots integer, p_ahead integer, p_lease interval,
     p_held uuid[], p_lanes text[], p_counts integer[]
   ) RETURNS TABLE (
@@ -71,7 +77,7 @@ export const webhookClaimV3 = `
       SELECT array_agg(l.m ORDER BY l.due), array_agg(l.e ORDER BY l.due) INTO v_merchants, v_endpoints
         FROM lanes l LEFT JOIN webhook_lanes k ON k.merchant_id = l.m AND k.endpoint_id = l.e
         WHERE l.due <= now() AND (k.open_until IS NULL OR k.open_until <= now())
-          AND (k.held_until IS NULL OR k.held_until <= now() OR k.holder = p_holder);
+          AND (k.held_until IS NULL OR ${isFree("k")} OR k.holder = p_holder);
     ELSE
       SELECT array_agg(l.m ORDER BY l.due), array_agg(l.e ORDER BY l.due) INTO v_merchants, v_endpoints
         FROM (SELECT w.merchant_id AS m, w.id AS e, (
@@ -81,7 +87,7 @@ export const webhookClaimV3 = `
           FROM webhook_endpoints w WHERE w.merchant_id = ANY(p_merchants) AND w.status <> 'deleted') l
         LEFT JOIN webhook_lanes k ON k.merchant_id = l.m AND k.endpoint_id = l.e
         WHERE l.due <= now() AND (k.open_until IS NULL OR k.open_until <= now())
-          AND (k.held_until IS NULL OR k.held_until <= now() OR k.holder = p_holder);
+          AND (k.held_until IS NULL OR ${isFree("k")} OR k.holder = p_holder);
     END IF;
     IF v_merchants IS NULL THEN RETURN; END IF;
     INSERT INTO webhook_lanes (merchant_id, endpoint_id, health)
@@ -95,7 +101,7 @@ export const webhookClaimV3 = `
       EXIT WHEN p_slots <= 0;
       SELECT l.* INTO v_lane FROM webhook_lanes l
         WHERE l.merchant_id = v_merchant AND l.endpoint_id = v_endpoint
-          AND (l.open_until IS NULL OR l.open_until <= now()) AND (l.held_until <= now() OR l.holder = p_holder)
+          AND (l.open_until IS NULL OR l.open_until <= now()) AND (${isFree("l")} OR l.holder = p_holder)
         FOR UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
       SELECT w.* INTO v_target FROM webhook_endpoints w
@@ -282,7 +288,7 @@ export const webhookMarkV1 = `
 
 /**
  * How the queue stands, as milliseconds and counts. Lanes with something waiting are found as the claim finds them, one
- * index probe each, however much waits in them.
+ * index probe each, however much waits in them. `p_lease` is what a claim takes.
  *
  * `owed_ms` is how long the oldest delivery could have been sent and was not: of an enabled endpoint, held by nobody, its
  * breaker not open; since it was due, its breaker let it pass, and the attempt before it ended, whichever came last. One
@@ -290,8 +296,8 @@ export const webhookMarkV1 = `
  * of dead endpoints included. `waiting` counts endpoints with something due; `failing`, `opened` and `half_open` count
  * enabled ones by their last attempt and their breaker.
  */
-export const webhookLagV1 = `
-  CREATE FUNCTION webhook_lag_v1() RETURNS TABLE (
+export const webhookLagV2 = `
+  CREATE FUNCTION webhook_lag_v2(p_lease interval) RETURNS TABLE (
     owed_ms float8, oldest_ms float8, waiting integer, failing integer, opened integer, half_open integer
   ) LANGUAGE plpgsql STABLE ${byIndex} SET enable_sort = off AS $$
   #variable_conflict use_column
@@ -299,7 +305,7 @@ export const webhookLagV1 = `
     RETURN QUERY
     WITH RECURSIVE ${waitingLanes}, looked AS (
       SELECT l.due, CASE WHEN w.status = 'enabled' AND (k.open_until IS NULL OR k.open_until <= now())
-          AND (k.held_until IS NULL OR k.held_until <= now()) THEN greatest(
+          AND (k.held_until IS NULL OR ${isFree("k")}) THEN greatest(
             CASE WHEN w.ordered THEN (
               SELECT d.due_at FROM webhook_deliveries d
               WHERE d.merchant_id = l.m AND d.endpoint_id = l.e AND d.due_at IS NOT NULL

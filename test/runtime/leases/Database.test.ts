@@ -88,6 +88,34 @@ describe("a lease", () => {
       while (!Deferred.isDoneUnsafe(stopped)) yield* third
     }))
 
+  it.effect("of an instance that died passes on within its term, though the database's clock was set back an hour", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      yield* sql`insert into leases (name, holder, token, until) values ('work', 'dead', 7, now() + interval '1 hour')`
+      const fences: Array<Fence> = []
+      yield* holding(leases, (fence) => fences.push(fence))
+      // Four looks: the first sees the row, the fourth sees it as it was, a whole term later.
+      for (let looks = 0; looks < 6 && fences.length === 0; looks++) {
+        yield* Effect.andThen(third, sql`select pg_sleep(0.05)`)
+      }
+      assert.deepStrictEqual(fences, [{ name: "work", token: 8n }])
+      const [row] = yield* sql<{ ordinary: boolean }>`select until < now() + interval '2 minutes' as ordinary from leases`
+      assert.isTrue(row!.ordinary)
+    }))
+
+  it.effect("stays with an instance that lives, however far in the future a clock set back leaves its end", () =>
+    Effect.gen(function*() {
+      const { leases, sql } = yield* instance(yield* freshDatabase)
+      yield* sql`insert into leases (name, holder, token, until) values ('work', 'alive', 7, now() + interval '1 hour')`
+      const fences: Array<Fence> = []
+      yield* holding(leases, (fence) => fences.push(fence))
+      for (let looks = 0; looks < 12; looks++) {
+        yield* Effect.andThen(third, sql`select pg_sleep(0.02)`)
+        yield* sql`update leases set until = until + interval '1 millisecond' where token = 7`
+      }
+      assert.deepStrictEqual(fences, [])
+    }))
+
   it.effect("is given up when the work ends in any way: success, failure, interruption", () =>
     Effect.gen(function*() {
       const { leases, sql } = yield* instance(yield* freshDatabase)

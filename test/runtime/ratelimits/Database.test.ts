@@ -67,7 +67,7 @@ describe("windows in the database", () => {
       }).pipe(
         Effect.provide(Database.layerWith({ patienceMillis }).pipe(
           Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
-          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never }))
+          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, terms: Effect.succeed([]) }))
         ))
       )
     }).pipe(Effect.provide(databaseLayer)))
@@ -91,6 +91,6 @@ describe("windows in the database", () => {
       }
     }).pipe(Effect.provide(Database.layerWith({ span }).pipe(
       Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
-      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never }))
+      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, terms: Effect.succeed([]) }))
     ))))
 })

@@ -6,7 +6,10 @@ import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { layer as rows } from "../../../runtime/timers/Rows.ts"
 
-const free = Layer.succeed(Leases, { hold: (name, _ttl, work) => work({ name, token: 1n }) })
+const free = Layer.succeed(Leases, {
+  hold: (name, _ttl, work) => work({ name, token: 1n }),
+  terms: Effect.succeed([])
+})
 const timers = rows.pipe(Layer.provide([free, MerchantClock.system]))
 
 /** Rows in memory: due times, and what was done when. */

@@ -214,6 +214,21 @@ describe("a lane", () => {
   }))
 })
 
+describe("a lane of an instance that died", () => {
+  promise("passes on though the database's clock was set back an hour since", Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const receiver = yield* makeReceiver()
+    const { id } = yield* endpoint(receiver.url("/"))
+    yield* known("healthy")
+    yield* sql`UPDATE webhook_lanes SET holder = 'dead', token = 7, held_until = now() + interval '1 hour'`
+    yield* emit(0)
+    yield* start(deliverer(settingsOf([receiver.host])))
+    yield* receiver.seen("/", 1)
+    yield* until(allAre("succeeded"))
+    assert.isBelow((yield* laneOf(id)).held, 30_001)
+  }))
+})
+
 describe("a late result", () => {
   promise("of a lane that is another instance's by now changes nothing, whether good or bad, and counts nothing", Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
