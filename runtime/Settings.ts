@@ -6,6 +6,7 @@ import { Context, Effect, Schema } from "effect"
 import { Environment } from "../schemas/Network.ts"
 import { isAddressRange } from "./http/Addresses.ts"
 import { isOrigin } from "./http/Origins.ts"
+import { isHostName } from "./rpc/Hosts.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** The largest is as good as none: an instance serves fewer. */
@@ -30,6 +31,10 @@ const ProxyUrl = Schema.String.check(
     (text) => /^https?:\/\/[^\s/?#]+\/?$/.test(text) && URL.canParse(text),
     { expected: "http://host:port or https://host:port, with user:password@ before the host where it asks for them" }
   )
+)
+
+const HostName = Schema.String.check(
+  Schema.makeFilter(isHostName, { expected: "a host name without port, such as tillwire or payments.internal" })
 )
 
 /** As a browser writes it in `Origin`: no path, no default port. */
@@ -79,6 +84,12 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       host: byDefault(Schema.NonEmptyString, "127.0.0.1"),
       port: byDefault(Port, 8081),
+      /**
+       * Host names without port, beside `host`, by which other machines and containers call this door: `tillwire`,
+       * `payments.internal`. Calls by an IP address or `localhost` always pass; any other `Host` is answered 421, so that
+       * no web page reaches the door through a name that it makes point here. Default none.
+       */
+      allowedHosts: byDefault(Schema.Array(HostName), []),
       token: Schema.optionalKey(Credential)
     }),
     {}

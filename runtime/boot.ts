@@ -14,6 +14,7 @@ import * as Reference from "./openapi/Route.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
 import { rpcToken } from "./rpc/Credential.ts"
+import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsInvalid } from "./secrets/Master.ts"
@@ -142,9 +143,10 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
   )
 
 /** RPC, metrics and health on a router of their own: none of the public door's routes are there. */
-const openInternal = (address: Address) =>
+const openInternal = (address: Address & { readonly allowedHosts: ReadonlyArray<string> }) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
+    yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* open(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }

@@ -4,6 +4,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Drawings, merchantCredentials, RequestInfo, Throttle } from "../../runtime/Http.ts"
 import { immutable, makeAsset, serve } from "../../runtime/http/Asset.ts"
+import { queryOf } from "../../runtime/http/Query.ts"
 import { readForm } from "../../runtime/http/Body.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -23,7 +24,6 @@ import {
   type Pair,
   pairOfCookie,
   pairOfQuery,
-  queryOf,
   readAct,
   readTab,
   readToken,

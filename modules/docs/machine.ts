@@ -147,6 +147,8 @@ const adviceByCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   SESSION_INVALID: "Send both `x-session-token` and `x-signature` exactly as the invoice's creation answered them.",
   CREDENTIAL_NOT_ALLOWED: "Remove the API key or access token: payment pages take the session pair only. Never send a key to a browser.",
   ORIGIN_NOT_ALLOWED: "Ask the operator to add your page's origin to `http.allowedOrigins`, or open the stream from your server.",
+  HOST_NOT_ALLOWED:
+    "Call the internal port by `localhost` or an IP address, or ask the operator to add the name to `rpc.allowedHosts`.",
   ENVIRONMENT_FORBIDDEN: "Use a key of that environment. Only merchant-scope keys may read the other one.",
   INVOICE_NOT_CANCELABLE: "Read the invoice: it is paid, partly paid, or a payment is under way.",
   ROUTE_LOCKED: "A part was paid: ask for the address of the same token and network again.",

@@ -24,6 +24,17 @@ const hasForeignDelimiter = (url: string): boolean => {
 }
 
 /**
+ * Whether a request's URL, as the server hands it on, is a path or the `*` of OPTIONS (RFC 9112, section 3.2). The server
+ * cuts the scheme and host off an absolute URL; one that it cannot read is still whole here.
+ */
+export const isTarget = (url: string): boolean => url.startsWith("/") || url === "*"
+
+/** Told to whoever sends no {@link isTarget}. */
+export const malformedTarget = publicError("VALIDATION_ERROR", {
+  message: "The request target is neither a path nor a URL: send GET /path HTTP/1.1"
+})
+
+/**
  * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
  * and sockets too; only its size is judged here.
  */
@@ -31,6 +42,7 @@ const refusalOf = (
   request: HttpServerRequest.HttpServerRequest,
   known: () => KnownPath | undefined
 ): PublicError | undefined => {
+  if (!isTarget(request.url)) return malformedTarget
   const announced = hasBody(request)
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
   const oversized = Number(request.headers["content-length"]) > maximumBodyBytes

@@ -4,6 +4,7 @@ import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type Credentials, revocableAs, Revocations, Throttle } from "../Http.ts"
 import { makeKeyCheck, presentedBy } from "../http/Authentication.ts"
 import { allowingOrigins } from "../http/Origins.ts"
+import { queryOf } from "../http/Query.ts"
 import { namesNoVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
@@ -82,7 +83,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       const { origin } = request.headers
       if (origin !== undefined && !isAllowed(origin)) return publicError("ORIGIN_NOT_ALLOWED")
       if (namesNoVersion(request.headers)) return publicError("INVALID_VERSION")
-      const parameters = new URL(request.url, "http://localhost").searchParams
+      const parameters = queryOf(request.url)
       const query = readStreamQuery(stream, parameters)
       if (query instanceof PublicError) return query
       const objection = objectionToHandshake(request)

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { merchantCredentials, RequestInfo, Throttle } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
+import { queryOf } from "../http/Query.ts"
 import { Sockets } from "../Sockets.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { refuseUpgrade } from "./Hub.ts"
@@ -44,7 +45,7 @@ export const paymentSocketRoute = <R = never>(
     const request = yield* HttpServerRequest.HttpServerRequest
     const throttle = yield* Throttle
     yield* throttle.address(request, "payor")
-    const query = new URL(request.url, "http://localhost").searchParams
+    const query = queryOf(request.url)
     const objection = objectionTo(query, request.headers)
     if (objection !== undefined) return yield* objection
     const unready = objectionToHandshake(request)

@@ -47,6 +47,7 @@ const documented: Readonly<Record<number, string>> = {
   410: "QUOTE_EXPIRED ESTIMATE_EXPIRED",
   413: "PAYLOAD_TOO_LARGE",
   415: "UNSUPPORTED_MEDIA_TYPE",
+  421: "HOST_NOT_ALLOWED",
   422: "IDEMPOTENCY_KEY_REUSED",
   429: "RATE_LIMIT_EXCEEDED",
   500: "INVOICE_CREATE_FAILED INTERNAL_ERROR",
@@ -101,6 +102,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   WEBHOOK_DISABLED: "modules/webhooks/deliveries.test.ts",
   IP_NOT_ALLOWED: "modules/auth/manage.test.ts",
   ORIGIN_NOT_ALLOWED: "journeys/attacks/J.test.ts",
+  HOST_NOT_ALLOWED: "runtime/rpc/hosts.test.ts",
   API_KEY_LIMIT_REACHED: "modules/auth/manage.test.ts",
   RATE_LIMIT_EXCEEDED: "runtime/http/Throttle.test.ts"
 }

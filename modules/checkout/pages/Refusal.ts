@@ -1,9 +1,10 @@
 /** What a payor sees of a refusal, whoever refused: a page that says what to do, or a fragment where one was asked for. */
 import type { Asked, Drawn } from "../../../runtime/Http.ts"
+import { queryOf } from "../../../runtime/http/Query.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { type Answers, cookies } from "./Answers.ts"
 import { type Assets, type Problem, problemFragment, problemPage } from "./Page.ts"
-import { languageFor, queryOf } from "./Visit.ts"
+import { languageFor } from "./Visit.ts"
 
 /** No more than the payor can act upon. */
 const problemOf = ({ code, status }: PublicError): Problem => {

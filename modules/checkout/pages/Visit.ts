@@ -15,12 +15,6 @@ export interface Pair {
   readonly signature: string
 }
 
-/** The query of a request's URL. */
-export const queryOf = (url: string): URLSearchParams => {
-  const start = url.indexOf("?")
-  return new URLSearchParams(start === -1 ? "" : url.slice(start + 1))
-}
-
 /** The pair in a URL's query; null where it holds neither half. */
 export const pairOfQuery = (query: URLSearchParams): Pair | null => {
   const [sessionToken, signature] = [query.get("session_token"), query.get("signature")]

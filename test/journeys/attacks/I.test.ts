@@ -192,6 +192,28 @@ layer(target({ ...generousLimits, keyInFlight: 20, connectionsPerAddress: perAdd
       yield* until("it answers again", live, ({ status }) => status === 200)
     }))
 
+  it.effect("a request target that is no address is refused as a mistake of its sender, on both doors", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Target
+      const paths = ["/ws/payment", "/ws/merchant/events", "/api/v1/events", "/pay/x", "/openapi.json", "/health/live"]
+      const targets = paths.flatMap((path) => [`http://%zz${path}`, `http://[${path}`, `http://a:b${path}`, `ftp://a${path}`])
+      for (const url of [service.url, service.rpcUrl]) {
+        for (const target of targets) {
+          const found = yield* raw(url, `GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+          assert.deepStrictEqual(statusesIn(found), [400], target)
+          assert.include(found.text, "VALIDATION_ERROR", target)
+        }
+      }
+      // Two slashes begin a path here, as the router reads it: never an address of another host.
+      for (const path of ["//%zz/ws/payment", "//evil.example/ws/payment?token=x", "//[/ws/merchant/events"]) {
+        const found = yield* raw(service.url, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+        assert.deepStrictEqual(statusesIn(found), [404], path)
+      }
+      const slashes = yield* raw(service.url, "GET //ws//payment HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      assert.deepStrictEqual(statusesIn(slashes), [400])
+      assert.deepStrictEqual(service.errors(), [])
+    }))
+
   it.effect("96: HTTP/2 is not spoken", () =>
     Effect.gen(function*() {
       const { service } = yield* Target

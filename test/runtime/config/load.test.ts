@@ -39,7 +39,7 @@ describe("a config", () => {
       assert.deepStrictEqual(settings, {
         environments: ["devnet"],
         http: { host: "127.0.0.1", port: 8080, trustProxy: [], allowedOrigins: [] },
-        rpc: { host: "127.0.0.1", port: 8081 },
+        rpc: { host: "127.0.0.1", port: 8081, allowedHosts: [] },
         data: { directory: ".tillwire" },
         store: { use: "embedded" },
         chains: [],

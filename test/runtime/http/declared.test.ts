@@ -30,7 +30,9 @@ const endpoints = (apis as ReadonlyArray<HttpApi.Top>).flatMap((api) =>
 )
 
 /** Codes that no endpoint declares: they come before or instead of one, or before a websocket's upgrade. */
-const ofTheDoor: ReadonlySet<ErrorCode> = new Set(["METHOD_NOT_ALLOWED", "NOT_FOUND", "INVALID_FORMAT", "ORIGIN_NOT_ALLOWED"])
+const ofTheDoor: ReadonlySet<ErrorCode> = new Set([
+  "METHOD_NOT_ALLOWED", "NOT_FOUND", "INVALID_FORMAT", "ORIGIN_NOT_ALLOWED", "HOST_NOT_ALLOWED"
+])
 
 /** Published codes whose routes are not built yet, and why. */
 const reserved: Readonly<Partial<Record<ErrorCode, string>>> = {

@@ -29,7 +29,7 @@ export const settingsOf = (
 ): Settings["Service"] => ({
   environments: (more.environments ?? ["devnet"]) as never,
   http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [] },
-  rpc: { host: "127.0.0.1", port: 0 },
+  rpc: { host: "127.0.0.1", port: 0, allowedHosts: [] },
   data: { directory: "/nowhere" },
   store: { use: "embedded" },
   chains: [],
