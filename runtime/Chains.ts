@@ -70,6 +70,14 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   }
 }
 
+/** One block as a driver reads it when it is asked for by its height. */
+export interface BlockReading {
+  readonly point: ChainPoint
+  /** Epoch seconds of the block. */
+  readonly time: number
+  readonly transfers: ReadonlyArray<ObservedTransfer>
+}
+
 /** A target as it was given out, for the life of its invoice. */
 export interface AllocatedTarget extends ReceiveTarget {
   /** Ids of tokens that the merchant refused when the target was given out: a transfer of one is not credited. */
@@ -138,6 +146,15 @@ export interface ChainDriver {
    */
   readonly follow: (recent: ReadonlyArray<ChainPoint>, watch: WatchSet) => Stream.Stream<ChainEvent, DriverError>
   /**
+   * The block at `height` on the branch of `anchor`, which lies at or above it: both are read from one node, and one that
+   * does not have `anchor` is on another branch or behind, which is a failure like any other. Matched as `follow` does.
+   */
+  readonly readBlock: (
+    height: bigint,
+    anchor: ChainPoint,
+    watch: WatchSet
+  ) => Effect.Effect<BlockReading, DriverError>
+  /**
    * Balance of a token at a height and whether the address ever sent anything, to find payments no transfer log
    * shows. Null where the chain needs no reconciliation.
    */
@@ -164,6 +181,9 @@ export type TransferStatus = "seen" | "confirmed" | "reverted"
  * the same, so an operator decides (reliability invariant "no automatic reversal after final depth"); else `waiting`.
  */
 export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
+
+/** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
+export type ReportState = "reported" | TransferStatus
 
 /** A row of the transfer journal: a fact about a chain, matched to an invoice. */
 export interface JournalEntry {
@@ -279,13 +299,18 @@ export class Chains extends Context.Service<Chains, {
   readonly finality: (invoiceIds: ReadonlyArray<string>) => Effect.Effect<
     ReadonlyArray<Pick<JournalEntry, "id" | "network"> & { readonly finality: TransferFinality }>
   >
-  /** A transfer seen by a watcher elsewhere: journalled under the driver's key format, confirmed by the driver here. */
+  /**
+   * A transfer seen by a watcher elsewhere, at whatever height: journalled under the driver's key format. Where its
+   * network is followed, the driver reads its block and the entry is `confirmed` as any other, or `reverted` when it is
+   * not there; reported again, it is looked for again. Answers how the entry stands now. Errors: `VALIDATION_ERROR`
+   * for a match key that is no target's, and for a height above the chain's; `SERVICE_UNAVAILABLE`.
+   */
   readonly report: (report: ObservedTransfer & {
     readonly network: Network
     readonly environment: Environment
     readonly point: ChainPoint
     readonly time: number
-  }) => Effect.Effect<void, PublicError>
+  }) => Effect.Effect<ReportState, PublicError>
   /**
    * Tells the follower that an address needs its native balance compared (`open`: an invoice with a native route), or
    * no longer needs it. Ends by itself after 30 days. Without a target, or where the driver reads no balances: nothing.

@@ -8,6 +8,7 @@ import { Environment, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
 import { type ChainDriver, Chains } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { follow } from "./evm/Follow.ts"
 import { make as makeRpc, type JsonRpc, Quantity } from "./evm/JsonRpc.ts"
 import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
@@ -69,6 +70,16 @@ const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (addr
     )
   })
 
+const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => (height, anchor, watch) =>
+  rpc.pinned((endpoint) => readBlockBelow(endpoint, network, height, anchor)).pipe(
+    Effect.tap(() => watch.refresh),
+    Effect.map((block) => ({
+      point: { height, hash: block.hash },
+      time: block.time,
+      transfers: transfersOf(block, watch.has)
+    }))
+  )
+
 /** The driver of one network. Fails when the options contradict themselves or a node is on another chain. */
 export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
   const { environment, network } = options
@@ -100,6 +111,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     tokenDecimals: tokenDecimals(rpc),
     paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
     follow: (recent, watch) => follow(following, recent, watch),
+    readBlock: readBlock(network, rpc),
     balanceAt: balanceAt(rpc),
     readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data))
   }

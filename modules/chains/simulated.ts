@@ -17,7 +17,7 @@ import {
   type ChainEvent,
   type ChainPoint,
   Chains,
-  type DriverError,
+  DriverError,
   type ObservedTransfer,
   type WatchSet
 } from "../../runtime/Chains.ts"
@@ -158,6 +158,16 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       return Stream.fromEffectRepeat(look).pipe(Stream.flatMap(Stream.fromIterable))
     })
 
+  const readBlock: ChainDriver["readBlock"] = Effect.fnUntraced(function*(height, anchor, watch) {
+    const block = blocks.find((each) => each.height === height)
+    if (block === undefined || !isCanonical(anchor)) {
+      return yield* new DriverError({ network, reason: `block ${height} is not among the newest ${historySize}` })
+    }
+    yield* watch.refresh
+    const { hash, time, transfers } = block
+    return { point: { height, hash }, time, transfers: transfers.filter(({ matchKey }) => watch.has(matchKey)) }
+  })
+
   const change = (edit: () => void) =>
     Effect.timeoutOption(Deferred.await(adopted), adoptionMillis).pipe(
       Effect.andThen(Effect.sync(edit)),
@@ -192,7 +202,7 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       for (const block of undone) add(drop === "all" ? [] : block.transfers.filter(({ txHash }) => !drop.includes(txHash)))
     })
 
-  return { follow, mine, reorg, transaction }
+  return { follow, mine, readBlock, reorg, transaction }
 })
 
 type Chain = Effect.Success<ReturnType<typeof makeChain>>
@@ -206,6 +216,7 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   tokenDecimals: null,
   paymentUri: (target, token, amount) => evmPaymentUri(publicChainId(network, environment)!, target, token, amount),
   follow: chain.follow,
+  readBlock: chain.readBlock,
   balanceAt: null,
   readContract: null
 })

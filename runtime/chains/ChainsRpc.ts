@@ -28,6 +28,12 @@ export const TransferReport = Schema.Struct({
 })
 export type TransferReport = typeof TransferReport.Type
 
+/**
+ * `reported`: it is looked for on the chain; `seen` and `confirmed`: it is there; `reverted`: it was not found in its
+ * block, or has left the chain. Report it again with the right block to have it looked for again.
+ */
+export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported", "seen", "confirmed", "reverted"]) })
+
 export const NetworkHealth = Schema.Struct({
   network: Network,
   environment: Environment,
@@ -41,8 +47,11 @@ export const NetworkHealth = Schema.Struct({
 })
 
 export class ChainsRpc extends RpcGroup.make(
-  /** Idempotent by (network, environment, tx_hash, index). Where a driver follows here, it must see it too. */
-  Rpc.make("chains.report", { payload: TransferReport, success: Schema.Void, error: PublicError }),
+  /**
+   * Idempotent by (network, environment, tx_hash, index). Where a driver follows here, it must see it too: the block is
+   * read, however old, and the answer to the same report tells what came of it.
+   */
+  Rpc.make("chains.report", { payload: TransferReport, success: ReportAnswer, error: PublicError }),
   Rpc.make("chains.status", {
     payload: { environment: Environment },
     success: Schema.Array(NetworkHealth),

@@ -11,7 +11,7 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
     "chains.report": (told) =>
       BigInt(told.amount) === 0n
         ? Effect.fail(publicError("VALIDATION_ERROR", { param: "amount", message: "The amount must be above zero" }))
-        : chains.report({
+        : Effect.map(chains.report({
           network: told.network,
           environment: told.environment,
           txHash: told.tx_hash,
@@ -23,7 +23,7 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
           from: told.from,
           point: { height: BigInt(told.height), hash: told.block_hash },
           time: told.block_time
-        }),
+        }), (status) => ({ status })),
     "chains.status": ({ environment }) =>
       Effect.sync(() =>
         chains.status(environment).map((each) => ({

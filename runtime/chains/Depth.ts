@@ -15,6 +15,10 @@ export const pushPoint = (ring: ReadonlyArray<RingPoint>, point: RingPoint): Rea
 export const dropAbove = (ring: ReadonlyArray<RingPoint>, height: bigint): ReadonlyArray<RingPoint> =>
   ring.filter((point) => point.height <= height)
 
+/** The lowest point of the ring at or above a height: a block read below it is an ancestor of what was followed. */
+export const anchorOf = (ring: ReadonlyArray<RingPoint>, height: bigint): RingPoint | undefined =>
+  ring.findLast((point) => point.height >= height)
+
 /** Depth of a height below a head: 1 in the head itself, never below 0. */
 export const depthAt = (head: bigint, height: bigint): number =>
   head < height ? 0 : Number(head - height + 1n)
@@ -79,9 +83,31 @@ export const sight = (
   const reportOnly = confirmations === 0
   const sameBlock = known.blockHash === point.hash && known.status !== "reverted"
   if (reportOnly || (sameBlock && known.confirmations > 0)) return undefined
-  const sameFact = known.amount === transfer.amount && known.matchKey === transfer.matchKey &&
-    known.tokenAddress === transfer.tokenAddress
-  return { ...known, ...seen, handled: sameFact ? known.handled : "none", version: known.version + 1 }
+  return { ...known, ...seen, handled: isSameFact(known, transfer) ? known.handled : "none", version: known.version + 1 }
+}
+
+const isSameFact = (known: JournalEntry, transfer: ObservedTransfer): boolean =>
+  known.amount === transfer.amount && known.matchKey === transfer.matchKey &&
+  known.tokenAddress === transfer.tokenAddress
+
+/**
+ * What a report makes of what is known: a new entry; one that is looked for again, where it was not found or has left its
+ * chain; `undefined` when the driver here has seen it, or the same report is being looked into.
+ */
+export const reportedEntry = (
+  known: JournalEntry | undefined,
+  transfer: ObservedTransfer,
+  target: TargetRow,
+  place: Omit<Parameters<typeof sight>[3], "confirmations">
+): JournalEntry | undefined => {
+  const isSeen = known !== undefined && known.status !== "reverted" && known.confirmations > 0
+  const isAlike = known !== undefined && isSameFact(known, transfer)
+  const isWaiting = isAlike && known.status === "seen" && known.height === place.point.height
+  if (isSeen || isWaiting || known?.status === "confirmed") return undefined
+  const fresh = sight(undefined, transfer, target, { ...place, confirmations: 0 })!
+  if (known === undefined) return fresh
+  const { observedAt, required } = known
+  return { ...fresh, handled: isAlike ? known.handled : "none", observedAt, required, version: known.version + 1 }
 }
 
 /** An entry whose block is no longer canonical. */

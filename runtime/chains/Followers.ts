@@ -3,13 +3,16 @@
  * the cursor are one commit; everything is read again before it is written, so doing a block twice changes nothing
  * and a second follower by accident only loses races.
  */
-import { Clock, Effect, Exit, Metric, Queue, Schedule, Semaphore, Stream } from "effect"
+import { Clock, Deferred, Effect, Exit, Metric, Queue, Result, Schedule, Semaphore, Stream } from "effect"
 import { familyOf } from "../../schemas/Network.ts"
-import type { ChainDriver, ChainEvent, ChainPoint, JournalEntry, NetworkStatus, ObservedTransfer } from "../Chains.ts"
+import type {
+  BlockReading, ChainDriver, ChainEvent, ChainPoint, DriverError, JournalEntry, NetworkStatus, ObservedTransfer
+} from "../Chains.ts"
 import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import * as Balances from "./Balances.ts"
-import { confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, sight } from "./Depth.ts"
+import { anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, sight } from "./Depth.ts"
+import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 import type { make as makeTargets } from "./Targets.ts"
 
@@ -37,8 +40,21 @@ const alerts = Metric.counter("chain_alerts_total", { incremental: true })
 const headLag = Metric.gauge("payment_detection_lag_seconds")
 const health = Metric.gauge("network_health")
 
+/** The block of reported entries, or why no node gave it. */
+interface ReportedBlock {
+  readonly _tag: "ReportedBlock"
+  readonly generation: number
+  readonly ids: ReadonlyArray<string>
+  readonly block: Result.Result<BlockReading, DriverError>
+  /** Done once it was dealt with. */
+  readonly done: Deferred.Deferred<void>
+}
+
+/** What was read beside the follower, for it to deal with in its turn. */
+type Reading = Balances.Reading | ReportedBlock
+
 /** What one turn of a follower works on. */
-type Item = ChainEvent | { readonly _tag: "Check" } | Balances.Reading
+type Item = ChainEvent | { readonly _tag: "Check" } | Reading
 
 /** A follower as the rest of the process sees it. */
 export interface Follower {
@@ -67,7 +83,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const attributes = { network, environment }
   const clock = yield* Clock.Clock
   const wakes = yield* Queue.sliding<{ readonly _tag: "Check" }>(1)
-  const readings = yield* Queue.bounded<Balances.Reading>(1)
+  const readings = yield* Queue.bounded<Reading>(1)
+  const lookWakes = yield* Queue.sliding<void>(1)
   const readingTurn = yield* Semaphore.make(1)
 
   let ring: ReadonlyArray<RingPoint> = []
@@ -82,7 +99,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let failures = 0
   /** Changes with every rollback: what was read before one is not written after it. */
   let generation = 0
-  const lookedFor = new Set<string>()
+  let looks: Looks = noLooks
 
   const heights = () => ({ head: ring[0]!.height, finalized })
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
@@ -177,7 +194,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     yield* store(fence, writes, dropAbove(ring, to.height))
   })
 
-  /** Confirms what is deep enough, and looks again for what only a report told of. */
+  /** Confirms what is deep enough, and has the blocks read of what only a report told of. */
   const check = Effect.fnUntraced(function*(fence: Fence) {
     if (ring.length === 0 || !mayWait) return
     mayWait = yield* rows.anySeen(network, environment)
@@ -188,29 +205,50 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       yield* write(fence, found.map((entry) => transferWrite(confirmed(entry, heights().head))))
       yield* wakeHandler
     }
-    yield* lookAgain(fence)
+    yield* Queue.offer(lookWakes, undefined)
   })
 
-  /** Reads the blocks of reported entries once more: the driver must see a transfer itself before it counts. */
-  const lookAgain = Effect.fnUntraced(function*(fence: Fence) {
-    const oldest = ring[ring.length - 1]!.height + 1n
-    const reported = (yield* rows.unseen(network, environment, oldest, ring[0]!.height, rowsPerCommit))
-      .filter((entry) => !lookedFor.has(entry.id))
-    for (const entry of reported) {
-      lookedFor.add(entry.id)
-      const before = ring.filter((point) => point.height < entry.height)
-      const event = yield* driver.follow(before, targets.watch(family, environment)).pipe(
-        Stream.filter((found) => found._tag === "Forward" && found.point.height >= entry.height),
-        Stream.runHead
-      )
-      if (event._tag === "None" || event.value._tag !== "Forward") continue
-      const { point, time, transfers } = event.value
-      const canonical = ring.some((known) => known.hash === point.hash)
-      const changed = canonical ? yield* sightings(transfers, { ...point, time }) : []
-      if (changed.length === 0) yield* Effect.logWarning("a reported transfer is not on the chain", { id: entry.id })
-      else yield* write(fence, changed.map((seen) => transferWrite(seen)))
+  /** Ends reports whose looks are over, unless they were found meanwhile. */
+  const endReports = Effect.fnUntraced(function*(fence: Fence, ids: ReadonlyArray<string>, reason: string) {
+    const found = ids.length === 0 ? [] : yield* rows.transfers(ids)
+    const over = found.filter((entry) => entry.status === "seen" && entry.confirmations === 0)
+    if (over.length === 0) return
+    yield* write(fence, over.map((entry) => transferWrite(reverted(entry))))
+    yield* wakeHandler
+    for (const { height, id } of over) {
+      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "report_ended" }), 1)
+      yield* Effect.logError(`a reported transfer is given up: ${reason}. Report it again with the right block`, {
+        id,
+        height
+      })
+    }
+  })
+
+  /** A reported transfer counts once the driver has seen it itself, and ends when it is not there. */
+  const receiveReported = Effect.fnUntraced(function*(fence: Fence, reading: ReportedBlock) {
+    const { block, ids } = reading
+    if (reading.generation !== generation) return
+    if (Result.isFailure(block)) {
+      const next = stepLooks(looks, { _tag: "unread", ids }, clock.currentTimeMillisUnsafe(), environment)
+      yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, block.failure)
+      yield* endReports(fence, next.ended, "no node gave its block for 24 h")
+      looks = next.looks
+      return
+    }
+    const { point, time, transfers } = block.success
+    const inBlock = new Set(transfers.map(({ index, txHash }) => transferId(network, environment, txHash, index)))
+    const changed = yield* sightings(transfers, { ...point, time })
+    if (changed.length > 0) {
+      yield* write(fence, changed.map((entry) => transferWrite(entry)))
+      yield* wakeHandler
       yield* Queue.offer(wakes, { _tag: "Check" })
     }
+    const now = clock.currentTimeMillisUnsafe()
+    const found = stepLooks(looks, { _tag: "found", ids: ids.filter((id) => inBlock.has(id)) }, now, environment)
+    const missing = ids.filter((id) => !inBlock.has(id))
+    const next = stepLooks(found.looks, { _tag: "missed", ids: missing }, now, environment)
+    yield* endReports(fence, next.ended, "it is not in its block")
+    looks = next.looks
   })
 
   const credit = Effect.fnUntraced(function*(fence: Fence, reading: Balances.Reading) {
@@ -252,6 +290,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return check(fence)
       case "Reading":
         return credit(fence, item)
+      case "ReportedBlock":
+        return Effect.andThen(receiveReported(fence, item), Deferred.succeed(item.done, undefined))
     }
   }
 
@@ -265,6 +305,24 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     Effect.catchTag("DriverError", (error) => Effect.logWarning("balances could not be read", error)),
     readingTurn.withPermits(1)
   )
+
+  /** Reads the blocks of reported entries, however old, beside the follower. */
+  const readReported = Effect.gen(function*() {
+    yield* Queue.take(lookWakes)
+    if (ring.length === 0) return
+    const paused = pausedIds(looks, clock.currentTimeMillisUnsafe())
+    const due = yield* rows.unseen(network, environment, ring[0]!.height, paused, rowsPerCommit)
+    for (const [height, entries] of Map.groupBy(due, (entry) => entry.height)) {
+      const before = generation
+      const anchor = anchorOf(ring, height)
+      if (anchor === undefined) return
+      const block = yield* Effect.result(driver.readBlock(height, anchor, targets.watch(family, environment)))
+      const ids = entries.map(({ id }) => id)
+      const done = yield* Deferred.make<void>()
+      yield* Queue.offer(readings, { _tag: "ReportedBlock", generation: before, ids, block, done })
+      yield* Deferred.await(done)
+    }
+  })
 
   const run = Effect.fnUntraced(function*(fence: Fence) {
     const stored = yield* rows.cursor(network, environment)
@@ -285,6 +343,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       [chain, ticks, Stream.fromQueue(wakes), Stream.fromQueue(readings)],
       { concurrency: "unbounded", bufferSize: 16 }
     )
+    yield* Effect.forkScoped(Effect.forever(readReported))
     yield* Effect.forkScoped(Effect.repeat(readBalances, Schedule.spaced(Balances.passMillis(environment))))
     yield* Stream.runForEach(items, (item) =>
       process(fence, item).pipe(

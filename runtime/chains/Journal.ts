@@ -3,12 +3,12 @@ import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
-import { type ChainDriver, Chains, type JournalEntry, type WalletOwner, type WalletRef } from "../Chains.ts"
+import { type ChainDriver, Chains, type JournalEntry, type ReportState, type WalletOwner, type WalletRef } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { guard } from "./Attesting.ts"
-import { finalityOf, sight } from "./Depth.ts"
+import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
@@ -20,6 +20,13 @@ const conflictRetries = 10
 const reportedMillis = 5_000
 /** Their entries confirmed at once. */
 const reportedLimit = 500
+
+/** Blocks by which a report may be ahead of the follower: its reporter's node may be faster, but it cannot be a wrong unit. */
+const maximumHeightAhead = 1_000n
+
+/** How a reported entry stands. */
+const stateOf = ({ confirmations, status }: JournalEntry): ReportState =>
+  status === "seen" && confirmations === 0 ? "reported" : status
 
 type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
 
@@ -161,17 +168,24 @@ const make = Effect.gen(function*() {
       return yield* publicError("VALIDATION_ERROR", { param: "match_key", message: "No target has this match key" })
     }
     const known = (yield* rows.transfers([transferId(network, environment, told.txHash, told.index)]))[0]
-    const entry = sight(known, told, owner, {
+    const follower = followers.get(cursorId(network, environment))
+    const head = follower?.head() ?? null
+    if (head !== null && point.height > head + maximumHeightAhead) {
+      const message = `The newest block read here is ${head}: \`height\` may be at most ${maximumHeightAhead} above it`
+      return yield* publicError("VALIDATION_ERROR", { param: "height", message })
+    }
+    const entry = reportedEntry(known, told, owner, {
       network,
       environment,
       point: { ...point, time: told.time },
-      observedAt: yield* nowSeconds,
-      confirmations: 0
+      observedAt: yield* nowSeconds
     })
-    if (entry === undefined) return
-    yield* write(environment, [transferWrite(entry)])
-    yield* wakeHandler
-    yield* followers.get(cursorId(network, environment))?.check ?? Effect.void
+    if (entry !== undefined) {
+      yield* write(environment, [transferWrite(entry)])
+      yield* wakeHandler
+      yield* follower?.check ?? Effect.void
+    }
+    return stateOf(entry ?? known!)
   })
 
   const report: Chains["Service"]["report"] = (told) =>

@@ -286,10 +286,10 @@ export const make = Effect.gen(function*() {
           AND environment = ${environment} AND status = 'seen') AS found`),
         (found) => found[0] === true
       ),
-    /** Reported entries the driver here has not seen, in blocks it has passed. */
-    unseen: (network: Network, environment: Environment, from: bigint, to: bigint, limit: number) =>
+    /** Reported entries the driver here has not seen, in blocks up to `to`, without those of `except`. */
+    unseen: (network: Network, environment: Environment, to: bigint, except: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
-        AND status = 'seen' AND confirmations = 0 AND height BETWEEN ${from} AND ${to}
+        AND status = 'seen' AND confirmations = 0 AND height <= ${to} AND NOT (id = ANY(${except}))
         ORDER BY height LIMIT ${limit}`),
     /** Entries whose status the handler has not dealt with and whose pause is over. */
     unhandled: (nowMillis: number, busy: ReadonlyArray<string>, limit: number) =>

@@ -162,6 +162,23 @@ export const chainConformance = (name: string, rig: Effect.Effect<ChainRig, neve
         assert.strictEqual(after.transfers.get(key)!.amount, seen.amount)
       }))
 
+    promise("reads a block again by its height, and none on a branch that was left", (rig, start) =>
+      Effect.gen(function*() {
+        const watch = watching([address("a")])
+        yield* rig.pay(address("a"), rig.token, 3n)
+        yield* rig.pay(address("c"), rig.token, 4n)
+        const before = yield* followUntil(rig.driver, start, watch, ({ points }) => points.length === 3)
+        const [top, middle] = before.points as [ChainPoint, ChainPoint]
+        const own = yield* rig.driver.readBlock(middle.height, middle, watch)
+        assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, top, watch), own)
+        assert.deepStrictEqual([own.point, own.transfers.map(({ amount }) => BigInt(amount))], [middle, [3n]])
+        yield* rig.drop(1)
+        yield* followUntil(rig.driver, before, watch, ({ points }) =>
+          points.length === 3 && points[0]!.hash !== top.hash)
+        assert.strictEqual((yield* Effect.flip(rig.driver.readBlock(middle.height, top, watch)))._tag, "DriverError")
+        assert.deepStrictEqual(yield* rig.driver.readBlock(middle.height, middle, watch), own)
+      }))
+
     promise("flips between forks as often as the chain does", (rig, start) =>
       Effect.gen(function*() {
         const watch = watching([address("a")])

@@ -2,7 +2,8 @@
 import { Effect, Schema } from "effect"
 import { checksummed } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import type { ChainPoint, DriverError, ObservedTransfer } from "../../../runtime/Chains.ts"
+import { type ChainPoint, DriverError, type ObservedTransfer } from "../../../runtime/Chains.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import { type Endpoint, Quantity } from "./JsonRpc.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
@@ -64,6 +65,23 @@ export const readBlock = Effect.fnUntraced(function*(
   return belongTogether(block, receipts)
     ? { ...headerOf(block), transactions: block.transactions, receipts }
     : null
+})
+
+/**
+ * The whole block at a height that the endpoint has below `anchor`. Fails where it has another block, or none, in the
+ * place of `anchor`: what it says of older blocks is then not about the branch that is followed.
+ */
+export const readBlockBelow = Effect.fnUntraced(function*(
+  endpoint: Endpoint,
+  network: Network,
+  height: bigint,
+  anchor: ChainPoint
+): Effect.fn.Return<FullBlock, DriverError> {
+  const block = yield* readBlock(endpoint, height)
+  if (block === null) return yield* new DriverError({ network, reason: `block ${height} cannot be read whole` })
+  const above = anchor.height === height ? block : yield* readHeader(endpoint, anchor.height)
+  if (above?.hash === anchor.hash) return block
+  return yield* new DriverError({ network, reason: `block ${anchor.height} is not the one that was followed` })
 })
 
 /** One receipt per transaction, in order, all of this block. */
