@@ -11,6 +11,7 @@ import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
 import { boot, Running, settle } from "./boot.ts"
 import { apisOf, distinct } from "./boot/Kernel.ts"
+import { stopOnHangUp } from "./boot/Stops.ts"
 import { ConfigInvalid, exitCodeConfig, load, type Loaded } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
 import { documentOf, textOf } from "./openapi/Document.ts"
@@ -113,6 +114,8 @@ const program = typeof command === "string"
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => setTimeout(() => process.exit(1), stopPatienceMillis).unref())
 }
+
+stopOnHangUp()
 
 NodeRuntime.runMain(Effect.provide(program, NodeServices.layer), {
   disableErrorReporting: true,
