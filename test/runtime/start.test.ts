@@ -1,0 +1,67 @@
+/**
+ * Goal: who starts the service on a Node that cannot run it is told in one sentence what to do.
+ * Method: the command of `npm start` on the pinned Node, which says it is an older one; what an older one could not read
+ * is looked for in the text.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly scripts: { readonly start: string }
+  readonly dependencies: { readonly node: string }
+}
+const first = "runtime/cache.cjs"
+
+/** What `npm start` says in a tree that holds what it loads first, on a Node that says it is `version`. */
+const startedOn = (version: string, hasOwnNode: boolean) => {
+  const folder = mkdtempSync(join(tmpdir(), "start-"))
+  try {
+    mkdirSync(join(folder, "runtime"))
+    cpSync(join(root, first), join(folder, first))
+    if (hasOwnNode) {
+      mkdirSync(join(folder, "node_modules/node/bin"), { recursive: true })
+      writeFileSync(join(folder, "node_modules/node/bin/node"), "")
+    }
+    writeFileSync(join(folder, "older.cjs"), `Object.defineProperty(process, "version", { value: "v${version}" })
+      Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`)
+    const [program, ...words] = manifest.scripts.start.split(" ")
+    assert.strictEqual(program, "node")
+    const { status, stderr, stdout } = spawnSync(process.execPath, ["--require", "./older.cjs", ...words], {
+      cwd: folder, encoding: "utf8", env: { PATH: "" }
+    })
+    return { status, stderr, stdout }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe("npm start", () => {
+  it("says what to do where npm was not allowed to install the Node it brings, and the system's is too old", () => {
+    for (const version of ["12.22.12", "18.12.1", "20.20.2", "22.23.3"]) {
+      assert.deepStrictEqual(startedOn(version, false), {
+        status: 1,
+        stdout: "",
+        stderr: `Tillwire needs Node 24 or newer and this is v${version}: run \`npm rebuild node --ignore-scripts=false\`, `
+          + "which installs the one it brings (its install script was not allowed to run), and start again.\n"
+      })
+    }
+  })
+
+  it("says to start it by npm where the Node it brings is there and another one was taken", () => {
+    const { status, stderr } = startedOn("20.20.2", true)
+    assert.strictEqual(status, 1)
+    assert.match(stderr, /^Tillwire needs Node 24 or newer and this is v20\.20\.2: start it with `npm start`, [^\n]+\n$/)
+  })
+
+  it("begins with words and options that every Node reads, and asks for the version that is pinned", () => {
+    const text = readFileSync(join(root, first), "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
+    assert.notMatch(text, /=>|\b(const|let|class|import|export|async|await)\b|\?\.|\?\?|\$\{|node:/)
+    assert.include(text, `var oldestMajor = ${Number.parseInt(manifest.dependencies.node, 10)}\n`)
+    const options = manifest.scripts.start.split(" ").filter((word) => word.startsWith("--")).map((word) => word.split("=")[0])
+    assert.deepStrictEqual(options, ["--max-semi-space-size", "--initial-old-space-size", "--require", "--config"])
+  })
+})
