@@ -185,7 +185,7 @@ export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
 export type ReportState = "reported" | TransferStatus
 
-/** A row of the transfer journal: a fact about a chain, matched to an invoice. */
+/** A row of the transfer journal: a fact about a chain, matched to an invoice where there is one. */
 export interface JournalEntry {
   /** `<network>:<environment>:<txHash>:<index>`. */
   readonly id: string
@@ -194,8 +194,13 @@ export interface JournalEntry {
   readonly txHash: string
   readonly index: number
   readonly kind: "direct" | "internal"
+  /** The invoice's merchant; without one whose wallet the address is of, and {@link systemMerchant} if several share it. */
   readonly merchantId: number
-  readonly invoiceId: string
+  /**
+   * Null: it pays no invoice. The address was never given out, or the block is older than the target, so it was meant
+   * for somebody who had the address before. Never changes from one to the other.
+   */
+  readonly invoiceId: string | null
   readonly matchKey: string
   readonly tokenAddress: string | null
   readonly amount: BaseUnits
@@ -285,8 +290,8 @@ export class Chains extends Context.Service<Chains, {
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
-   * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, again after a failure
-   * with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.
+   * Deals with journal entries whose `status` differs from `handled`, one at a time per invoice, those without one each
+   * by itself, again after a failure with a growing pause. The handler's commit must contain {@link handled}'s write. One handler per deployment.
    */
   readonly onTransfer: (handler: (entry: JournalEntry) => Effect.Effect<void, unknown>) => Effect.Effect<
     void,

@@ -347,5 +347,9 @@ export const runtimeMigrations: Migrations = {
   "0019_webhook_lease_ends": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     for (const definition of [webhookClaimV4, webhookLagV2]) yield* sql.unsafe(definition)
-  })
+  }),
+  // A transfer to an address that no invoice has, or had when it was mined, is recorded too.
+  "0020_unmatched_transfers": statements(`
+    ALTER TABLE transfers ALTER COLUMN invoice_id DROP NOT NULL;
+    CREATE INDEX transfers_unmatched ON transfers (match_key) WHERE invoice_id IS NULL`)
 }

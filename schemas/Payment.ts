@@ -44,11 +44,18 @@ export const Settlement = Schema.Struct({
   status: Schema.NullOr(Schema.String)
 })
 
-/** What a payment opened an exception for. Complete for v1 (API reference, "Exceptions"). */
-export const ExceptionType = Schema.Literals([
+/** What a payment of an invoice may open an exception for. */
+export const PaymentExceptionType = Schema.Literals([
   "underpaid_expired", "overpaid", "late_payment", "wrong_token", "wrong_network", "missing_memo",
   "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed"
 ])
+export type PaymentExceptionType = typeof PaymentExceptionType.Type
+
+/**
+ * Everything that waits for a person's decision. `unmatched_payment`: money arrived on an address of ours that belongs to
+ * no invoice, or that was given to one only after the block was mined.
+ */
+export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, "unmatched_payment"])
 export type ExceptionType = typeof ExceptionType.Type
 
 /** The token a payment was made in, copied from the catalogue when it was first seen. */
@@ -73,7 +80,7 @@ export const PaymentMetadata = Schema.Struct({
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,
   block_number: Schema.NullOr(Schema.Int),
-  exception: Schema.NullOr(ExceptionType),
+  exception: Schema.NullOr(PaymentExceptionType),
   /** Since version 2026-11-01; null for a token outside the catalogue, and for payments seen before that version. */
   token: Schema.NullOr(PaymentToken)
 })

@@ -1,5 +1,5 @@
 /** Load, decide, commit: the only way an invoice or one of its payments changes. */
-import { Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
@@ -33,7 +33,15 @@ import {
   type InvoiceState,
   policyOf
 } from "./machine.ts"
-import { decisionWrites, invoiceWrite, makeRepo, type Opened, type Repo } from "./repo.ts"
+import {
+  decisionWrites,
+  invoiceWrite,
+  makeRepo,
+  type Opened,
+  type Repo,
+  type UnmatchedPayment,
+  unmatchedWrite
+} from "./repo.ts"
 
 /** What a new invoice is made of; everything is validated by then. */
 export interface NewInvoice {
@@ -218,6 +226,14 @@ export class Invoices extends Context.Service<Invoices, {
     cause: CommitCause,
     plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<Change, E, R>
   ) => Effect.Effect<Changed, E | PublicError | Replayed, R>
+  /**
+   * Opens or closes the exception of money that no invoice expects, in one commit with `writes`: once, however often it
+   * is told. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written.
+   */
+  readonly unmatched: (
+    payment: UnmatchedPayment,
+    writes: ReadonlyArray<Write>
+  ) => Effect.Effect<void, PublicError>
 }>()("tillwire/modules/invoices/Invoices") {
   static readonly layer = Layer.effect(Invoices, Effect.gen(function*() {
     const actors = yield* Actors
@@ -308,12 +324,31 @@ export class Invoices extends Context.Service<Invoices, {
         )
       ) as Effect.Effect<Changed, E | PublicError | Replayed, R>
 
+    const unmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
+      const stored = yield* repo.exception(payment.merchantId, payment.id)
+      const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
+      if (write !== null && payment.isOpen) {
+        yield* Effect.logError("money arrived that belongs to no invoice: someone must decide", payment.evidence)
+      }
+      yield* commit.append({
+        merchantId: payment.merchantId,
+        environment: payment.environment,
+        cause: noCause,
+        writes: write === null ? writes : [...writes, write],
+        events: []
+      }).pipe(
+        Effect.catchTag("Replayed", (bug) => Effect.die(bug)),
+        Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+      )
+    })
+
     yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...due })
 
     return Invoices.of({
       create,
       createAlong,
       change,
+      unmatched,
       find: repo.find,
       findAsTold: repo.findAsTold,
       get: repo.get,

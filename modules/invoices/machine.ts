@@ -24,6 +24,7 @@ import type { ConfirmationPolicy, Environment, Network } from "../../schemas/Net
 import {
   type ExceptionType,
   isCounted,
+  type PaymentExceptionType,
   type PaymentMetadata,
   type PaymentStatus,
   type SettlementProgress,
@@ -365,7 +366,7 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
 }
 
 /** Why a transfer is recorded but not counted; null when it counts. */
-const refusalOf = (state: Aggregate, arrival: Arrival): ExceptionType | null => {
+const refusalOf = (state: Aggregate, arrival: Arrival): PaymentExceptionType | null => {
   const { invoice } = state
   if (arrival.metadata.exception !== null) return arrival.metadata.exception
   const lateRefused = invoice.type === "commerce" || invoice.policy.latePayment === "manual" ||

@@ -99,5 +99,10 @@ export const migrations: Migrations = {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
+  }),
+  // Money on an address that no invoice has waits for a decision too; its merchant is 0 where several share the wallet.
+  "0005_unmatched_payments": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE exceptions ALTER COLUMN invoice_id DROP NOT NULL`
   })
 }

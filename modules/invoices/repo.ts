@@ -119,6 +119,41 @@ const exceptionWrite = (invoice: InvoiceState, opened: Opened): Write => ({
   }
 })
 
+/** An exception that names no invoice, as it is to be: `isOpen` false once what it tells of is gone. */
+export interface UnmatchedPayment {
+  /** The same for the same transfer. */
+  readonly id: string
+  /** Whose decision it is; {@link systemMerchant}: the operator's alone. */
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly isOpen: boolean
+  readonly evidence: Opening["evidence"]
+}
+
+/** Its row: opened, closed or opened again at `now`; null when the row says so already. */
+export const unmatchedWrite = (
+  exception: UnmatchedPayment,
+  stored: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
+  now: number
+): Write | null =>
+  (stored?.isOpen ?? false) === exception.isOpen ? null : {
+    table: "exceptions",
+    row: {
+      merchant_id: exception.merchantId,
+      id: exception.id,
+      version: (stored?.version ?? 0) + 1,
+      environment: exception.environment,
+      type: "unmatched_payment",
+      status: exception.isOpen ? "open" : "resolved",
+      invoice_id: null,
+      invoice_payment_id: null,
+      amount: "0",
+      evidence: exception.evidence,
+      created_at: stored?.createdAt ?? now,
+      resolved_at: exception.isOpen ? null : now
+    }
+  }
+
 /** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
 export const decisionWrites = ({ next, changed }: Decision, opened: ReadonlyArray<Opened>): ReadonlyArray<Write> => [
   invoiceWrite(next.invoice),
@@ -469,7 +504,18 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  return { find, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
+  /** The row of an exception, as far as {@link unmatchedWrite} asks for it. */
+  const exception = (merchantId: number, id: string) =>
+    sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row === undefined ? null : {
+        version: Number(row.version),
+        isOpen: row.status === "open",
+        createdAt: Number(row.created_at)
+      })
+    )
+
+  return { exception, find, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -19,7 +19,7 @@ import { uuidOf } from "../../runtime/Uuid.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
-import { type BaseUnits, baseUnits, parseUnits, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
+import { type BaseUnits, baseUnits, formatUnits, parseUnits, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
 import { Family, familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
@@ -220,7 +220,11 @@ export class Payments extends Context.Service<Payments, {
 
     const credit = yield* makeCredit
     yield* chains.onTransfer((entry) =>
-      Effect.asVoid(invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current))))
+      entry.invoiceId === null
+        ? invoices.unmatched(unmatchedPayment(entry, catalog), [
+          chains.handled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
+        ])
+        : Effect.asVoid(invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current))))
 
     return Payments.of({ route, shown, credit, retry })
   }))
@@ -560,7 +564,7 @@ const makeCredit = Effect.gen(function*() {
     if (token?.active === false && catalog.unattested(entry.network, entry.environment).some(({ id }) => id === token.id)) {
       return yield* publicError("NETWORK_DEGRADED")
     }
-    const target = yield* chains.target(entry.invoiceId, familyOf(entry.network))
+    const target = yield* chains.target(invoice.id, familyOf(entry.network))
     const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
     const seenAt = seenAtBy(entry, invoice)
     const priced = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
@@ -627,6 +631,29 @@ const makeCredit = Effect.gen(function*() {
     return { commands: [...observe, giveUp], writes }
   })
 })
+
+/**
+ * The exception of a transfer that pays no invoice. Open from final depth on, for a person acts on it, and money that may
+ * still go away is nothing to act on.
+ */
+const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"]) => {
+  const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
+  return {
+    id: `exc_${uuidOf(`unmatched:${entry.id}`)}`,
+    merchantId: entry.merchantId,
+    environment: entry.environment,
+    isOpen: entry.status === "confirmed",
+    evidence: {
+      network: entry.network,
+      tx_hash: entry.txHash,
+      address: readAddress(entry.network, entry.environment, entry.matchKey) ?? entry.matchKey,
+      token: entry.tokenAddress,
+      token_symbol: token?.symbol ?? null,
+      token_amount: token === undefined ? entry.amount.toString() : formatUnits(entry.amount, token.decimals),
+      token_amount_unit: token === undefined ? "base_units" : "token"
+    }
+  }
+}
 
 const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>
   requiredDepth(entry.network, entry.environment, invoice.policy.confirmations, invoice.amount)

@@ -12,7 +12,7 @@ import {
   usdWire
 } from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
-import { type ExceptionType, nextPollSeconds } from "../../schemas/Payment.ts"
+import { type PaymentExceptionType, nextPollSeconds } from "../../schemas/Payment.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -52,7 +52,7 @@ export const verdict = (
   network: Network,
   acceptedNetworks: ReadonlyArray<Network> | null,
   refusedTokens: ReadonlyArray<number>
-): ExceptionType | null => {
+): PaymentExceptionType | null => {
   if (acceptedNetworks !== null && !acceptedNetworks.includes(network)) return "wrong_network"
   return token === undefined || !token.active || refusedTokens.includes(token.id) ? "wrong_token" : null
 }

@@ -81,13 +81,13 @@ export const run = ({ commit, dealtWith, leases, rows, wakes }: HandlingServices
         if (busy.size < concurrency) {
           const now = yield* Clock.currentTimeMillis
           const due = yield* rows.unhandled(now, [...busy], pageSize)
-          for (const [invoiceId, entries] of Map.groupBy(due, (entry) => entry.invoiceId)) {
+          for (const [subject, entries] of Map.groupBy(due, ({ id, invoiceId }) => invoiceId ?? id)) {
             if (busy.size >= concurrency) break
-            busy.add(invoiceId)
+            busy.add(subject)
             const work = handleInvoice(entries).pipe(
               Effect.catchCause((cause) => Effect.logWarning("handling failed", cause)),
               Effect.ensuring(Effect.suspend(() => {
-                busy.delete(invoiceId)
+                busy.delete(subject)
                 return busy.size < concurrency / 2 ? Queue.offer(wakes, undefined) : Effect.void
               }))
             )

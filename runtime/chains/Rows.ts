@@ -294,7 +294,7 @@ export const make = Effect.gen(function*() {
     /** Entries whose status the handler has not dealt with and whose pause is over. */
     unhandled: (nowMillis: number, busy: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status <> handled AND retry_at <= ${nowMillis}
-        AND NOT (invoice_id = ANY(${busy})) ORDER BY retry_at, height, tx_index LIMIT ${limit}`),
+        AND NOT (coalesce(invoice_id, id) = ANY(${busy})) ORDER BY retry_at, height, tx_index LIMIT ${limit}`),
     /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
     reported: (followed: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL

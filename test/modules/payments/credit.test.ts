@@ -4,6 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
   callerOf, handOver, newInvoice, newMerchant, openExceptions, setAsked, till, transferTo, usualPrices
@@ -25,4 +26,48 @@ layer(till)("a transfer that arrives before its token's contract was asked, as a
       assert.include((yield* caller.ok(payments)).data[0], { status: "confirmed", amount: 10_000 })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
     }).pipe(Effect.ensuring(Effect.sync(() => setAsked(usdc, true)))))
+})
+
+const unmatched = (merchantId: number) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql<{ status: string; invoice_id: string | null; evidence: unknown }>`
+      SELECT status, invoice_id, evidence FROM exceptions
+      WHERE merchant_id = ${merchantId} AND type = 'unmatched_payment'`
+  })
+
+layer(till)("a transfer that belongs to no invoice", (it) => {
+  it.effect("opens one exception of the wallet's merchant, which ends and comes back with the transfer", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const merchantId = yield* newMerchant
+      const invoice = yield* newInvoice(callerOf(merchantId), { amount: 10_000 })
+      const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+      const seen = {
+        ...yield* transferTo(invoice, usdc, 10_000_000n, "seen"),
+        invoiceId: null,
+        matchKey: address.toLowerCase()
+      }
+      yield* handOver(seen)
+      assert.deepStrictEqual(yield* unmatched(merchantId), [])
+      const confirmed = { ...seen, status: "confirmed", version: 2 } as const
+      yield* handOver(confirmed)
+      const evidence = {
+        network: usdc.network,
+        tx_hash: seen.txHash,
+        address,
+        token: usdc.address,
+        token_symbol: "USDC",
+        token_amount: "10.000000",
+        token_amount_unit: "token"
+      }
+      assert.deepStrictEqual(yield* unmatched(merchantId), [{ status: "open", invoice_id: null, evidence }])
+      yield* handOver({ ...confirmed, version: 3 })
+      assert.lengthOf(yield* unmatched(merchantId), 1)
+      yield* handOver({ ...confirmed, status: "reverted", version: 4 })
+      assert.deepStrictEqual((yield* unmatched(merchantId)).map(({ status }) => status), ["resolved"])
+      yield* handOver({ ...confirmed, version: 5 })
+      assert.deepStrictEqual((yield* unmatched(merchantId)).map(({ status }) => status), ["open"])
+      assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
+    }))
 })
