@@ -247,6 +247,31 @@ export interface NetworkStatus {
   readonly headTime: number | null
 }
 
+/** How far a network was read, for whoever waits until nothing can have happened before some time that is not known. */
+export interface NetworkSight {
+  readonly network: Network
+  /**
+   * Epoch seconds: every transfer in a block of this second or an earlier one is in the journal. Null: no block was
+   * read, or what was read cannot be relied on.
+   */
+  readonly seenUntil: number | null
+  /** Its nodes answer and agree: what was not seen yet is only a matter of time. */
+  readonly isAdvancing: boolean
+}
+
+/**
+ * What may still become known of transfers to an invoice. `handling`: of its entries in the journal; `failing` when one
+ * could not be handled {@link failingAttempts} times.
+ */
+export interface InvoiceSight {
+  /** Those that are followed in the families of its targets. */
+  readonly networks: ReadonlyArray<NetworkSight>
+  readonly handling: "done" | "under_way" | "failing"
+}
+
+/** Failures of the handler after which an entry counts as failing: with the pauses between them, some 20 minutes. */
+export const failingAttempts = 10
+
 export class Chains extends Context.Service<Chains, {
   /** Adds a driver and starts following for as long as the scope lives. */
   readonly register: (driver: ChainDriver) => Effect.Effect<void, never, Scope.Scope>
@@ -287,6 +312,15 @@ export class Chains extends Context.Service<Chains, {
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>
   /** Every target that was allocated to the invoice, by family: one small query. */
   readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
+  /**
+   * What may still become known of transfers to these invoices, all of one environment; one small query. An invoice
+   * without a target is not in it: nothing can have been paid to it. Whoever has read an invoice before may rely on
+   * this: what was handled since has changed the invoice's version.
+   */
+  readonly sight: (
+    environment: Environment,
+    invoices: ReadonlyArray<{ readonly id: string; readonly merchantId: number }>
+  ) => Effect.Effect<ReadonlyMap<string, InvoiceSight>>
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**

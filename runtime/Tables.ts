@@ -351,5 +351,7 @@ export const runtimeMigrations: Migrations = {
   // A transfer to an address that no invoice has, or had when it was mined, is recorded too.
   "0020_unmatched_transfers": statements(`
     ALTER TABLE transfers ALTER COLUMN invoice_id DROP NOT NULL;
-    CREATE INDEX transfers_unmatched ON transfers (match_key) WHERE invoice_id IS NULL`)
+    CREATE INDEX transfers_unmatched ON transfers (match_key) WHERE invoice_id IS NULL`),
+  // Invoices are expired by one instance and networks followed by another.
+  "0021_sight": statements(`ALTER TABLE chain_cursors ADD COLUMN seen_until bigint`)
 }

@@ -47,7 +47,7 @@ export const Settlement = Schema.Struct({
 /** What a payment of an invoice may open an exception for. */
 export const PaymentExceptionType = Schema.Literals([
   "underpaid_expired", "overpaid", "late_payment", "wrong_token", "wrong_network", "missing_memo",
-  "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed"
+  "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed", "expiry_unseen"
 ])
 export type PaymentExceptionType = typeof PaymentExceptionType.Type
 

@@ -1755,7 +1755,7 @@ export interface components {
                 confirmations: number;
                 required_confirmations: number;
                 block_number: number | null;
-                exception: ("underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed") | null;
+                exception: ("underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen") | null;
                 token: {
                     /** @example 7 */
                     id: number;

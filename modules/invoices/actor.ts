@@ -21,7 +21,7 @@ import { InvoiceId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { InvoiceSettings } from "../../schemas/MerchantSettings.ts"
-import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import {
   type Aggregate,
@@ -31,7 +31,9 @@ import {
   decide,
   type InvoiceDetails,
   type InvoiceState,
-  policyOf
+  nothingToSee,
+  policyOf,
+  type Sight
 } from "./machine.ts"
 import {
   decisionWrites,
@@ -399,17 +401,24 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const companions = yield* InvoiceCompanions
   const chains = yield* Chains
 
-  /** Whether a network is down on which the invoice has an address: then expiry waits (API reference, rule b). */
-  const hasOutage = Effect.fnUntraced(function*({ invoice: { environment, id, merchantId } }: Aggregate) {
-    const down = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
-    const families = new Set(down.map(({ network }) => familyOf(network)))
-    const targets = yield* Effect.forEach([...families], (family) => chains.target(id, family))
-    return targets.some((target) => target !== null)
+  /** What may still become known of payments to the invoices, by id: one query for those of each environment. */
+  const sightOf = Effect.fnUntraced(function*(invoices: ReadonlyArray<Aggregate>) {
+    const sights = yield* Effect.forEach(
+      Map.groupBy(invoices.map(({ invoice }) => invoice), ({ environment }) => environment),
+      ([environment, group]) => chains.sight(environment, group)
+    )
+    return new Map(sights.flatMap((each) => [...each]))
   })
 
-  const expire = Effect.fnUntraced(function*(current: Aggregate, now: number) {
-    const outage = yield* hasOutage(current)
-    const commands: ReadonlyArray<Command> = [{ _tag: "Tick", outage }]
+  /** Chains go by the system's clock: what they say is moved by as much as the merchant's time is ahead. */
+  const inMerchantTime = ({ handling, networks }: Sight, aheadSeconds: number): Sight => ({
+    networks: aheadSeconds === 0 ? networks : networks.map((each) =>
+      each.seenUntil === null ? each : { ...each, seenUntil: each.seenUntil + aheadSeconds }),
+    handling
+  })
+
+  const expire = Effect.fnUntraced(function*(current: Aggregate, sight: Sight, now: number) {
+    const commands: ReadonlyArray<Command> = [{ _tag: "Tick", sight }]
     const first = decide(current, commands, now) as Decision
     if (isIdle(current, first)) return
     const { after, decision, events, writes } = yield* concert(companions.current(), current, commands, first, [], now)
@@ -427,11 +436,12 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const now = Math.floor(nowMillis / 1000)
     const invoices = yield* repo.due(now, limit)
-    const nowOf = ({ invoice }: Aggregate) => now + clock.aheadSeconds(invoice.merchantId, invoice.environment)
-    yield* Effect.forEach(invoices, (current) => expire(current, nowOf(current)), {
-      concurrency: "unbounded",
-      discard: true
-    })
+    const sights = yield* sightOf(invoices)
+    yield* Effect.forEach(invoices, (current) => {
+      const { environment, id, merchantId } = current.invoice
+      const ahead = clock.aheadSeconds(merchantId, environment)
+      return expire(current, inMerchantTime(sights.get(id) ?? nothingToSee, ahead), now + ahead)
+    }, { concurrency: "unbounded", discard: true })
     return invoices.length
   }, Effect.retry({ schedule: Schedule.spaced("1 second"), times: 3 }), Effect.orDie)
 

@@ -3,7 +3,7 @@
  * Pure: no clock, no ids, no SQL. The actor loads the state, supplies time and commits what is returned.
  *
  *   unpaid ──── confirmed funds ────> underpaid ──── enough ────> paid
- *   unpaid ──── expires_at, nothing pending ────> expired
+ *   unpaid ──── expires_at, nothing pending, its networks seen until then ────> expired
  *   expired ─── late funds, policy accepts ────> underpaid | paid
  *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
@@ -13,6 +13,7 @@
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
  * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
  */
+import type { NetworkSight } from "../../runtime/Chains.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
@@ -130,6 +131,17 @@ export interface Opening {
   readonly evidence: Readonly<Record<string, string | number | null>>
 }
 
+/** Which payments of an invoice may be on a chain and not in its state yet; times are the merchant's, as `now` is. */
+export interface Sight {
+  /** Networks on which it has an address; none: nothing can have been paid. */
+  readonly networks: ReadonlyArray<NetworkSight>
+  /** Of the transfers that are known to have come; `failing`: again and again, so that somebody must look. */
+  readonly handling: "done" | "under_way" | "failing"
+}
+
+/** There is no address, or the time is not the clock's: nothing is waited for. */
+export const nothingToSee: Sight = { networks: [], handling: "done" }
+
 /** Everything a decision depends on, but for the clock. */
 export interface Aggregate {
   readonly invoice: InvoiceState
@@ -157,8 +169,8 @@ export type Command =
   | { readonly _tag: "Revert"; readonly paymentId: string }
   /** Our own processing gave up: an operator must act. */
   | { readonly _tag: "GiveUp"; readonly paymentId: string }
-  /** The clock may have changed something. `outage`: a network with an address of this invoice cannot be watched. */
-  | { readonly _tag: "Tick"; readonly outage: boolean }
+  /** The clock may have changed something; `sight`: which payments may have come that nobody knows of yet. */
+  | { readonly _tag: "Tick"; readonly sight: Sight }
   /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
   | { readonly _tag: "End" }
   /** Its settlement has come so far; null: there is nothing to settle any more. `needsSomeone`: an exception opens. */
@@ -186,11 +198,20 @@ export interface Decision {
 /** The command does not fit the state; only `Cancel` can be refused. */
 export type Refusal = "not_cancelable"
 
-/** Longest that an outage of a network holds back expiry, in seconds: 24 h (API reference, "Invoice", rule b). */
-export const outagePauseSeconds = 86_400
+/**
+ * Longest that an expiry waits for a network that cannot be seen, in seconds: 24 h, as merchants are promised. Then an
+ * `expiry_unseen` exception opens with it.
+ */
+export const unseenSeconds = 86_400
 
-/** Seconds until an expiry that an outage holds back is looked at again. */
-export const outageRecheckSeconds = 60
+/**
+ * Longest that it waits for one that answers and is being read, in seconds: 7 days. After a long stop of the service all
+ * is over 24 h old when reading goes on, and what was paid in time is found within minutes.
+ */
+export const catchUpSeconds = 604_800
+
+/** Longest and shortest time until an end that waits is looked at again, in seconds. */
+const recheckSeconds = { least: 1, most: 60 }
 
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
 export const dustBelow = usdMillis(1n)
@@ -266,8 +287,8 @@ export const decide = (
   const payments = state.payments.map((payment) =>
     known.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
   )
-  const ticked = commands.some(({ _tag }) => _tag === "Tick")
-  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, ticked) }
+  const sight = commands.findLast((command) => command._tag === "Tick")?.sight
+  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, sight) }
   return {
     next: { ...state, invoice, payments },
     changed: payments.filter((payment) => known.get(payment.id) !== payment),
@@ -316,7 +337,7 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "GiveUp":
       return giveUp(state, command.paymentId, now)
     case "Tick":
-      return tick(state, command.outage, now)
+      return tick(state, command.sight, now)
     case "End":
       return end(state, now)
     case "Settle":
@@ -448,23 +469,56 @@ const giveUp = (state: Aggregate, paymentId: string, now: number): Step => {
   return settle(state, [{ ...payment, status: "manual_retry" }], "revert", now)
 }
 
-const tick = (state: Aggregate, outage: boolean, now: number): Step => {
+const tick = (before: Aggregate, sight: Sight, now: number): Step => {
+  const end = endOf(before)
+  if (end === null || now < end) return nothing(before)
+  const unseen = unseenAt(before.invoice, sight, end)
+  if (isWaiting(unseen, sight, end, now)) return nothing(before)
+  const isSeen = unseen.length === 0 && sight.handling === "done"
+  const unknown = isSeen ? [] : open(before, {
+    type: "expiry_unseen",
+    paymentId: null,
+    amount: remaining(before.invoice),
+    evidence: {
+      networks: unseen.map(({ network }) => network).join(),
+      seen_until: Math.min(...unseen.map(({ seenUntil }) => seenUntil ?? 0), end),
+      unhandled_transfers: sight.handling === "done" ? "no" : "yes"
+    }
+  })
+  const state = withOpened(before, unknown)
   const { invoice } = state
-  if (invoice.status === "unpaid" && now >= invoice.expiresAt && !hasPending(state)) {
-    if (outage && now < invoice.expiresAt + outagePauseSeconds) return nothing(state)
-    return settle(state, [], "expire", now)
+  if (invoice.status === "unpaid") {
+    const step = settle(state, [], "expire", now)
+    return { ...step, opens: [...unknown, ...step.opens] }
   }
-  const graceOver = now >= invoice.expiresAt + invoice.policy.underpaidGraceSeconds
-  if (invoice.status === "underpaid" && graceOver && !invoice.graceEnded) {
-    const opens = open(state, {
-      type: "underpaid_expired",
-      paymentId: null,
-      amount: invoice.amountPaid,
-      evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
-    })
-    return { next: withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, opens), events: [], opens }
-  }
-  return nothing(state)
+  const short = open(state, {
+    type: "underpaid_expired",
+    paymentId: null,
+    amount: invoice.amountPaid,
+    evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
+  })
+  const next = withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, short)
+  return { next, events: [], opens: [...unknown, ...short] }
+}
+
+/** When the clock ends what may be paid, in epoch seconds: `expires_at`, or the grace's end; null: not by the clock. */
+const endOf = (state: Aggregate): number | null => {
+  const { expiresAt, graceEnded, policy, status } = state.invoice
+  if (hasPending(state)) return null
+  if (status === "unpaid") return expiresAt
+  return status === "underpaid" && !graceEnded ? expiresAt + policy.underpaidGraceSeconds : null
+}
+
+/** The networks it can be paid on which were not seen up to its end; what comes on others is refused anyway. */
+const unseenAt = ({ policy }: InvoiceState, { networks }: Sight, end: number): ReadonlyArray<NetworkSight> =>
+  networks.filter(({ network, seenUntil }) =>
+    (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true))
+
+/** Whether an end that has come waits for sight: 24 h, and longer only for what is being read and handled. */
+const isWaiting = (unseen: ReadonlyArray<NetworkSight>, { handling }: Sight, end: number, now: number): boolean => {
+  if (unseen.length === 0 && handling === "done") return false
+  const isComing = handling !== "failing" && unseen.every(({ isAdvancing }) => isAdvancing)
+  return now < end + (isComing ? catchUpSeconds : unseenSeconds)
 }
 
 /** Where money is real, only the clock ends an invoice. */
@@ -681,18 +735,17 @@ export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =
   payments.some(({ status }) => status === "pending" || status === "manual_retry")
 
 /**
- * When the clock may next change the invoice, in epoch seconds. A pending payment holds expiry until it moves; what the
- * clock has just been asked about, in vain, it is asked again after {@link outageRecheckSeconds}.
+ * When the clock may next change the invoice, in epoch seconds. A pending payment holds its end until it moves. One that
+ * was just held back by `sight` is looked at again when as much time has passed as the networks are behind: a chain with
+ * a block every 12 s has one more by then, and one that is down is asked once a minute.
  */
-const nextDue = (state: Aggregate, now: number, ticked: boolean): number | null => {
-  const { invoice } = state
-  if (invoice.status === "unpaid" && !hasPending(state)) {
-    return ticked && now >= invoice.expiresAt ? now + outageRecheckSeconds : invoice.expiresAt
-  }
-  if (invoice.status === "underpaid" && !invoice.graceEnded) {
-    return invoice.expiresAt + invoice.policy.underpaidGraceSeconds
-  }
-  return null
+const nextDue = (state: Aggregate, now: number, sight: Sight | undefined): number | null => {
+  const end = endOf(state)
+  if (end === null || sight === undefined || now < end) return end
+  const behind = unseenAt(state.invoice, sight, end)
+    .map(({ seenUntil }) => seenUntil === null ? recheckSeconds.most : now - seenUntil)
+  const pause = Math.max(recheckSeconds.least, ...behind, ...(sight.handling === "done" ? [] : [now - end]))
+  return now + Math.min(recheckSeconds.most, pause)
 }
 
 /**

@@ -27,6 +27,7 @@ export { checkMetadata, makeSession } from "./handlers.ts"
 export {
   type Aggregate,
   type Arrival,
+  catchUpSeconds,
   type Command,
   type Decision,
   hasPending,
@@ -35,10 +36,12 @@ export {
   invoiceStates,
   isPayable,
   lockedRoute,
+  nothingToSee,
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
-  remaining
+  remaining,
+  type Sight
 } from "./machine.ts"
 export type { AsTold } from "./repo.ts"
 

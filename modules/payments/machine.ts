@@ -17,6 +17,7 @@ import type { Branding } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
+  catchUpSeconds,
   type InvoiceState,
   lockedRoute,
   paymentObject,
@@ -29,14 +30,17 @@ import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetail
 /** A session ends this many seconds after its invoice did: 30 d (API reference, "Payor session endpoints"). */
 export const sessionAfterlifeSeconds = 2_592_000
 
-/** How far before our own first sight of it a transfer may claim to be, in seconds: 2 h. */
-const oldestSightSeconds = 7_200
+/**
+ * How far before our own first sight of it a transfer may claim to be, in seconds: as long as the end of an invoice waits
+ * for a network to be read, so that nothing it has waited for is late.
+ */
+const oldestSightSeconds = catchUpSeconds
 
 /** Seconds after which a rate is shown as stale (API reference, "Payor session endpoints"). */
 const staleRateSeconds = 300
 
 /**
- * When a transfer counts as seen: its block's time, but never after we saw it and at most 2 h before. Decides expiry,
+ * When a transfer counts as seen: its block's time, but never after we saw it and at most 7 days before. Decides expiry,
  * lateness and the quote (API reference, "Invoice payment").
  */
 export const seenAtOf = (blockTime: number, observedAt: number): number =>

@@ -24,6 +24,7 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
+  nothingToSee,
   type PaymentState,
   remaining
 } from "../invoices/plugin.ts"
@@ -332,7 +333,7 @@ const makeSimulator = Effect.gen(function*() {
 
   /** Ends the invoice now, by the machine's own rules. */
   const end = (current: Aggregate, cause: CommitCause) => {
-    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", outage: false }]
+    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }]
     return change(current, cause, () => Effect.succeed({ commands }))
   }
 

@@ -19,6 +19,27 @@ export const dropAbove = (ring: ReadonlyArray<RingPoint>, height: bigint): Reado
 export const anchorOf = (ring: ReadonlyArray<RingPoint>, height: bigint): RingPoint | undefined =>
   ring.findLast((point) => point.height >= height)
 
+/**
+ * Until when a network is seen once a block was read: the second before the block's, because the next block may have the
+ * same one. `seen` is what it was before.
+ */
+export const seenByBlock = (seen: number | null, { time }: Pick<RingPoint, "time">): number =>
+  Math.max(seen ?? 0, time - 1)
+
+/**
+ * Seconds a block of a test network may reach its nodes after its own time: a block of Ethereum's test networks has
+ * 4 s of its slot until others vote without it (consensus specification, "validator", attesting), and one more.
+ */
+export const devnetBlockDelaySeconds = 5
+
+/**
+ * The same once all was read that a look found, which began at `since` (epoch milliseconds) or later. A test node that
+ * mines on demand has no block to tell, so on devnet the look is enough; where money is real only a block is, because a
+ * node that stands still answers too.
+ */
+export const seenByLook = (environment: Environment, seen: number | null, since: number): number | null =>
+  environment === "devnet" ? Math.max(seen ?? 0, Math.floor(since / 1000) - 1 - devnetBlockDelaySeconds) : seen
+
 /** Depth of a height below a head: 1 in the head itself, never below 0. */
 export const depthAt = (head: bigint, height: bigint): number =>
   head < height ? 0 : Number(head - height + 1n)

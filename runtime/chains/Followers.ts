@@ -6,12 +6,15 @@
 import { Clock, Deferred, Effect, Exit, Metric, Queue, Result, Schedule, Semaphore, Stream } from "effect"
 import { familyOf } from "../../schemas/Network.ts"
 import type {
-  BlockReading, ChainDriver, ChainEvent, ChainPoint, DriverError, JournalEntry, NetworkStatus, ObservedTransfer
+  BlockReading, ChainDriver, ChainEvent, ChainPoint, DriverError, JournalEntry, NetworkSight, NetworkStatus,
+  ObservedTransfer
 } from "../Chains.ts"
 import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import * as Balances from "./Balances.ts"
-import { anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, sight } from "./Depth.ts"
+import {
+  anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, sight
+} from "./Depth.ts"
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 import type { make as makeTargets } from "./Targets.ts"
@@ -54,12 +57,24 @@ interface ReportedBlock {
 type Reading = Balances.Reading | ReportedBlock
 
 /** What one turn of a follower works on. */
-type Item = ChainEvent | { readonly _tag: "Check" } | Reading
+type Item = Exclude<ChainEvent, Finality> | Looked | { readonly _tag: "Check" } | Reading
+
+type Finality = Extract<ChainEvent, { readonly _tag: "Finality" }>
+
+/** A look at the chain is over, and all that it found came before this. */
+interface Looked {
+  readonly _tag: "Looked"
+  readonly finalized: bigint | null
+  /** Epoch milliseconds at which it began, or earlier; null: not known. */
+  readonly since: number | null
+}
 
 /** A follower as the rest of the process sees it. */
 export interface Follower {
   readonly driver: ChainDriver
   readonly status: () => NetworkStatus
+  /** How far this instance knows that the journal is complete. */
+  readonly sight: () => NetworkSight
   /** Looks at once whether entries are deep enough. */
   readonly check: Effect.Effect<void>
   /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
@@ -93,6 +108,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Of the nodes; silence is told by `answeredAt`. */
   let condition: Cursor["condition"] = "ok"
   let finalized: bigint | null = null
+  let seenUntil: number | null = null
   let answeredAt = clock.currentTimeMillisUnsafe()
   let following = false
   let mayWait = true
@@ -109,7 +125,12 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [], fence })
 
   /** Writes rows and then the cursor `next`, in as many commits as needed, the cursor in the last. */
-  const store = Effect.fnUntraced(function*(fence: Fence, writes: ReadonlyArray<Write>, next: ReadonlyArray<RingPoint>) {
+  const store = Effect.fnUntraced(function*(
+    fence: Fence,
+    writes: ReadonlyArray<Write>,
+    next: ReadonlyArray<RingPoint>,
+    until = seenUntil
+  ) {
     for (let done = 0; writes.length - done > rowsPerCommit; done += rowsPerCommit) {
       yield* write(fence, writes.slice(done, done + rowsPerCommit))
     }
@@ -121,12 +142,14 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       answeredAt: Math.floor(answeredAt / 1000),
       condition,
       storedAt: Math.floor(storing / 1000),
+      seenUntil: until,
       version: version + 1
     }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
     version += 1
     storedAt = storing
     ring = next
+    seenUntil = until
   })
 
   /** Entries that seeing `transfers` at `point` makes or changes. */
@@ -152,11 +175,13 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const forward = Effect.fnUntraced(function*(fence: Fence, event: Extract<ChainEvent, { _tag: "Forward" }>) {
     const point: RingPoint = { ...event.point, time: event.time }
     const next = pushPoint(ring, point)
+    const until = seenByBlock(seenUntil, point)
     const changed = event.transfers.length === 0 ? [] : yield* sightings(event.transfers, point)
     if (changed.length > 0 || ring.length === 0 || isStoreDue()) {
-      yield* store(fence, changed.map((entry) => transferWrite(entry)), next)
+      yield* store(fence, changed.map((entry) => transferWrite(entry)), next, until)
     } else {
       ring = next
+      seenUntil = until
     }
     if (changed.length > 0) {
       mayWait = true
@@ -191,7 +216,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
     const bases = yield* rows.balancesAbove(network, environment, to.height, rowsPerCommit)
     const writes = bases.map((base) => balanceWrite(Balances.undo(base, to.height)))
-    yield* store(fence, writes, dropAbove(ring, to.height))
+    const left = dropAbove(ring, to.height)
+    yield* store(fence, writes, left, left.length === 0 ? null : seenByBlock(null, left[0]!))
   })
 
   /** Confirms what is deep enough, and has the blocks read of what only a report told of. */
@@ -280,8 +306,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return forward(fence, item)
       case "Rollback":
         return rollback(fence, item.to)
-      case "Finality":
+      case "Looked":
         finalized = item.finalized
+        if (item.since !== null && ring.length > 0) seenUntil = seenByLook(environment, seenUntil, item.since)
         return isStoreDue() ? store(fence, [], ring) : Effect.void
       case "Condition":
         return changeCondition(fence, item.condition)
@@ -330,13 +357,20 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     version = stored?.version ?? 0
     finalized = stored?.finalized ?? null
     condition = stored?.condition ?? "ok"
+    seenUntil = stored?.seenUntil ?? null
     mayWait = true
     following = true
+    // A driver looks again when its last event was taken, so the next look begins after this one's end.
+    let since: number | null = null
     const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
-      Stream.tap(() => Effect.sync(() => {
+      Stream.map((event): Item => {
         answeredAt = clock.currentTimeMillisUnsafe()
         failures = 0
-      }))
+        if (event._tag !== "Finality") return event
+        const looked: Looked = { _tag: "Looked", finalized: event.finalized, since }
+        since = answeredAt
+        return looked
+      })
     )
     const ticks = Stream.map(Stream.tick(tickMillis), (): Item => ({ _tag: "Check" }))
     const items = Stream.mergeAll(
@@ -373,6 +407,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (stored === null || following) return
     ring = stored.recent
     finalized = stored.finalized
+    seenUntil = stored.seenUntil
     condition = stored.condition
     storedAt = stored.storedAt * 1000
     answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
@@ -395,9 +430,15 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   yield* Effect.forkScoped(leases.hold(`chain:${network}:${environment}`, leaseMillis, keepRunning))
   yield* Effect.forkScoped(Effect.repeat(peek, Schedule.spaced(tickMillis)))
 
+  const sightNow = (): NetworkSight => {
+    const { condition, healthy } = status()
+    return { network, seenUntil: condition === "disagreement" ? null : seenUntil, isAdvancing: healthy }
+  }
+
   const follower: Follower = {
     driver,
     status,
+    sight: sightNow,
     check: Effect.asVoid(Queue.offer(wakes, { _tag: "Check" })),
     head: () => ring[0]?.height ?? null
   }

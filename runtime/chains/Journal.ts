@@ -3,7 +3,9 @@ import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
-import { type ChainDriver, Chains, type JournalEntry, type ReportState, type WalletOwner, type WalletRef } from "../Chains.ts"
+import {
+  type ChainDriver, Chains, failingAttempts, type JournalEntry, type ReportState, type WalletOwner, type WalletRef
+} from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
@@ -137,6 +139,23 @@ const make = Effect.gen(function*() {
   const targetsOf: Chains["Service"]["targets"] = (invoiceId) =>
     Effect.map(rows.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, shown(row)])))
 
+  const sightOf: Chains["Service"]["sight"] = Effect.fnUntraced(function*(environment, invoices) {
+    // The networks first: what was read of them by now is in the journal that is asked next.
+    const seen = [...followers.values()].filter(({ driver }) => driver.environment === environment)
+      .map((each) => each.sight())
+    const isDown = (merchantId: number, network: Network) =>
+      environment === "devnet" && simulatedOutage?.(merchantId, network) === true
+    const owners = new Map(invoices.map(({ id, merchantId }) => [id, merchantId]))
+    const found = invoices.length === 0
+      ? []
+      : yield* rows.sightOfInvoices(invoices.map(({ id }) => id), failingAttempts)
+    return new Map(found.map(({ families, handling, invoiceId }) => [invoiceId, {
+      networks: seen.filter(({ network }) => families.includes(familyOf(network))).map((each) =>
+        isDown(owners.get(invoiceId)!, each.network) ? { ...each, seenUntil: null, isAdvancing: false } : each),
+      handling
+    }]))
+  })
+
   const handled: Chains["Service"]["handled"] = (entry, required) =>
     transferWrite({ ...entry, handled: entry.status, required, attempts: 0, version: entry.version + 1 })
 
@@ -256,6 +275,7 @@ const make = Effect.gen(function*() {
     allocate,
     target,
     targets: targetsOf,
+    sight: sightOf,
     transfers: rows.transfersOfInvoice,
     onTransfer,
     handled,

@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Family, Network } from "../../schemas/Network.ts"
-import type { AllocatedTarget, ChainPoint, JournalEntry, NetworkCondition, TransferStatus } from "../Chains.ts"
+import type {
+  AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, TransferStatus
+} from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
@@ -18,6 +20,8 @@ export interface Cursor {
   readonly finalized: bigint | null
   /** Epoch seconds of the chain's last answer. */
   readonly answeredAt: number
+  /** As `NetworkSight.seenUntil`, for the points of this row. */
+  readonly seenUntil: number | null
   /** Of the chain's nodes when the row was stored; silence is told by `answeredAt`. */
   readonly condition: Exclude<NetworkCondition, "silent">
   /** Epoch seconds the row was stored. */
@@ -115,7 +119,8 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     finalized: cursor.finalized === null ? null : cursor.finalized.toString(),
     answered_at: cursor.answeredAt,
     condition: cursor.condition,
-    stored_at: cursor.storedAt
+    stored_at: cursor.storedAt,
+    seen_until: cursor.seenUntil
   }
 })
 
@@ -238,6 +243,7 @@ const readCursor = (raw: Raw): Cursor => ({
   answeredAt: count(raw["answered_at"]),
   condition: raw["condition"],
   storedAt: count(raw["stored_at"]),
+  seenUntil: raw["seen_until"] === null ? null : count(raw["seen_until"]),
   version: count(raw["version"])
 })
 
@@ -318,6 +324,18 @@ export const make = Effect.gen(function*() {
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
     targetsOfInvoice: (invoiceId: string) => targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
+    /** Families in which these invoices have targets, and what the handler has still to do for them; not those without. */
+    sightOfInvoices: (invoices: ReadonlyArray<string>, failing: number) =>
+      rows((raw) => ({
+        invoiceId: raw["invoice_id"] as string,
+        families: raw["families"] as ReadonlyArray<Family>,
+        handling: raw["handling"] as InvoiceSight["handling"]
+      }))(sql`SELECT t.invoice_id, array_agg(t.family) AS families, CASE
+            WHEN max(j.attempts) IS NULL THEN 'done' WHEN max(j.attempts) < ${failing} THEN 'under_way' ELSE 'failing'
+          END AS handling
+        FROM receive_targets t
+        LEFT JOIN transfers j ON j.invoice_id = t.invoice_id AND j.status <> j.handled
+        WHERE t.invoice_id IN ${sql.in(invoices)} GROUP BY t.invoice_id`),
     /** Targets of one wallet in order of allocation, from an index. */
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}

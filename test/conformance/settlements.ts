@@ -98,7 +98,7 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     finalized,
     answeredAt: 1,
     condition: "ok",
-    storedAt: 1,
+    seenUntil: null, storedAt: 1,
     version: Number(known?.version ?? 0) + 1
   }))
 })

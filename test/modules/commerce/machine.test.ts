@@ -26,7 +26,9 @@ import {
   decide as decideInvoice,
   type Decision,
   type InvoiceState,
-  type PaymentSettlement
+  nothingToSee,
+  type PaymentSettlement,
+  type Sight
 } from "../../../modules/invoices/machine.ts"
 import { isPublicError, type PublicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
@@ -264,7 +266,7 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
     case "giveUp":
       return { commands: [{ _tag: "GiveUp", paymentId: id }] }
     case "tick":
-      return { commands: [{ _tag: "Tick", outage: false }] }
+      return { commands: [{ _tag: "Tick", sight: nothingToSee }] }
     case "refund":
       return { commands: [{ _tag: "Refund", paymentId: id, amount: usdMillis(BigInt(amount)) }] }
     case "settle":
@@ -434,7 +436,7 @@ describe("an order, by the documented accidents", () => {
   })
 
   it("ends with its invoice: expired, short at its end, and with a refund of what arrived", () => {
-    const tick: ReadonlyArray<Command> = [{ _tag: "Tick", outage: false }]
+    const tick: ReadonlyArray<Command> = [{ _tag: "Tick", sight: nothingToSee }]
     const expired = committed(world, tick, [], expiresAt)
     assert.strictEqual(stateOf(expired), "cancelled/PAYMENT_EXPIRED")
     assert.isNull(expired.decided.refund)
@@ -447,9 +449,20 @@ describe("an order, by the documented accidents", () => {
     assert.strictEqual(stateOf(committed(waiting, tick, [], expiresAt)), "pending_payment/PAYMENT_CONFIRMING")
   })
 
+  it("is not canceled while the networks it may have been paid on were not seen up to its end", () => {
+    const down: Sight = { networks: [{ network: "base", seenUntil: expiresAt - 1, isAdvancing: false }], handling: "done" }
+    const unseen: ReadonlyArray<Command> = [{ _tag: "Tick", sight: down }]
+    const held = committed(world, unseen, [], expiresAt + 50)
+    assert.strictEqual(stateOf(held), stateOf(world))
+    assert.strictEqual(stateOf(committed(held, pay(1, 14_000n, expiresAt - 1), [], expiresAt + 60)), "processing/AWAITING_SETTLEMENT")
+    const part = committed(world, pay(1, 6_000n))
+    assert.strictEqual(stateOf(committed(part, unseen, [], expiresAt + 50)), "pending_payment/PARTIALLY_PAID")
+    assert.strictEqual(stateOf(committed(part, unseen, [], expiresAt + 86_400)), "cancelled/PAYMENT_EXPIRED")
+  })
+
   it("gives late funds back, whether it ended or goes on", () => {
     const late = pay(2, 5_000n, expiresAt + 10)
-    const expired = committed(world, [{ _tag: "Tick", outage: false }], [], expiresAt)
+    const expired = committed(world, [{ _tag: "Tick", sight: nothingToSee }], [], expiresAt)
     const after = committed(expired, late, [], expiresAt + 20)
     assert.strictEqual(after.invoice.payments[0]?.metadata.exception, "late_payment")
     assert.deepInclude(after.decided.refund, { reason: "late_payment", lateOnly: false })

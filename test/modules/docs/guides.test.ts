@@ -4,7 +4,7 @@
  * change it makes must be a row, and every row must have happened.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Aggregate, type Command, created, decide } from "../../../modules/invoices/machine.ts"
+import { type Aggregate, type Command, created, decide, nothingToSee } from "../../../modules/invoices/machine.ts"
 import { eventObjects, type WireObject } from "../../../schemas/Event.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
@@ -40,7 +40,7 @@ const commandOf = (roll: (bound: number) => number, at: number): Command => {
     { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
     { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
     { _tag: "Revert", paymentId: one.id },
-    { _tag: "Tick", outage: false },
+    { _tag: "Tick", sight: nothingToSee },
     { _tag: "Cancel" }
   ]
   return commands[roll(commands.length)] ?? { _tag: "Cancel" }

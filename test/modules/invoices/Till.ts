@@ -30,7 +30,9 @@ import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { type AllocatedTarget, Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/Rows.ts"
+import type { Commit } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
+import type { Leases } from "../../../runtime/Leases.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { PriceUnavailable, Quotes } from "../../../runtime/Quotes.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
@@ -91,9 +93,11 @@ const targets = new Map<string, AllocatedTarget>()
 let hasWallet = true
 export const setWallet = (there: boolean) => void (hasWallet = there)
 
-const chains = Layer.mock(Chains, {
+/** Chains that hold what a test gives them: every network was seen up to any time. */
+const givenChains = Layer.mock(Chains, {
   driver: (network, environment) => ({ network, environment, paymentUri: () => "ethereum:0x0" }) as never,
   status: () => [],
+  sight: () => Effect.succeed(new Map()),
   wallet: ({ family }) => Effect.sync(() => hasWallet && family === "evm" ? {} as never : null),
   readWallet: () => null,
   targets: (invoiceId) =>
@@ -172,11 +176,14 @@ const routes = Layer.mergeAll(
   Layer.provideMerge(settingsPlugin.layer(undefined as never))
 )
 
-export const till = apiLayer(
+/** The till over some chains. */
+export const tillOn = (
+  chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>
+) => apiLayer(
   [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi],
   routes as never,
   Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers, catalog)),
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))),
     Layer.provideMerge(kernel(
       [
         { name: "auth", migrations: authMigrations, tables: authTables },
@@ -191,9 +198,11 @@ export const till = apiLayer(
     ))
   )
 ) as unknown as Layer.Layer<
-  Api | Keys | InvoiceCompanions | Invoices | MerchantClock | Payments | PayorDesk | PayorDetails | Refunds |
+  Api | Chains | Keys | InvoiceCompanions | Invoices | MerchantClock | Payments | PayorDesk | PayorDetails | Refunds |
     SqlClient.SqlClient | TokenPolicies
 >
+
+export const till = tillOn(givenChains)
 
 /** A merchant that calls the API with one of its keys. */
 export interface Caller {

@@ -7,6 +7,7 @@ import { Effect, Schema } from "effect"
 import {
   type Aggregate,
   type Arrival,
+  catchUpSeconds,
   type Command,
   created,
   type Decision,
@@ -15,9 +16,11 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
-  outagePauseSeconds,
+  nothingToSee,
   policyOf,
-  toleranceOf
+  type Sight,
+  toleranceOf,
+  unseenSeconds
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
@@ -141,7 +144,7 @@ const commandOf = (move: typeof Moves.Type[number]): Command => {
     case "giveUp":
       return { _tag: "GiveUp", paymentId: one.id }
     case "tick":
-      return { _tag: "Tick", outage: false }
+      return { _tag: "Tick", sight: nothingToSee }
   }
 }
 
@@ -313,7 +316,7 @@ describe("invoice machine, what each policy decides", () => {
     const part = arrival(1, 20_000n)
     const { next } = decided(withPolicy({ underpaidGraceSeconds: 600 }), [observe(part), confirm(part)])
     assert.strictEqual(next.invoice.dueAt, expiresAt + 600)
-    const tick: Command = { _tag: "Tick", outage: false }
+    const tick: Command = { _tag: "Tick", sight: nothingToSee }
     assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).opens, [])
     assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).opens.map(({ type }) => type), ["underpaid_expired"])
     assert.isFalse(isPayable(next.invoice, expiresAt + 600))
@@ -399,7 +402,7 @@ describe("invoice machine, the documented transitions", () => {
   })
 
   it("expires an unpaid invoice at expires_at, not a second before, and tells it once", () => {
-    const tick: Command = { _tag: "Tick", outage: false }
+    const tick: Command = { _tag: "Tick", sight: nothingToSee }
     assert.deepStrictEqual(decided(fresh(), [tick], expiresAt - 1).events, [])
     const expired = decided(fresh(), [tick], expiresAt)
     assert.deepStrictEqual(types(expired.events), ["invoice.updated", "invoice.expired"])
@@ -410,29 +413,93 @@ describe("invoice machine, the documented transitions", () => {
 
   it("holds expiry while a payment is pending, and lets it go when the payment is dropped", () => {
     const one = arrival(1, 50_000n)
-    const held = replay(fresh(), [observe(one), { _tag: "Tick", outage: false }], expiresAt + 5)
+    const held = replay(fresh(), [observe(one), { _tag: "Tick", sight: nothingToSee }], expiresAt + 5)
     assert.strictEqual(held.state.invoice.status, "unpaid")
     assert.isNull(held.state.invoice.dueAt)
     const dropped = decided(held.state, [revert(one)], expiresAt + 9).next
-    const after = decided(dropped, [{ _tag: "Tick", outage: false }], dropped.invoice.dueAt!).next
+    const after = decided(dropped, [{ _tag: "Tick", sight: nothingToSee }], dropped.invoice.dueAt!).next
     assert.strictEqual(after.invoice.status, "expired")
   })
 
-  it("lets an outage pause expiry for a day and no longer", () => {
-    const paused = decided(fresh(), [{ _tag: "Tick", outage: true }], expiresAt + outagePauseSeconds - 1)
-    assert.strictEqual(paused.next.invoice.status, "unpaid")
-    const over = decided(fresh(), [{ _tag: "Tick", outage: true }], expiresAt + outagePauseSeconds)
-    assert.strictEqual(over.next.invoice.status, "expired")
+  const sight = (seenUntil: number | null, more: Partial<Sight & { readonly isAdvancing: boolean }> = {}): Sight => ({
+    networks: [{ network: "base", seenUntil, isAdvancing: more.isAdvancing ?? true }],
+    handling: more.handling ?? "done"
+  })
+  const tickWith = (seen: Sight): ReadonlyArray<Command> => [{ _tag: "Tick", sight: seen }]
+
+  it("expires only when its network was seen up to expires_at, that second included", () => {
+    const early = decided(fresh(), tickWith(sight(expiresAt - 1)), expiresAt + 1)
+    assert.strictEqual(early.next.invoice.status, "unpaid")
+    assert.deepStrictEqual([early.events, early.opens], [[], []])
+    assert.strictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).next.invoice.status, "expired")
+    assert.deepStrictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).opens, [])
+    const unhandled = sight(expiresAt, { handling: "under_way" })
+    assert.strictEqual(decided(fresh(), tickWith(unhandled), expiresAt + 1).next.invoice.status, "unpaid")
+  })
+
+  it("waits for no network on which it cannot be paid", () => {
+    const elsewhere = fresh({ policy: { ...fresh().invoice.policy, acceptedNetworks: ["ethereum"] } })
+    assert.strictEqual(decided(elsewhere, tickWith(sight(null)), expiresAt).next.invoice.status, "expired")
+    assert.strictEqual(decided(fresh(), tickWith(nothingToSee), expiresAt).next.invoice.status, "expired")
+  })
+
+  it("waits a day for a network that cannot be seen, and then expires with an exception", () => {
+    const down = sight(expiresAt - 30, { isAdvancing: false })
+    const failing = sight(expiresAt, { handling: "failing" })
+    for (const [seen, networks] of [[down, "base"], [failing, ""]] as const) {
+      const paused = decided(fresh(), tickWith(seen), expiresAt + unseenSeconds - 1)
+      assert.strictEqual(paused.next.invoice.status, "unpaid")
+      const over = decided(fresh(), tickWith(seen), expiresAt + unseenSeconds)
+      assert.strictEqual(over.next.invoice.status, "expired")
+      assert.deepStrictEqual(over.opens.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
+        ["expiry_unseen", null, 50_000n]
+      ])
+      assert.deepInclude(over.opens[0]!.evidence, { networks })
+    }
+  })
+
+  it("waits a week for a network that is being read after a long stop", () => {
+    const behind = sight(expiresAt - 90_000)
+    assert.strictEqual(decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds - 1).next.invoice.status, "unpaid")
+    const over = decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds)
+    assert.deepStrictEqual([over.next.invoice.status, over.opens[0]?.type], ["expired", "expiry_unseen"])
+  })
+
+  it("looks again when one more block may have come, at least each second and at most each minute", () => {
+    const dueAfter = (seen: Sight, at = expiresAt + 4) => decided(fresh(), tickWith(seen), at).next.invoice.dueAt! - at
+    assert.strictEqual(dueAfter(sight(expiresAt - 1)), 5)
+    assert.strictEqual(dueAfter(sight(expiresAt - 1), expiresAt), 1)
+    assert.strictEqual(dueAfter(sight(expiresAt - 3_000)), 60)
+    assert.strictEqual(dueAfter(sight(null)), 60)
+    assert.strictEqual(dueAfter(sight(expiresAt, { handling: "under_way" })), 4)
+    assert.strictEqual(dueAfter(sight(expiresAt, { handling: "under_way" }), expiresAt), 1)
+  })
+
+  it("ends the grace of a part payment only when its network was seen up to it and nothing more is pending", () => {
+    const [part, rest] = [arrival(1, 20_000n), arrival(2, 5_000n)]
+    const { next } = decided(fresh(), [observe(part), confirm(part)])
+    const graceEnd = expiresAt + 86_400
+    const held = decided(next, tickWith(sight(graceEnd - 1)), graceEnd)
+    assert.deepStrictEqual([held.opens, held.next.invoice.graceEnded, held.next.invoice.dueAt], [[], false, graceEnd + 1])
+    const pending = decided(next, [observe(rest)], graceEnd - 1)
+    assert.isNull(pending.next.invoice.dueAt)
+    assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).opens, [])
+    const short = decided(pending.next, [confirm(rest)], graceEnd + 9)
+    assert.strictEqual(short.next.invoice.dueAt, graceEnd)
+    const over = decided(short.next, tickWith(sight(graceEnd)), graceEnd + 9)
+    assert.deepStrictEqual(over.opens.map(({ type }) => type), ["underpaid_expired"])
+    const blind = decided(next, tickWith(sight(null, { isAdvancing: false })), graceEnd + unseenSeconds)
+    assert.deepStrictEqual(blind.opens.map(({ type }) => type), ["expiry_unseen", "underpaid_expired"])
   })
 
   it("never expires an underpaid invoice: after its grace an exception opens, once", () => {
     const part = arrival(1, 20_000n)
     const { next } = decided(fresh(), [observe(part), confirm(part)])
     assert.strictEqual(next.invoice.dueAt, expiresAt + 86_400)
-    const over = decided(next, [{ _tag: "Tick", outage: false }], expiresAt + 86_400)
+    const over = decided(next, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + 86_400)
     assert.strictEqual(over.next.invoice.status, "underpaid")
     assert.strictEqual(over.opens[0]?.type, "underpaid_expired")
-    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", outage: false }], expiresAt + 90_000).opens, [])
+    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + 90_000).opens, [])
   })
 
   it("accepts late money inside the window, and refuses it after, on a canceled or on a commerce invoice", () => {
@@ -522,7 +589,7 @@ describe("invoice machine, the documented transitions", () => {
   })
 
   it("ends before its time on devnet only, and then as the clock would have ended it", () => {
-    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", outage: false }]
+    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }]
     const ended = decided(fresh(), commands)
     assert.deepStrictEqual(types(ended.events), ["invoice.updated", "invoice.updated", "invoice.expired"])
     assert.include(ended.next.invoice, { status: "expired", expiresAt: now, dueAt: null })

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, paymentObject } from "../../../modules/invoices/machine.ts"
+import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, nothingToSee, paymentObject } from "../../../modules/invoices/machine.ts"
 import {
   type Circumstances,
   cut,
@@ -202,7 +202,7 @@ const moved = (till: Till, move: Move, index: number): Till => {
     case "revert":
       return onInvoice(till, [{ _tag: "Revert", paymentId }])
     case "tick":
-      return onInvoice(till, [{ _tag: "Tick", outage: false }], expiresAt + index)
+      return onInvoice(till, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + index)
     case "settle": {
       const payment = till.invoice.payments.find(({ id }) => id === paymentId)
       if (payment === undefined || payment.refunded > 0n) return till

@@ -10,7 +10,7 @@ import { Context, Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { type OrderFact, orderObject, Orders } from "../../../modules/commerce/plugin.ts"
-import { invoiceObject, Invoices, isPayable, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
+import { invoiceObject, Invoices, isPayable, nothingToSee, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
 import { Payments } from "../../../modules/payments/plugin.ts"
 import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
 import { type RetailerReport, Retailers } from "../../../modules/retail/plugin.ts"
@@ -209,7 +209,7 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
         const { invoice } = (yield* invoices.find(invoiceId))!
         if (invoice.status !== "unpaid" && invoice.status !== "underpaid") return
         yield* Effect.orDie(invoices.change(invoiceId, noCause, () =>
-          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", outage: false }] })))
+          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }] })))
         return
       }
     }
