@@ -176,7 +176,7 @@ export const revocableAs = ({ credential, kind, session }: Grant): string | null
   kind === "key" ? credential : session ?? null
 
 /** Limits of calls per address (API reference, "Rate limits and 429"), as the settings name them. */
-export type AddressLimit = "anonymous" | "nonce" | "page" | "payor"
+export type AddressLimit = "anonymous" | "document" | "nonce" | "page" | "payor"
 
 /** The limit {@link Anonymous} holds a group or an endpoint to. */
 export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/Http/AddressLimitOf", {
@@ -184,8 +184,8 @@ export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/
 })
 
 /**
- * For groups that ask for no credential: limits their calls per address. `health`, metrics, assets and documents go
- * without it.
+ * For groups that ask for no credential: limits their calls per address. `health`, metrics and the
+ * payment page's assets go without it.
  */
 export class Anonymous extends HttpApiMiddleware.Service<Anonymous>()("tillwire/runtime/Http/Anonymous") {}
 

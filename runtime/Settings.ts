@@ -158,14 +158,22 @@ export const SettingsSchema = Schema.Struct({
       sessionPerMinute: byDefault(CallLimit, 120),
       /** On the payor's routes from one address. Default 300. */
       payorPerMinute: byDefault(CallLimit, 300),
-      /** Without a good credential from one address, failed ones included. Default 30. */
+      /**
+       * Without a good credential from one address, failed ones included. Default 30. As in the four limits below, an IPv6
+       * address counts as its /64; the /56 and /48 around it are allowed 4 and 16 times as much.
+       */
       anonymousPerMinute: byDefault(CallLimit, 30),
       /** For sign-in nonces from one address. Default 10. */
       noncePerMinute: byDefault(CallLimit, 10),
       /** For payment pages from one address. Default 300. */
       pagePerMinute: byDefault(CallLimit, 300),
-      /** Connections that one address holds at once on the public door, but for trusted proxies. Default 1,000. */
-      connectionsPerAddress: byDefault(CallLimit, 1_000)
+      /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
+      documentPerMinute: byDefault(CallLimit, 120),
+      /**
+       * Connections that one address holds at once on the public door; not counted are trusted proxies (`http.trustProxy`)
+       * and this machine itself. Of IPv6 a /64 is one address. Default 100 where mainnet is served, else 1,000.
+       */
+      connectionsPerAddress: Schema.optionalKey(CallLimit)
     }),
     {}
   ),

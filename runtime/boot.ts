@@ -5,10 +5,11 @@ import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
-import { type Address, type DoorClosed, maximumRpcBytes, open, printHost } from "./boot/Doors.ts"
+import { type Address, connectionsPerAddress, type DoorClosed, maximumRpcBytes, open, printHost, silenceMillis } from "./boot/Doors.ts"
 import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
 import type { Loaded, Picked } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
+import { loopbackRanges } from "./http/Addresses.ts"
 import { Drawings } from "./Http.ts"
 import * as Reference from "./openapi/Route.ts"
 import type { Kernel } from "./Plugin.ts"
@@ -128,7 +129,11 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
         Effect.flatMap(Scope.fork(stops), (scope) => Scope.provide(part, scope))
       const internal = yield* beside(openInternal(settings.rpc))
       yield* beside(open(router, settings.http, "http", {
-        crowd: { perAddress: settings.limits.connectionsPerAddress, trustProxy: settings.http.trustProxy }
+        crowd: {
+          perAddress: connectionsPerAddress(settings),
+          uncounted: [...loopbackRanges, ...settings.http.trustProxy]
+        },
+        silenceMillis
       }, yield* Drawings))
       yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
       const sockets = yield* Sockets

@@ -1,7 +1,7 @@
 /** The reference, the guides and the error catalogue, for people and for machines: definitions only. Public, no secrets. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { errors, Wrapped } from "../../runtime/Http.ts"
+import { AddressLimitOf, Anonymous, errors, Wrapped } from "../../runtime/Http.ts"
 
 const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
 const plain = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
@@ -18,7 +18,9 @@ export class DocsGroup extends HttpApiGroup.make("docs").add(
   HttpApiEndpoint.get("llms", "/llms.txt", { success: plain }),
   HttpApiEndpoint.get("llmsFull", "/llms-full.txt", { success: plain })
 )
+  .middleware(Anonymous)
   .middleware(Wrapped)
+  .annotate(AddressLimitOf, "document")
   .annotate(OpenApi.Exclude, true)
 {}
 

@@ -3,16 +3,23 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Latch, Layer, Predicate, Schema } from "effect"
 import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
 import type { HttpServerError, HttpServerResponse } from "effect/http"
-import { Server, type ServerResponse } from "node:http"
+import { Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { inRanges, subscriberOf } from "../http/Addresses.ts"
+import { inRanges, networksOf } from "../http/Addresses.ts"
 import { answerUnread } from "../http/Unread.ts"
 import type { Drawings } from "../Http.ts"
+import type { SettingsValue } from "../Settings.ts"
 import { websocketOptions } from "../sockets/Upgrade.ts"
+import { type Connections, makeConnections } from "./Connections.ts"
 
 /** Milliseconds a client may take to send its headers, and its whole request: slow senders hold no connection. */
 const headersTimeoutMillis = 10_000
 const requestTimeoutMillis = 30_000
+/**
+ * Milliseconds for which a connection of the public door may neither send nor take a byte while it is asked or answered: a
+ * reader that stands still holds its answers no longer. No route takes as long to answer.
+ */
+export const silenceMillis = 30_000
 /** How often both are looked at; Node's own 30 s would give a slow sender four times as long as it is allowed. */
 const timeoutCheckMillis = 2_000
 /** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
@@ -55,8 +62,25 @@ const explain = ({ host, port }: Address, setting: string) => (error: HttpServer
   return new DoorClosed({ reason: `cannot listen on ${host}:${port} (${code}): ${hint[code] ?? `check ${setting}`}` })
 }
 
-/** Leaves the connections that clients keep alone when it ends listening: on any of them somebody may be asking now. */
+/**
+ * Leaves the connections that clients keep alone when it ends listening: on any of them somebody may be asking now.
+ * Requests beyond what a connection may have under way reach no listener.
+ */
 class DoorServer extends Server {
+  private readonly held: Connections
+  constructor(held: Connections, options: ServerOptions) {
+    super(options)
+    this.held = held
+  }
+  /** Node tells of a request by one of these events, each with the request and the answer to it. */
+  override emit(event: string, ...given: Array<any>): boolean {
+    if (event === "upgrade") this.held.upgrade(given[1])
+    if (event === "request" || event === "checkContinue" || event === "checkExpectation") {
+      const [request, answer]: Array<any> = given
+      if (!this.held.admit(request.socket, answer)) return true
+    }
+    return super.emit(event, ...given)
+  }
   override closeIdleConnections(): void {}
   /** Closes the connections that were answered on and wait for another request. */
   closeKept(): void {
@@ -64,37 +88,46 @@ class DoorServer extends Server {
   }
 }
 
-const limited = (): DoorServer =>
+const limited = (connections: Connections, timeoutMillis: number): DoorServer =>
   Object.assign(
-    new DoorServer({
+    new DoorServer(connections, {
       headersTimeout: headersTimeoutMillis,
       requestTimeout: requestTimeoutMillis,
       connectionsCheckingInterval: timeoutCheckMillis
     }),
-    { maxConnections: maximumConnections }
+    { maxConnections: maximumConnections, timeout: timeoutMillis }
   )
 
-/** How many connections one address may hold; those of trusted proxies are many callers'. */
+/**
+ * How many connections one address may hold, and the wider networks of IPv6 as many times more as `networksOf` says.
+ * Connections from `uncounted` ranges are many callers', as those of proxies and of this machine are.
+ */
 export interface Crowd {
   readonly perAddress: number
-  readonly trustProxy: ReadonlyArray<string>
+  readonly uncounted: ReadonlyArray<string>
 }
 
-/** Whether a connection may stay: it is counted for its address until it closes. */
-const admission = ({ perAddress, trustProxy }: Crowd) => {
+/** `limits.connectionsPerAddress`, or its default: real money gets the tighter one. */
+export const connectionsPerAddress = (
+  { environments, limits }: Pick<SettingsValue, "environments" | "limits">
+): number => limits.connectionsPerAddress ?? (environments.includes("mainnet") ? 100 : 1_000)
+
+/** Whether a connection may stay: it is counted for its networks until it closes. */
+const admission = ({ perAddress, uncounted }: Crowd) => {
   const held = new Map<string, number>()
-  const isTrusted = inRanges(trustProxy)
+  const isUncounted = inRanges(uncounted)
   return (connection: Socket): boolean => {
     const address = connection.remoteAddress ?? ""
-    if (isTrusted(address)) return true
-    const subscriber = subscriberOf(address)
-    const before = held.get(subscriber) ?? 0
-    if (before >= perAddress) return false
-    held.set(subscriber, before + 1)
+    if (isUncounted(address)) return true
+    const networks = networksOf(address)
+    if (networks.some(({ name, share }) => (held.get(name) ?? 0) >= perAddress * share)) return false
+    for (const { name } of networks) held.set(name, (held.get(name) ?? 0) + 1)
     connection.once("close", () => {
-      const left = held.get(subscriber)! - 1
-      if (left === 0) held.delete(subscriber)
-      else held.set(subscriber, left)
+      for (const { name } of networks) {
+        const left = held.get(name)! - 1
+        if (left === 0) held.delete(name)
+        else held.set(name, left)
+      }
     })
     return true
   }
@@ -134,25 +167,22 @@ const inShortTurn = (server: Server, act: () => void): Effect.Effect<void> =>
  * more, then connections on which nobody asks are closed, again and again. Done when there is none left, or after
  * {@link gracePeriod}.
  */
-const stopping = (server: DoorServer, connections: ReadonlySet<Socket>) => {
-  const answers = new Set<ServerResponse>()
+const stopping = (server: DoorServer, connections: Connections) => {
   let stops = false
   const sayClose = (answer: ServerResponse) => {
     if (!answer.headersSent) answer.setHeader("connection", "close")
   }
   server.on("request", (_, answer) => {
-    if (stops) return sayClose(answer)
-    answers.add(answer)
-    answer.once("close", () => answers.delete(answer))
+    if (stops) sayClose(answer)
   })
   const closeQuiet = () => {
     server.closeKept()
-    for (const connection of connections) if (connection.bytesRead === 0) connection.destroy()
+    for (const connection of connections.all()) if (connection.bytesRead === 0) connection.destroy()
   }
   return Effect.gen(function*() {
     const closed = yield* Latch.make()
     stops = true
-    answers.forEach(sayClose)
+    for (const answer of connections.answers()) sayClose(answer)
     yield* inShortTurn(server, () => void server.close(() => closed.openUnsafe()))
     yield* Effect.sleep(quietMillis).pipe(
       Effect.andThen(inShortTurn(server, closeQuiet)),
@@ -161,6 +191,14 @@ const stopping = (server: DoorServer, connections: ReadonlySet<Socket>) => {
       Effect.timeoutOption(gracePeriod)
     )
   })
+}
+
+/** What a door holds its callers to, beside what all doors do. */
+export interface DoorLimits {
+  readonly maximumBodyBytes?: number
+  readonly crowd?: Crowd
+  /** Milliseconds without a byte in either direction after which a connection is cut. Absent: none, as streams need it. */
+  readonly silenceMillis?: number
 }
 
 /**
@@ -173,19 +211,18 @@ export const open = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
   address: Address,
   setting: "http" | "rpc",
-  limits: { readonly maximumBodyBytes?: number; readonly crowd?: Crowd } = {},
+  limits: DoorLimits = {},
   drawings?: typeof Drawings.Service
 ) {
   let stop: Effect.Effect<void> = Effect.void
   let server: DoorServer | undefined
-  const connections = new Set<Socket>()
+  const connections = yield* makeConnections
   const admits = limits.crowd === undefined ? () => true : admission(limits.crowd)
   const make = () => {
-    server = limited()
+    server = limited(connections, limits.silenceMillis ?? 0)
     server.on("connection", (connection) => {
       if (!admits(connection)) return void connection.destroy()
       connections.add(connection)
-      connection.once("close", () => connections.delete(connection))
     })
     if (drawings !== undefined) answerUnread(server, drawings)
     stop = stopping(server, connections)
@@ -204,7 +241,7 @@ export const open = Effect.fnUntraced(function*(
   // The server is waited for without limit: by now the grace period is over, and what still holds on is cut.
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      for (const connection of connections) connection.destroy()
+      for (const connection of connections.all()) connection.destroy()
     })
   )
   yield* HttpServer.serveEffect(router.asHttpEffect() as Effect.Effect<HttpServerResponse.HttpServerResponse>).pipe(

@@ -31,18 +31,43 @@ export const inRanges = (ranges: ReadonlyArray<string>): (address: string) => bo
   }
 }
 
-/**
- * Whom an address is counted as: the first 64 bits of an IPv6 address name a subscriber, who may pick any address below
- * them.
- */
-export const subscriberOf = (written: string): string => {
-  const address = plain(written)
-  if (!isIPv6(address)) return address
+/** This machine itself. A proxy beside the service calls from here, so it stands for many callers. */
+export const loopbackRanges: ReadonlyArray<string> = ["127.0.0.0/8", "::1/128"]
+
+/** A network that an address is counted in. */
+export interface Network {
+  readonly name: string
+  /** How many times the limit of one address the whole network may use. */
+  readonly share: number
+}
+
+/** The first four groups of an IPv6 address, as numbers. */
+const groupsOf = (address: string): ReadonlyArray<number> => {
   const [head = "", tail] = address.toLowerCase().split("::")
   const left = head === "" ? [] : head.split(":")
   const right = tail === undefined || tail === "" ? [] : tail.split(":")
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
-  return [...left, ...Array.from({ length: zeros }, () => "0"), ...right].slice(0, 4).join(":") + "::/64"
+  const groups = [...left, ...Array.from({ length: zeros }, () => "0"), ...right]
+  return groups.slice(0, 4).map((group) => Number.parseInt(group, 16))
+}
+
+const prefix = (groups: ReadonlyArray<number>, bits: number): string =>
+  `${groups.map((group) => group.toString(16)).join(":")}::/${bits}`
+
+/**
+ * Whom an address is counted as, the narrowest first. An IPv4 address is counted by itself: its neighbours are strangers.
+ * Of an IPv6 address the first 64 bits name one link, below which its subscriber picks any address; one subscriber has up
+ * to a /56 or a /48 of such links (RFC 6177), which may use 4 and 16 times as much: several people at home, a company.
+ */
+export const networksOf = (written: string): ReadonlyArray<Network> => {
+  const address = plain(written)
+  if (!isIPv6(address)) return [{ name: address, share: 1 }]
+  const [a = 0, b = 0, c = 0, d = 0] = groupsOf(address)
+  return [
+    { name: prefix([a, b, c, d], 64), share: 1 },
+    { name: prefix([a, b, c, d & 0xff00], 56), share: 4 },
+    { name: prefix([a, b, c], 48), share: 16 }
+  ]
 }
 
 /** Addresses of `X-Forwarded-For` that are looked at, from the nearest: longer chains are not of ours. */

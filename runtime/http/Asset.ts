@@ -7,13 +7,17 @@ import { brotliCompress, constants, gunzip, gzip } from "node:zlib"
 /** Brotli's effort, 0 to 11: from here on each step costs twice the time for a percent of size. */
 const brotliQuality = 6
 
-/** A body in the two encodings clients take; what takes neither gets it unpacked for the occasion. */
+/**
+ * A body in the two encodings clients take, one buffer each, which all answers share: a slow reader holds no copy of its
+ * own. What takes neither encoding gets the body unpacked, in a buffer that is shared as long as any answer holds it.
+ */
 export interface Asset {
   /** Twelve hexadecimal digits of the body's SHA-256: part of a name that may be kept for ever. */
   readonly hash: string
   readonly contentType: string
   readonly brotli: Uint8Array
   readonly gzip: Uint8Array
+  readonly unpacked: Effect.Effect<Uint8Array>
 }
 
 /** Kept for a year and never asked for again: only for addresses that name the content's hash. */
@@ -30,6 +34,26 @@ const packed = (run: (done: Packed) => void): Effect.Effect<Uint8Array> =>
     run((error, bytes) => resume(error === null ? Effect.succeed(bytes) : Effect.die(error)))
   )
 
+/**
+ * Unpacks `packed` once for all who ask at the same time or while somebody still holds it; nobody holding it, it is given
+ * back to the memory: most clients take an encoding.
+ */
+const shared = (gzipped: Uint8Array): Effect.Effect<Uint8Array> => {
+  let kept: WeakRef<Uint8Array> | undefined
+  let underWay: Promise<Uint8Array> | undefined
+  const unpack = () =>
+    new Promise<Uint8Array>((resolve, reject) =>
+      gunzip(gzipped, (error, bytes) => error === null ? resolve(bytes) : reject(error))
+    ).then((bytes) => {
+      kept = new WeakRef(bytes)
+      return bytes
+    }).finally(() => underWay = undefined)
+  return Effect.suspend(() => {
+    const held = kept?.deref()
+    return held === undefined ? Effect.promise(() => underWay ??= unpack()) : Effect.succeed(held)
+  })
+}
+
 /** Compresses a body on zlib's own threads. */
 export const makeAsset = (body: string | Uint8Array, contentType: string): Effect.Effect<Asset> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
@@ -42,7 +66,7 @@ export const makeAsset = (body: string | Uint8Array, contentType: string): Effec
   const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 12)
   return Effect.map(
     Effect.all([brotli, gzipped], { concurrency: 2 }),
-    ([brotli, gzip]) => ({ hash, contentType, brotli, gzip })
+    ([brotli, gzip]) => ({ hash, contentType, brotli, gzip, unpacked: shared(gzip) })
   )
 }
 
@@ -57,7 +81,7 @@ export const takes = (accepted: string, coding: string): boolean =>
 
 /** The answer to a GET of `asset`: 304 to who has it, else its body in the best encoding the caller takes. */
 export const serve = (
-  { brotli, contentType, gzip, hash }: Asset,
+  { brotli, contentType, gzip, hash, unpacked }: Asset,
   { headers: asked }: HttpServerRequest.HttpServerRequest,
   cacheControl: string,
   more: Readonly<Record<string, string>> = {}
@@ -72,5 +96,5 @@ export const serve = (
     HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })
   if (takes(accepted, "br")) return Effect.succeed(answer(brotli, { "content-encoding": "br" }))
   if (takes(accepted, "gzip")) return Effect.succeed(answer(gzip, { "content-encoding": "gzip" }))
-  return Effect.map(packed((done) => gunzip(gzip, done)), (body) => answer(body))
+  return Effect.map(unpacked, (body) => answer(body))
 }

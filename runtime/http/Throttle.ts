@@ -10,7 +10,7 @@ import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
-import { callerBehind, subscriberOf } from "./Addresses.ts"
+import { callerBehind, networksOf } from "./Addresses.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
 type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
@@ -27,6 +27,7 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   anonymous: limits.anonymousPerMinute,
   nonce: limits.noncePerMinute,
   page: limits.pagePerMinute,
+  document: limits.documentPerMinute,
   endpoint: endpointPerMinute
 })
 
@@ -125,8 +126,25 @@ const make = Effect.gen(function*() {
     return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
   }
 
-  const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit) =>
-    count(limit, subscriberOf(callerOf(request) ?? "unknown"))
+  /**
+   * Counts for each network that the address is in, the narrowest first: a link over its own limit takes nothing from its
+   * neighbours. The answer tells the count that leaves the fewest calls.
+   */
+  const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit): Effect.Effect<void, PublicError> =>
+    Effect.withFiber((fiber) => {
+      const facts = fiber.getRef(RequestInfo)
+      const networks = networksOf(callerOf(request) ?? "unknown")
+      const countedIn = (index: number, fewest: number): Effect.Effect<void, PublicError> => {
+        const network = networks[index]
+        if (network === undefined) return Effect.void
+        return Effect.flatMap(windows.take(limit, network.name, limits[limit] * network.share), (verdict) => {
+          const seconds = secondsOf(verdict)
+          if (verdict.remaining < fewest) tell(facts, limit, verdict.remaining, seconds)
+          return verdict.accepted ? countedIn(index + 1, Math.min(fewest, verdict.remaining)) : refuse(limit, seconds)
+        })
+      }
+      return countedIn(0, Infinity)
+    })
 
   return Throttle.of({
     credential: underWay,

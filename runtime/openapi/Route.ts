@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpApi } from "effect/http-api"
+import { Throttle } from "../Http.ts"
 import { makeAsset, revalidated, serve } from "../http/Asset.ts"
 import { documentOf } from "./Document.ts"
 
@@ -17,10 +18,14 @@ export const mount = Effect.fnUntraced(function*(
   const asset = yield* Effect.cached(
     Effect.suspend(() => makeAsset(JSON.stringify(documentOf(apis, publicUrl)), "application/json"))
   )
+  const throttle = yield* Throttle
   yield* router.add(
     "GET",
     "/openapi.json",
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      Effect.flatMap(asset, (document) => serve(document, request, revalidated, headers)))
+      throttle.address(request, "document").pipe(
+        Effect.andThen(asset),
+        Effect.flatMap((document) => serve(document, request, revalidated, headers))
+      ))
   )
 })

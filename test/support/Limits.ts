@@ -11,5 +11,6 @@ export const generousLimits: SettingsValue["limits"] = {
   anonymousPerMinute: 10_000_000,
   noncePerMinute: 10_000_000,
   pagePerMinute: 10_000_000,
+  documentPerMinute: 10_000_000,
   connectionsPerAddress: 10_000_000
 }

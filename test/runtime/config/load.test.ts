@@ -59,7 +59,7 @@ describe("a config", () => {
           anonymousPerMinute: 30,
           noncePerMinute: 10,
           pagePerMinute: 300,
-          connectionsPerAddress: 1_000
+          documentPerMinute: 120
         },
         telemetry: { logs: "auto", level: "info" }
       })

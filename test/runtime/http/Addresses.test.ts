@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { callerBehind, inRanges, isAddressRange } from "../../../runtime/http/Addresses.ts"
+import { callerBehind, inRanges, isAddressRange, networksOf } from "../../../runtime/http/Addresses.ts"
 
 const Byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
 const Address = Schema.Tuple([Byte, Byte, Byte, Byte])
@@ -30,6 +30,37 @@ describe("address ranges", () => {
     assert.isTrue(everything("2001:db8::1"))
     for (const text of ["", "unknown", "192.0.2.1:80", "192.0.2.1, 192.0.2.2"]) assert.isFalse(everything(text), text)
     assert.isFalse(inRanges([])("192.0.2.1"))
+  })
+})
+
+describe("the networks that an address is counted in", () => {
+  const names = (address: string) => networksOf(address).map(({ name, share }) => `${name} x${share}`)
+
+  it("are of IPv4 the address alone, and of IPv6 its link, its home and its site, however it is written", () => {
+    assert.deepStrictEqual(names("192.0.2.1"), ["192.0.2.1 x1"])
+    assert.deepStrictEqual(names("::ffff:192.0.2.1"), ["192.0.2.1 x1"])
+    assert.deepStrictEqual(names("unknown"), ["unknown x1"])
+    const expected = ["2001:db8:1:ab02::/64 x1", "2001:db8:1:ab00::/56 x4", "2001:db8:1::/48 x16"]
+    for (const same of ["2001:db8:1:ab02::1", "2001:0DB8:0001:AB02:0:0:0:9", "2001:db8:1:ab02:ffff::"]) {
+      assert.deepStrictEqual(names(same), expected, same)
+    }
+    assert.deepStrictEqual(names("2001:db8::1"), ["2001:db8:0:0::/64 x1", "2001:db8:0:0::/56 x4", "2001:db8:0::/48 x16"])
+    assert.deepStrictEqual(names("::"), ["0:0:0:0::/64 x1", "0:0:0:0::/56 x4", "0:0:0::/48 x16"])
+  })
+
+  const Group = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
+  const Prefix = Schema.Tuple([Group, Group, Group, Group])
+
+  it.prop("are shared exactly by the addresses below the same prefix", [Prefix, Prefix, Schema.Literals([0, 1, 2, 3, 4])], ([one, other, same]) => {
+    const near = [...one.slice(0, same), ...other.slice(same)]
+    const written = (groups: ReadonlyArray<number>) => `${groups.map((group) => group.toString(16)).join(":")}::7`
+    const [a, b] = [networksOf(written(one)), networksOf(written(near))]
+    const isSame = [
+      one.every((group, index) => group === near[index]),
+      one.slice(0, 3).every((group, index) => group === near[index]) && one[3]! >> 8 === near[3]! >> 8,
+      one.slice(0, 3).every((group, index) => group === near[index])
+    ]
+    assert.deepStrictEqual(a.map(({ name }, index) => name === b[index]!.name), isSame)
   })
 })
 

@@ -84,10 +84,10 @@ describe("errors", () => {
 })
 
 describe("a route", () => {
-  it("is limited: by its credential, its session, or its caller's address; documents are not", () => {
+  it("is limited: by its credential, its session, or its caller's address", () => {
     const limited = [MerchantAuth, PayorSession, Anonymous]
     const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => passes(endpoint, middleware)))
     // The payment page counts in its handlers, so that a refusal is a page: attack 29 of group C sees it.
-    assert.deepStrictEqual([...new Set(free.map(({ group }) => group.identifier))], ["checkout", "docs"])
+    assert.deepStrictEqual([...new Set(free.map(({ group }) => group.identifier))], ["checkout"])
   })
 })
