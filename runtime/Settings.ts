@@ -50,6 +50,11 @@ export type PluginEntry = typeof PluginEntry.Type
 const Entries = byDefault(Schema.Array(PluginEntry), [])
 
 /** The config file's own keys, with their defaults; plugin options are decoded by each plugin's schema. */
+/** How the check of the master key names a key. */
+const LostKey = Schema.String.check(
+  Schema.isPattern(/^([0-9a-f]{8}|unknown)$/, { expected: "8 hex digits or unknown, as the refused start names the key" })
+)
+
 export const SettingsSchema = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   /** Which environments this deployment serves. */
@@ -98,8 +103,15 @@ export const SettingsSchema = Schema.Struct({
   ops: Schema.optionalKey(Schema.Struct({ token: Credential })),
   /** The one directory that holds all local state; relative to the current directory. Default `.tillwire`. */
   data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),
-  /** 32 bytes each, hex or base64, newest first. Devnet makes one in the data directory; mainnet needs one. */
-  secrets: Schema.optionalKey(Schema.Struct({ master: Schema.NonEmptyArray(Schema.String) })),
+  /**
+   * `master`: 32 bytes each, hex or base64, newest first. Devnet makes one in the data directory; mainnet needs one.
+   * `lostKeys`: names of keys that are lost for good, as the refused start gives them (8 hex digits, or `unknown`): the
+   * service starts without them, and what was made with them stays unreadable. Default none.
+   */
+  secrets: Schema.optionalKey(Schema.Struct({
+    master: Schema.NonEmptyArray(Schema.String),
+    lostKeys: byDefault(Schema.Array(LostKey), [])
+  })),
   /** Default: the embedded server. */
   store: byDefault(PluginEntry, { use: "embedded" }),
   chains: Entries,

@@ -353,5 +353,13 @@ export const runtimeMigrations: Migrations = {
     ALTER TABLE transfers ALTER COLUMN invoice_id DROP NOT NULL;
     CREATE INDEX transfers_unmatched ON transfers (match_key) WHERE invoice_id IS NULL`),
   // Invoices are expired by one instance and networks followed by another.
-  "0021_sight": statements(`ALTER TABLE chain_cursors ADD COLUMN seen_until bigint`)
+  "0021_sight": statements(`ALTER TABLE chain_cursors ADD COLUMN seen_until bigint`),
+  // Which master keys the service was used with, in order of their adoption: `secrets/MasterCheck.ts`.
+  "0022_master_keys": statements(`
+    CREATE TABLE master_keys (
+      place integer PRIMARY KEY,
+      check_value text NOT NULL,
+      kept_in text NOT NULL,
+      adopted_at timestamptz NOT NULL DEFAULT now()
+    )`)
 }

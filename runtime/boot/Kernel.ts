@@ -18,6 +18,7 @@ import { migrate } from "../Migrate.ts"
 import * as Quotes from "../quotes/Median.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Secrets from "../secrets/Master.ts"
+import { checkMaster } from "../secrets/MasterCheck.ts"
 import { Settings } from "../Settings.ts"
 import * as SignIns from "../signins/Registry.ts"
 import * as Sockets from "../sockets/Hub.ts"
@@ -40,10 +41,14 @@ export const distinct = (picked: ReadonlyArray<Picked>): ReadonlyArray<AnyPlugin
 export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi.Constraint> =>
   plugins.flatMap(({ http }) => http === undefined ? [] : [http])
 
-/** The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. */
+/**
+ * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. A database
+ * of another master key is left as it is but for the runtime's tables.
+ */
 const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effectDiscard(Effect.gen(function*() {
     yield* migrate("runtime", runtimeMigrations)
+    yield* checkMaster
     yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
     yield* (yield* Health).migrated
   }))

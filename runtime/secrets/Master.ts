@@ -1,5 +1,5 @@
 /** Secrets from the master keys of the settings, or from a key file in the data directory on devnet. */
-import { Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
 import { createSecretKey, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { type DerivedKey, type SecretLabel, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
@@ -37,6 +37,23 @@ const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
   id: idOf(master),
   key: createSecretKey(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `tillwire/${label}`, keyBytes)))
 })
+
+/** 64 hex digits that are always the same for a master and tell nothing of it. */
+export type CheckValue = string
+
+/** The {@link CheckValue} of a master: a derived key of its own, hashed once more. */
+export const checkValueOf = (master: Buffer): CheckValue =>
+  createHash("sha256").update(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), "tillwire/check", keyBytes))).digest("hex")
+
+/** What may be known of the masters in use, for the check against the database: `secrets/MasterCheck.ts`. */
+export class MasterKeys extends Context.Service<MasterKeys, {
+  /** Newest first, never empty. */
+  readonly values: ReadonlyArray<CheckValue>
+  /** The setting or the file they come from. */
+  readonly keptIn: string
+  /** Whether `keptIn` is a file that is made where there is none. */
+  readonly isFile: boolean
+}>()("tillwire/runtime/secrets/MasterKeys") {}
 
 type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
 
@@ -99,7 +116,7 @@ const masters = Effect.gen(function*() {
         onNone: () =>
           new SecretsInvalid({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
       }))
-    return [first, ...rest] as const
+    return { keys: [first, ...rest] as const, keptIn: "secrets.master", isFile: false }
   }
   if (settings.environments.includes("mainnet")) {
     return yield* new SecretsInvalid({
@@ -111,7 +128,7 @@ const masters = Effect.gen(function*() {
   const file = path.join(settings.dataDirectory, masterFile)
   const text = yield* keptSecret(file, () => randomBytes(keyBytes).toString("hex"))
   return Option.match(parseMaster(text), {
-    onSome: (master) => [master] as const,
+    onSome: (master) => ({ keys: [master] as const, keptIn: file, isFile: true }),
     onNone: () => undefined
   }) ?? (yield* new SecretsInvalid({ reason: `${file} is not 32 bytes in hex: restore it, or remove it with the data` }))
 })
@@ -139,7 +156,10 @@ export const keptSecret = (
     return (yield* fs.readFileString(file)).trim()
   }).pipe(Effect.mapError((error) => new SecretsInvalid({ reason: `${file} cannot be used: ${error.message}` })))
 
-export const layer: Layer.Layer<Secrets, SecretsInvalid, Settings | FileSystem.FileSystem | Path.Path> = Layer.effect(
-  Secrets,
-  Effect.flatMap(masters, fromMasters)
-)
+export const layer: Layer.Layer<Secrets | MasterKeys, SecretsInvalid, Settings | FileSystem.FileSystem | Path.Path> = Layer
+  .effectContext(Effect.gen(function*() {
+    const { isFile, keptIn, keys } = yield* masters
+    return Context.make(Secrets, yield* fromMasters(keys)).pipe(
+      Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile })
+    )
+  }))

@@ -14,5 +14,7 @@ export const advisoryLock = {
   /** Held by the transaction that counts sums anew. */
   rollups: 3,
   /** Held by a transaction that removes old events; shared by those that count sums from them. */
-  pruning: 4
+  pruning: 4,
+  /** Held by the transaction that compares the master key with the one the database remembers. */
+  masterKey: 5
 } as const

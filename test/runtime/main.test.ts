@@ -128,6 +128,21 @@ describe("the entry point", () => {
       assert.include(output, "mainnet needs a master key")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
 
+  it.live("refuses a database whose keys it cannot read, and says what to do, where it would start and all keys be dead", () =>
+    Effect.gen(function*() {
+      const { url } = yield* freshDatabase
+      const on = (fill: number) =>
+        config({ store: { use: "postgres", options: { url } }, secrets: { master: [Buffer.alloc(32, fill).toString("hex")] } })
+      const first = yield* run(["--config", yield* on(1)])
+      yield* first.said(ready)
+      first.child.kill("SIGTERM")
+      assert.strictEqual((yield* first.ended).code, 0)
+      const { code, output } = yield* (yield* run(["--config", yield* on(2)])).ended
+      assert.strictEqual(code, 1)
+      assert.match(output, /The master key is not the right one: this database belongs to the master key [0-9a-f]{8}, in use since/)
+      assert.notInclude(output, "    at ")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+
   it.live("answers other processes, and stops on SIGTERM with 0 after the requests under way", () =>
     Effect.gen(function*() {
       const file = yield* config({ modules: [{ use: fixture("greeter.ts") }, { use: fixture("slow.ts") }] })
