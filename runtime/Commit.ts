@@ -101,7 +101,8 @@ export class Commit extends Context.Service<Commit, {
   /**
    * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link Replayed} only with a `reply`;
    * `SERVICE_UNAVAILABLE` when the database cannot be reached or does not answer in 5 s (whether it was written is then
-   * unknown: an idempotency key or the row's version tells). A row the table refuses is a bug and a defect.
+   * unknown: an idempotency key or the row's version tells), and within 3 s, with nothing written, when another session
+   * of the database holds a lock it needs. A row the table refuses is a bug and a defect.
    */
   readonly append: (commit: Append) => Effect.Effect<Committed, Conflict | Replayed | PublicError>
 }>()("tillwire/runtime/Commit") {}

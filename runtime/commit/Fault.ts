@@ -3,10 +3,11 @@ import type { SqlError } from "effect/sql"
 import { mismatchState } from "./Statement.ts"
 
 /**
- * `lost`: some commit of the batch has lost a race. `again`: the same call may succeed. `data`: a row or event of the
- * batch is refused by the database. `gone`: the database did not do it and may not be able to do anything.
+ * `lost`: some commit of the batch has lost a race. `again`: the same call may succeed. `locked`: some commit of it waits
+ * for a lock that somebody holds, and nothing was written. `data`: a row or event of the batch is refused by the database.
+ * `gone`: the database did not do it and may not be able to do anything.
  */
-export type Fault = "lost" | "again" | "data" | "gone"
+export type Fault = "lost" | "again" | "locked" | "data" | "gone"
 
 /** The SQLSTATE of a failure that the server answered; undefined when it did not. */
 export const sqlState = (error: SqlError.SqlError): string | undefined => {
@@ -17,6 +18,9 @@ export const sqlState = (error: SqlError.SqlError): string | undefined => {
 
 /** Serialization failure, deadlock: nobody's fault. */
 const againStates: ReadonlySet<string> = new Set(["40001", "40P01"])
+
+/** `lock_not_available`: what `lock_timeout` ends with. */
+const lockedState = "55P03"
 
 /**
  * Classes that blame what was sent: cardinality, data exception, integrity constraint, program limit, and what a trigger
@@ -29,5 +33,6 @@ export const faultOf = (error: SqlError.SqlError): Fault => {
   if (state === undefined) return "gone"
   if (state === mismatchState) return "lost"
   if (againStates.has(state)) return "again"
+  if (state === lockedState) return "locked"
   return dataClasses.has(state.slice(0, 2)) ? "data" : "gone"
 }

@@ -19,6 +19,7 @@ import {
 import { prepare } from "./Catalog.ts"
 import { type Fault, faultOf } from "./Fault.ts"
 import { CommitFeed, type Landed } from "./Feed.ts"
+import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
 import { keptOf } from "./Sums.ts"
 
@@ -30,6 +31,18 @@ export const maximumWaiting = 10_000
 
 /** A flush that takes longer has an unknown outcome and its callers are told `SERVICE_UNAVAILABLE`. */
 export const flushLimit = Duration.seconds(5)
+
+/**
+ * Milliseconds in which the commits that wait for a lock are told from the others of their batch. A flush that meets a
+ * lock so takes 1.3 s: 0.7 s of waiting, this, and a last try of each of the 8 halves that are left by then.
+ */
+const untangleMillis = 400
+
+/**
+ * Milliseconds a commit may have waited for its turn when a flush before it met a lock: as long as one such flush. Then
+ * its own takes as long again, and it is answered within the 3 s that callers are promised.
+ */
+const behindLockMillis = 1_400
 
 /** Calls of one batch that met a deadlock or a serialization failure. */
 const maximumAgain = 3
@@ -43,7 +56,12 @@ type Failure = Conflict | Replayed | PublicError
 interface Pending {
   readonly encoded: Encoded
   readonly resume: (result: Effect.Effect<Committed, Failure>) => void
+  /** By {@link monotonicMillis}. */
+  readonly since: number
 }
+
+/** Real time, whatever clock the caller runs under. */
+const monotonicMillis = () => performance.now()
 
 interface Lane {
   readonly waiting: Array<Pending>
@@ -117,10 +135,33 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         if (error === "timeout") yield* failAll(lane.waiting.splice(0), unavailable)
       })
 
-    const inHalves = (lane: Lane, batch: ReadonlyArray<Pending>): Effect.Effect<void> => {
+    const inHalves = (lane: Lane, batch: ReadonlyArray<Pending>, tries = noTries): Effect.Effect<void> => {
       const middle = Math.ceil(batch.length / 2)
-      return Effect.andThen(settle(lane, batch.slice(0, middle)), settle(lane, batch.slice(middle)))
+      return Effect.andThen(settle(lane, batch.slice(0, middle), tries), settle(lane, batch.slice(middle), tries))
     }
+
+    /**
+     * Refuses the commits that wait for a lock, with those behind them that want the same rows, and lands the others: each
+     * half is tried with a short wait, until the time for it is over. Nothing of what is refused was written.
+     */
+    const untangle = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const untangleUntil = tries.untangleUntil ?? monotonicMillis() + untangleMillis
+        if (batch.length > 1 && monotonicMillis() < untangleUntil) {
+          return inHalves(lane, batch, { ...noTries, untangleUntil })
+        }
+        const claims = new Set(batch.flatMap(({ encoded }) => encoded.claims))
+        const oldest = monotonicMillis() - behindLockMillis
+        const isHeldUp = ({ encoded, since }: Pending) =>
+          since < oldest || encoded.claims.some((claim) => claims.has(claim))
+        const behind = lane.waiting.filter(isHeldUp)
+        lane.waiting.splice(0, lane.waiting.length, ...lane.waiting.filter((each) => !behind.includes(each)))
+        const refused = batch.length + behind.length
+        return Effect.andThen(
+          Effect.logWarning("Commits are refused: another session of the database holds a lock they need", { refused }),
+          failAll([...batch, ...behind], unavailable)
+        )
+      })
 
     /** Answers those that lost for good, and tries the others again. */
     const dismiss = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
@@ -148,18 +189,20 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 
     const settle = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries = noTries): Effect.Effect<void> => {
       if (batch.length === 0) return Effect.void
-      const values = writeArguments(batch.map(({ encoded }) => encoded), shapes.length)
+      const lockMillis = tries.untangleUntil === null ? null : briefLockMillis
+      const values = [...writeArguments(batch.map(({ encoded }) => encoded), shapes.length), lockMillis]
       return call<Numbered>(statements.write, values).pipe(Effect.matchEffect({
         onSuccess: (rows) => land(batch, rows),
         onFailure: (error) => {
           const fault: Fault = error === "timeout" ? "gone" : faultOf(error)
           if (fault === "gone") return abandon(lane, batch, error)
+          if (fault === "locked") return untangle(lane, batch, tries)
           if (fault === "lost" && tries.lost < maximumLost) return dismiss(lane, batch, tries)
           if (fault === "again" && tries.again < maximumAgain) {
             const repeated = settle(lane, batch, { ...tries, again: tries.again + 1 })
             return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), repeated)
           }
-          if (batch.length > 1) return inHalves(lane, batch)
+          if (batch.length > 1) return inHalves(lane, batch, { ...noTries, untangleUntil: tries.untangleUntil })
           return fault === "data" ? failAll(batch, Effect.die(error)) : abandon(lane, batch, error)
         }
       }))
@@ -188,7 +231,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         const lane = lanes[commit.merchantId % laneCount]!
         if (closed || lane.waiting.length >= maximumWaiting) return unavailable
         return Effect.callback<Committed, Failure>((resume) => {
-          const pending: Pending = { encoded, resume }
+          const pending: Pending = { encoded, resume, since: monotonicMillis() }
           lane.waiting.push(pending)
           if (lane.writer === undefined) lane.writer = runFork(drain(lane))
           return Effect.sync(() => {
@@ -221,8 +264,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 interface Tries {
   readonly again: number
   readonly lost: number
+  /** Until when those that wait for a lock are told from the others, by {@link monotonicMillis}; null: none met one. */
+  readonly untangleUntil: number | null
 }
-const noTries: Tries = { again: 0, lost: 0 }
+const noTries: Tries = { again: 0, lost: 0, untangleUntil: null }
 
 /**
  * The commit log for `tables`, the runtime's and every plugin's, which must exist by now, keeping the sums `rollups`.

@@ -18,8 +18,14 @@ export interface TableShape {
 /** Raised by the write function when a count differs from what the batch expects: some commit of it has lost. */
 export const mismatchState = "TW001"
 
-/** Milliseconds a flush waits for one lock; less than the flush's own limit, so that its outcome is known. */
-const lockTimeoutMillis = 4_000
+/**
+ * Milliseconds a flush waits for one lock. Other instances hold locks for the milliseconds of their own flushes; what is
+ * held longer is a session that somebody forgot, or a table being changed.
+ */
+const lockTimeoutMillis = 700
+
+/** The same while the commits that wait are told from the others of their batch. */
+export const briefLockMillis = 25
 
 export interface Statements {
   /** `create or replace function …`, in order. */
@@ -28,7 +34,7 @@ export interface Statements {
   readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, their payor data ('' for none), by how much sums move.
+   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: as usual.
    */
   readonly write: string
   /** Parameters: fences, keys, rows per table, owners of the rows per table. */
@@ -75,6 +81,9 @@ declare
   v_count bigint;
   v_clock bigint;
 begin
+  if p_lock_millis is not null then
+    perform set_config('lock_timeout', p_lock_millis::text, true);
+  end if;
   if p_fences is not null then
     perform 1 from json_to_recordset(p_fences) as f(name text, token bigint)
       join leases l on l.name = f.name where l.token = f.token order by l.name for share of l;
@@ -196,7 +205,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_payor text[], p_sums json",
+        "p_expected integer[], p_fences json, p_keys json, p_rows text[], p_merchants integer[], p_events json, p_data text[], p_payor text[], p_sums json, p_lock_millis integer",
         "ms bigint, seq bigint, pending integer, previous_ms bigint, previous_seq bigint",
         write
       ),
@@ -207,7 +216,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
         losers
       )
     ],
-    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     losers: `select * from ${names[1]}($1, $2, $3, $4)`
   }
 }
