@@ -22,6 +22,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { newestVersion } from "../../schemas/Version.ts"
 import {
   changeKey,
+  type ChildKeys,
   formKey,
   isUsable,
   isWellFormedKey,
@@ -53,6 +54,8 @@ export interface NewKey {
   readonly expiresAt: number | null
   /** Absent: none, so it may be used from anywhere. */
   readonly ipAllowlist?: ReadonlyArray<string>
+  /** The key that asks for it; absent or null: a wallet, or the operator. */
+  readonly createdBy?: string | null
 }
 
 /** A key and, this once, its text. */
@@ -70,6 +73,12 @@ export interface KeyName {
 
 /** An order that nobody will repeat. */
 const unasked: Order<unknown> = { cause: noCause, reply: () => undefined }
+
+/** A key that was revoked, and the keys in use that it had made, newest first: as they are now. */
+export interface RevokedKey {
+  readonly state: KeyState
+  readonly children: ReadonlyArray<KeyState>
+}
 
 /** A new key and the one it takes the place of. */
 export interface RotatedKey extends MadeKey {
@@ -182,7 +191,8 @@ export class Keys extends Context.Service<Keys, {
   readonly anyMerchant: Effect.Effect<boolean>
   /**
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
-   * under any concurrency: every new key also touches the merchant's row.
+   * under any concurrency: every new key also touches the merchant's row; `API_KEY_INVALID` where the key that asks for
+   * it was revoked meanwhile.
    */
   readonly create: (request: NewKey, order?: Order<MadeKey>) => Effect.Effect<MadeKey, PublicError>
   /** Newest first, at most 1,000, of both environments. */
@@ -203,15 +213,25 @@ export class Keys extends Context.Service<Keys, {
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
-   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active, one that was rotated already included.
+   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active, one that was rotated already included, and for one
+   * whose own predecessor is in use; `API_KEY_LIMIT_REACHED` where the old one would be one too many beside the new one;
+   * `API_KEY_INVALID` where the key that asks for it was revoked meanwhile.
    */
   readonly rotate: (
     name: KeyName,
-    overlapSeconds: number,
+    wanted: { readonly overlapSeconds: number; readonly createdBy: string | null },
     order?: Order<RotatedKey>
   ) => Effect.Effect<RotatedKey, PublicError>
-  /** Refused everywhere within 5 s. Revoking twice is the same as once. Errors: `NOT_FOUND`. */
-  readonly revoke: (name: KeyName, order?: Order<KeyState>) => Effect.Effect<KeyState, PublicError>
+  /**
+   * Refused everywhere within 5 s. Revoking twice is the same as once; keys that it made are kept (the default), or
+   * revoked in the same commit, also after the key itself was. Nothing that it makes at the same time escapes. Errors:
+   * `NOT_FOUND`.
+   */
+  readonly revoke: (
+    name: KeyName,
+    childKeys?: ChildKeys,
+    order?: Order<RevokedKey>
+  ) => Effect.Effect<RevokedKey, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
   /** Those of the keys with these ids that are neither revoked nor expired. */
@@ -263,6 +283,7 @@ export class Keys extends Context.Service<Keys, {
             ipAllowlist: request.ipAllowlist ?? [],
             apiVersion: pin,
             replacedBy: null,
+            createdBy: request.createdBy ?? null,
             lastUsedAt: null,
             createdAt,
             version: 1
@@ -290,6 +311,17 @@ export class Keys extends Context.Service<Keys, {
             ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
             : Effect.succeed(merchant))
 
+      const touched = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+
+      /**
+       * A key that asks for another is looked up anew in the commit's own decision: what was revoked a moment ago, and is
+       * still remembered as good, makes nothing that its revocation would miss.
+       */
+      const checkMaker = Effect.fnUntraced(function*(merchantId: number, maker: string | null, now: number) {
+        const key = maker === null ? undefined : yield* repo.key(merchantId, maker)
+        if (maker !== null && (key === undefined || !isUsable(key, now))) return yield* publicError("API_KEY_INVALID")
+      })
+
       const checkRanges = (ranges: ReadonlyArray<string>) => {
         const wrong = ranges.findIndex((range) => !isAddressRange(range))
         return wrong === -1 ? Effect.void : Effect.fail(publicError("VALIDATION_ERROR", {
@@ -299,7 +331,7 @@ export class Keys extends Context.Service<Keys, {
       }
 
       const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: Order<MadeKey> = unasked) {
-        const { environment, expiresAt, ipAllowlist = [], merchantId } = request
+        const { createdBy = null, environment, expiresAt, ipAllowlist = [], merchantId } = request
         if (!environments.includes(environment)) {
           return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
         }
@@ -311,9 +343,9 @@ export class Keys extends Context.Service<Keys, {
         const kept = reply(made)
         return yield* decided(merchantId, Effect.gen(function*() {
           const merchant = yield* requireMerchant(merchantId)
+          yield* checkMaker(merchantId, createdBy, now)
           if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) return yield* publicError("API_KEY_LIMIT_REACHED")
-          const touched = Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
-          yield* append(merchantId, environment, [touched, Repo.keyWrite(made.state)], cause, kept)
+          yield* append(merchantId, environment, [touched(merchant), Repo.keyWrite(made.state)], cause, kept)
           return made
         }))
       })
@@ -338,30 +370,49 @@ export class Keys extends Context.Service<Keys, {
         }))
       })
 
-      const rotate = (name: KeyName, overlapSeconds: number, { cause, reply }: Order<RotatedKey> = unasked) =>
+      const rotate = (
+        name: KeyName,
+        { createdBy, overlapSeconds }: { readonly overlapSeconds: number; readonly createdBy: string | null },
+        { cause, reply }: Order<RotatedKey> = unasked
+      ) =>
         decided(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
+          const merchant = yield* requireMerchant(name.merchantId)
           const now = yield* nowSeconds
           const { environment, expiresAt, ipAllowlist, merchantId, scope } = key
+          yield* checkMaker(merchantId, createdBy, now)
           const made = make(
-            { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope },
+            { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope, createdBy },
             key.apiVersion,
             now
           )
-          const previous = rotateKey(key, made.state.id, overlapSeconds, now)
+          const previous = rotateKey(key, {
+            replacedBy: made.state.id,
+            overlapSeconds,
+            predecessor: yield* repo.predecessor(merchantId, key.id, now),
+            keysInUse: yield* repo.keysInUse(merchantId, now)
+          }, now)
           if (previous instanceof PublicError) return yield* previous
           const rotated: RotatedKey = { ...made, previous }
-          const writes = [Repo.keyWrite(previous), Repo.keyWrite(made.state)]
+          const writes = [touched(merchant), Repo.keyWrite(previous), Repo.keyWrite(made.state)]
           yield* append(merchantId, environment, writes, cause, reply(rotated))
           return rotated
         }))
 
-      const revokeKey = (name: KeyName, { cause, reply }: Order<KeyState> = unasked) =>
+      const revokeKey = (name: KeyName, childKeys: ChildKeys = "keep", { cause, reply }: Order<RevokedKey> = unasked) =>
         decided(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
-          if (key.status === "revoked") return key
-          const revoked = revoke(key)
-          yield* append(name.merchantId, key.environment, [Repo.keyWrite(revoked)], cause, reply(revoked))
+          const merchant = yield* requireMerchant(name.merchantId)
+          const living = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
+          const revoked: RevokedKey = {
+            state: revoke(key),
+            children: childKeys === "revoke" ? living.map(revoke) : living
+          }
+          const before = new Map([key, ...living].map((each) => [each.id, each.version]))
+          const changed = [revoked.state, ...revoked.children].filter(({ id, version }) => before.get(id) !== version)
+          if (changed.length === 0) return revoked
+          const writes = [touched(merchant), ...changed.map(Repo.keyWrite)]
+          yield* append(name.merchantId, key.environment, writes, cause, reply(revoked))
           return revoked
         }))
 

@@ -6,7 +6,7 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
-import { maximumOverlapSeconds, maximumRanges } from "./machine.ts"
+import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./machine.ts"
 
 /** Characters of a name, at most, and of an address range. */
 const maximumName = 255
@@ -72,6 +72,13 @@ export const ApiKeyRotation = Schema.Struct({
 
 export { defaultOverlapSeconds }
 
+/** What else a revocation ends. Without a body: nothing. */
+export const ApiKeyRevocation = Schema.Struct({
+  child_keys: Schema.optionalKey(Schema.Literals(ChildKeys)).annotate({
+    description: "`revoke`: the keys that it made, and those that they made, are revoked with it. Default `keep`"
+  })
+}).annotate({ identifier: "ApiKeyRevocation", examples: [{ child_keys: "revoke" }] })
+
 const id = { id: KeyId, object: Schema.tag("api_key") }
 
 const secret = { key: Schema.String.annotate({ description: "The key itself, shown this once" }) }
@@ -90,6 +97,9 @@ const shown = {
   api_version: Schema.String,
   last_used_at: Schema.NullOr(EpochSeconds).annotate({ description: "Told a minute or two late" }),
   replaced_by: Schema.NullOr(KeyId).annotate({ description: "The key that a rotation made in its place" }),
+  created_by: Schema.NullOr(KeyId).annotate({
+    description: "The key that made it, by making or rotating a key; null: a wallet, or the operator"
+  }),
   created_at: EpochSeconds
 }
 
@@ -110,12 +120,37 @@ const exampleKey = {
   api_version: "2026-01-15",
   last_used_at: 1_766_320_496,
   replaced_by: null,
+  created_by: null,
   created_at: 1_766_320_496
 } as const
 
 const exampleSecret = { key: "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp" }
 
 const OneApiKey = success(ApiKey).annotate({ identifier: "OneApiKey", examples: [{ success: true, data: exampleKey }] })
+
+/** A revoked key, and what it leaves behind. */
+const RevokedApiKey = success(Schema.Struct({
+  ...id,
+  ...shown,
+  child_keys: Schema.Array(ApiKey).annotate({
+    description: "The keys in use that it made, and those that they made, newest first, as they are now: look through them "
+      + "where the revoked key had leaked"
+  })
+})).annotate({
+  identifier: "RevokedApiKey",
+  examples: [{
+    success: true,
+    data: {
+      ...exampleKey,
+      status: "revoked",
+      child_keys: [{
+        ...exampleKey,
+        id: KeyId.make("key_5c1e9a42-0f6d-4b7a-9c38-1d2e3f4a5b6c"),
+        created_by: exampleKey.id
+      }]
+    }
+  }]
+})
 
 /** A key as it is shown once, when it is made. */
 const CreatedApiKey = success(Schema.Struct({ ...id, ...secret, ...shown })).annotate({
@@ -150,7 +185,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Make an API key",
     description: "`key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of " +
-      "either. The new key is pinned to the newest version of the API. At most 100 keys may be in use."
+      "either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, rotated ones included."
   })),
   HttpApiEndpoint.get("list", "/", {
     query: {
@@ -183,21 +218,25 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   })),
   HttpApiEndpoint.delete("revoke", "/:id", {
     params: { id: Schema.String },
-    success: OneApiKey,
-    error: errors("wrapped", "NOT_FOUND")
+    payload: [ApiKeyRevocation, Schema.Void],
+    success: RevokedApiKey,
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Revoke an API key",
-    description: "It is refused everywhere within 5 seconds, for good. Revoking twice is the same as once."
+    description: "It is refused everywhere within 5 seconds, for good. A key may have made others: `child_keys` shows those "
+      + "in use, and `{\"child_keys\": \"revoke\"}` revokes them in the same step, also where the key itself was revoked "
+      + "before. Revoking twice is the same as once."
   })),
   HttpApiEndpoint.post("rotate", "/:id/rotate", {
     params: { id: Schema.String },
     payload: ApiKeyRotation,
     success: RotatedApiKey,
-    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION")
+    error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", "API_KEY_LIMIT_REACHED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Rotate an API key",
     description: "Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be " +
-      "used until the overlap ends, and cannot be rotated again. `key` is shown this once."
+      "used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then; meanwhile " +
+      "the new one is rotated with `overlap_seconds` 0 only. `key` is shown this once."
   }))
 )
   .middleware(MerchantAuth)

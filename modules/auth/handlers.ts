@@ -7,7 +7,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Keys, type MadeKey, type RotatedKey } from "./actor.ts"
+import { Keys, type MadeKey, type RevokedKey, type RotatedKey } from "./actor.ts"
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
 import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./machine.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
@@ -27,6 +27,7 @@ const shownOf = (key: KeyState, now: number) => ({
   api_version: key.apiVersion,
   last_used_at: key.lastUsedAt,
   replaced_by: key.replacedBy,
+  created_by: key.createdBy,
   created_at: key.createdAt
 })
 
@@ -45,6 +46,14 @@ const rotatedObject = ({ key, previous, state }: RotatedKey, now: number) => ({
   previous_key_id: previous.id,
   previous_key_expires_at: previous.expiresAt
 })
+
+const revokedObject = ({ children, state }: RevokedKey, now: number) => ({
+  ...keyObject(state, now),
+  child_keys: children.map((child) => keyObject(child, now))
+})
+
+/** The key that is calling; null: a wallet. */
+const makerOf = ({ credential, kind }: Principal): string | null => kind === "key" ? credential : null
 
 /** What a change asks for; what was not sent is not in it. */
 const changeOf = (sent: typeof ApiKeyChange.Type): KeyChange => ({
@@ -76,7 +85,8 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
         scope: payload.scope,
         environment,
         expiresAt: payload.expires_at ?? null,
-        ipAllowlist: payload.ip_allowlist ?? []
+        ipAllowlist: payload.ip_allowlist ?? [],
+        createdBy: makerOf(principal)
       }
       return yield* answering<MadeKey, PublicError>(
         (order) => keys.create(request, order),
@@ -100,14 +110,19 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
       const name = { ...(yield* requireMerchantScope), id: params.id }
       return yield* answering<KeyState, PublicError>((order) => keys.change(name, changeOf(payload), order), keyObject)
     }))
-    .handle("revoke", Effect.fnUntraced(function*({ params }) {
+    .handle("revoke", Effect.fnUntraced(function*({ params, payload }) {
       const name = { ...(yield* requireMerchantScope), id: params.id }
-      return yield* answering<KeyState, PublicError>((order) => keys.revoke(name, order), keyObject)
+      const childKeys = payload?.child_keys ?? "keep"
+      return yield* answering<RevokedKey, PublicError>((order) => keys.revoke(name, childKeys, order), revokedObject)
     }))
     .handle("rotate", Effect.fnUntraced(function*({ params, payload }) {
-      const name = { ...(yield* requireMerchantScope), id: params.id }
-      const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
-      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, overlap, order), rotatedObject)
+      const principal = yield* requireMerchantScope
+      const name = { ...principal, id: params.id }
+      const wanted = {
+        overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
+        createdBy: makerOf(principal)
+      }
+      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, wanted, order), rotatedObject)
     }))
 }))
 
@@ -145,8 +160,12 @@ export const rpcHandlers = Effect.gen(function*() {
         ...(ip_allowlist === undefined ? {} : { ipAllowlist: ip_allowlist }),
         ...(api_version === undefined ? {} : { apiVersion: api_version })
       })),
-    "auth.keys.rotate": ({ overlap_seconds, ...key }) => inFull(keys.rotate(named(key), overlap_seconds)),
-    "auth.keys.revoke": (key) => shown(keys.revoke(named(key)))
+    "auth.keys.rotate": ({ overlap_seconds, ...key }) =>
+      inFull(keys.rotate(named(key), { overlapSeconds: overlap_seconds, createdBy: null })),
+    "auth.keys.revoke": ({ child_keys, ...key }) =>
+      Effect.zipWith(keys.revoke(named(key), child_keys), nowSeconds, ({ children, state }, now) => ({
+        ...keyOnWire(state, now), child_keys: children.map((child) => keyOnWire(child, now))
+      }))
   })
 })
 

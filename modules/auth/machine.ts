@@ -1,4 +1,5 @@
 /** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
+import { DateTime } from "effect"
 import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -76,6 +77,8 @@ export interface KeyState {
   readonly apiVersion: string
   /** The key that a rotation made in its place. */
   readonly replacedBy: string | null
+  /** The key that made it, by a call to make or to rotate a key; null: a wallet, the operator, or nobody remembers. */
+  readonly createdBy: string | null
   /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
   readonly lastUsedAt: number | null
   readonly createdAt: number
@@ -86,7 +89,10 @@ export interface KeyState {
 export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): boolean =>
   status === "active" && (expiresAt === null || nowSeconds < expiresAt)
 
-/** Keys a merchant may have in use. Ours: every service of a large shop in both environments, several times over. */
+/**
+ * Keys a merchant may have in use, those that were rotated included until they end: every service of a large shop in both
+ * environments, several times over.
+ */
 export const maximumKeys = 100
 
 /** Addresses and ranges of one key, at most. Ours. */
@@ -139,21 +145,52 @@ export const changeKey = (key: KeyState, change: KeyChange, nowSeconds: number):
   return objectionToChange(change, nowSeconds) ?? { ...key, ...change, version: key.version + 1 }
 }
 
-/** The key that `replacedBy` takes the place of: it ends after the overlap, or earlier where it would have anyway. */
-export const rotateKey = (
-  key: KeyState,
-  replacedBy: string,
-  overlapSeconds: number,
-  nowSeconds: number
-): KeyState | PublicError => {
+/** What a rotation is asked for, and what stands beside the key. */
+export interface Rotation {
+  readonly replacedBy: string
+  /** 0: the key ends at once. */
+  readonly overlapSeconds: number
+  /** The key that this one once took the place of, where that may still be used. */
+  readonly predecessor: KeyState | undefined
+  /** Keys of the merchant in use, this one among them. */
+  readonly keysInUse: number
+}
+
+const predecessorInUse = ({ expiresAt, id }: KeyState): PublicError =>
+  publicError("INVALID_TRANSITION", {
+    message: `${id}, which this key replaced, may be used until ${DateTime.formatIso(DateTime.makeUnsafe(expiresAt! * 1000))}: revoke it `
+      + "first, wait for that, or rotate with overlap_seconds 0, which ends this key at once",
+    details: { status: "active", previous_key_id: id, previous_key_expires_at: expiresAt }
+  })
+
+/**
+ * The key that `replacedBy` takes the place of: it ends after the overlap, or earlier where it would have anyway. A
+ * rotation leaves one predecessor in use at most and never shortens the time that an earlier one promised; a key that
+ * leaked can always be replaced, because an overlap of 0 leaves none. Errors: `INVALID_TRANSITION`;
+ * `API_KEY_LIMIT_REACHED`. Total.
+ */
+export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number): KeyState | PublicError => {
+  const { keysInUse, overlapSeconds, predecessor, replacedBy } = rotation
   const status = statusAt(key, nowSeconds)
   if (status !== "active") return notInUse(status)
+  if (overlapSeconds > 0 && predecessor !== undefined) return predecessorInUse(predecessor)
+  if (overlapSeconds > 0 && keysInUse >= maximumKeys) {
+    return publicError("API_KEY_LIMIT_REACHED", {
+      message: `A merchant may have ${maximumKeys} keys in use, and the old key would be one more until it ends: revoke `
+        + "one first, or rotate with overlap_seconds 0"
+    })
+  }
   const expiresAt = Math.min(key.expiresAt ?? Infinity, nowSeconds + overlapSeconds)
   return { ...key, replacedBy, expiresAt, version: key.version + 1 }
 }
 
-/** The same key, never to be used again. */
-export const revoke = (key: KeyState): KeyState => ({ ...key, status: "revoked", version: key.version + 1 })
+/** The same key, never to be used again; one that was revoked before is as it is. */
+export const revoke = (key: KeyState): KeyState =>
+  key.status === "revoked" ? key : { ...key, status: "revoked", version: key.version + 1 }
+
+/** What a revocation does with the keys in use that the key made, and with those that they made. */
+export const ChildKeys = ["keep", "revoke"] as const
+export type ChildKeys = typeof ChildKeys[number]
 
 /** A tenant. */
 export interface MerchantState {

@@ -54,5 +54,11 @@ export const migrations: Migrations = {
       used_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, key_id)
     )`
+  }),
+  // Null of keys that were there before: who made them was not written down.
+  "0004_key_makers": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE api_keys ADD COLUMN created_by text`
+    yield* sql`CREATE INDEX api_keys_by_maker ON api_keys (merchant_id, created_by) WHERE created_by IS NOT NULL`
   })
 }

@@ -37,6 +37,7 @@ export const keyWrite = (key: KeyState): Write => ({
     ip_allowlist: key.ipAllowlist,
     api_version: key.apiVersion,
     replaced_by: key.replacedBy,
+    created_by: key.createdBy,
     created_at: key.createdAt
   }
 })
@@ -64,6 +65,7 @@ interface KeyRow {
   readonly ip_allowlist: ReadonlyArray<string>
   readonly api_version: string
   readonly replaced_by: string | null
+  readonly created_by: string | null
   readonly created_at: bigint
   readonly version: bigint
   readonly used_at: bigint | null
@@ -93,6 +95,7 @@ const keyOf = (row: KeyRow): KeyState => ({
   ipAllowlist: row.ip_allowlist,
   apiVersion: row.api_version,
   replacedBy: row.replaced_by,
+  createdBy: row.created_by,
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
   createdAt: Number(row.created_at),
   version: Number(row.version)
@@ -106,6 +109,30 @@ type Served = readonly [Environment, ...ReadonlyArray<Environment>]
 
 const findByHashes = `SELECT k.*, NULL::bigint AS used_at FROM api_keys k
   WHERE hash IN (SELECT json_array_elements_text($1::json))`
+
+const isLive = (key: string, now: string) =>
+  `${key}.status = 'active' AND (${key}.expires_at IS NULL OR ${key}.expires_at > ${now})`
+
+/** Keys in use that were rotated and lead, over whatever came between, to the key $2 of the merchant $1 at $3. */
+const findPredecessor = `WITH RECURSIVE ahead AS (
+    SELECT k.id, k.replaced_by FROM api_keys k
+    WHERE k.merchant_id = $1 AND k.replaced_by IS NOT NULL AND ${isLive("k", "$3::bigint")}
+    UNION
+    SELECT a.id, k.replaced_by FROM ahead a JOIN api_keys k ON k.id = a.replaced_by AND k.merchant_id = $1
+    WHERE k.replaced_by IS NOT NULL AND a.replaced_by <> $2
+  )
+  SELECT k.*, NULL::bigint AS used_at FROM ahead a JOIN api_keys k ON k.id = a.id AND k.merchant_id = $1
+  WHERE a.replaced_by = $2 ORDER BY k.expires_at DESC NULLS FIRST LIMIT 1`
+
+/** Keys in use at $3 that the key $2 of the merchant $1 made, and those that they made, ended ones between included. */
+const findChildren = `WITH RECURSIVE made AS (
+    SELECT k.id FROM api_keys k WHERE k.merchant_id = $1 AND k.created_by = $2
+    UNION
+    SELECT k.id FROM made m JOIN api_keys k ON k.created_by = m.id AND k.merchant_id = $1
+  )
+  SELECT k.*, u.used_at FROM made m JOIN api_keys k ON k.id = m.id AND k.merchant_id = $1
+  LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
+  WHERE ${isLive("k", "$3::bigint")} ORDER BY k.created_at DESC, k.id DESC`
 
 /** A key's last use, as a later note may only move on. */
 const noteUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
@@ -183,11 +210,23 @@ export const make = Effect.gen(function*() {
         (rows) => rows.map(keyOf)
       )
     },
-    /** Keys that count towards the limit: in use, and not replaced by one that is. */
+    /** The key in use that the key `id` took the place of, directly or by rotations of what came between. */
+    predecessor: (merchantId: number, id: string, nowSeconds: number): Effect.Effect<KeyState | undefined> =>
+      Effect.map(
+        Effect.orDie(sql.unsafe<KeyRow>(findPredecessor, [merchantId, id, nowSeconds])),
+        (rows) => rows[0] && keyOf(rows[0])
+      ),
+    /** Keys in use that the key `id` made, and those that they made, newest first. */
+    children: (merchantId: number, id: string, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
+      Effect.map(
+        Effect.orDie(sql.unsafe<KeyRow>(findChildren, [merchantId, id, nowSeconds])),
+        (rows) => rows.map(keyOf)
+      ),
+    /** Keys that count towards the limit: those in use, rotated ones until they end included. */
     keysInUse: (merchantId: number, nowSeconds: number): Effect.Effect<number> =>
       Effect.map(
         Effect.orDie(sql<{ n: bigint }>`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${merchantId}
-          AND status = 'active' AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
+          AND status = 'active' AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
         (rows) => Number(rows[0]!.n)
       ),
     /** Those of `ids` that may be used at `nowSeconds`. */

@@ -5,7 +5,7 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { maximumOverlapSeconds, maximumRanges } from "./machine.ts"
+import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./machine.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
 
@@ -34,12 +34,18 @@ const shown = {
   /** A minute or two late. */
   last_used_at: Schema.NullOr(EpochSeconds),
   replaced_by: Schema.NullOr(KeyId),
+  /** The key that made it; null: a wallet, this RPC, or nobody remembers. */
+  created_by: Schema.NullOr(KeyId),
   created_at: EpochSeconds
 }
 
 /** A key as it is shown ever after: never the key itself. */
 export const ApiKey = Schema.Struct(shown)
 export type ApiKey = typeof ApiKey.Type
+
+/** A revoked key, and the keys in use that it had made, with those that they had made: newest first, as they are now. */
+export const RevokedApiKey = Schema.Struct({ ...shown, child_keys: Schema.Array(ApiKey) })
+export type RevokedApiKey = typeof RevokedApiKey.Type
 
 /** A key as it is shown once, when it is made. */
 export const NewApiKey = Schema.Struct({ ...shown, key: Schema.String })
@@ -88,7 +94,8 @@ export class AuthRpc extends RpcGroup.make(
   }),
   /**
    * A new key in place of an active one, which may be used for `overlap_seconds` more. `key` is shown in this answer
-   * only. Errors: `NOT_FOUND`; `INVALID_TRANSITION` unless it is active.
+   * only. Errors: `NOT_FOUND`; `INVALID_TRANSITION` unless it is active, and while the key that it replaced is in use;
+   * `API_KEY_LIMIT_REACHED`. With `overlap_seconds` 0 the last two cannot happen.
    */
   Rpc.make("auth.keys.rotate", {
     payload: {
@@ -99,10 +106,13 @@ export class AuthRpc extends RpcGroup.make(
     success: NewApiKey,
     error: PublicError
   }),
-  /** Refused everywhere within 5 s. Revoking twice is the same as once. `NOT_FOUND` without such a key. */
+  /**
+   * Refused everywhere within 5 s. `child_keys` of the answer are the keys in use that it made: with `child_keys: "revoke"`
+   * they are revoked with it, or after it. Revoking twice is the same as once. `NOT_FOUND` without such a key.
+   */
   Rpc.make("auth.keys.revoke", {
-    payload: { merchant_id: MerchantId, key_id: KeyId },
-    success: ApiKey,
+    payload: { merchant_id: MerchantId, key_id: KeyId, child_keys: Schema.optionalKey(Schema.Literals(ChildKeys)) },
+    success: RevokedApiKey,
     error: PublicError
   })
 ) {}

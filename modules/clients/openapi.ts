@@ -19,7 +19,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description `key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of either. The new key is pinned to the newest version of the API. At most 100 keys may be in use.
+         * @description `key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, rotated ones included.
          */
         post: operations["api-keys.create"];
         delete?: never;
@@ -40,7 +40,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description It is refused everywhere within 5 seconds, for good. Revoking twice is the same as once.
+         * @description It is refused everywhere within 5 seconds, for good. A key may have made others: `child_keys` shows those in use, and `{"child_keys": "revoke"}` revokes them in the same step, also where the key itself was revoked before. Revoking twice is the same as once.
          */
         delete: operations["api-keys.revoke"];
         options?: never;
@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, and cannot be rotated again. `key` is shown this once.
+         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then; meanwhile the new one is rotated with `overlap_seconds` 0 only. `key` is shown this once.
          */
         post: operations["api-keys.rotate"];
         delete?: never;
@@ -5094,6 +5094,7 @@ export interface components {
          *         "api_version": "2026-01-15",
          *         "last_used_at": 1766320496,
          *         "replaced_by": null,
+         *         "created_by": null,
          *         "created_at": 1766320496,
          *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp",
          *         "previous_key_id": "key_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
@@ -5131,6 +5132,8 @@ export interface components {
                 last_used_at: number | null;
                 /** @description The key that a rotation made in its place */
                 replaced_by: string | null;
+                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                created_by: string | null;
                 /** @example 1766320496 */
                 created_at: number;
                 /** @example key_550e8400-e29b-41d4-a716-446655440000 */
@@ -5159,7 +5162,7 @@ export interface components {
          *         "last4": "x7Qp",
          *         "scope": "merchant",
          *         "environment": "devnet",
-         *         "status": "active",
+         *         "status": "revoked",
          *         "expires_at": null,
          *         "ip_allowlist": [
          *           "203.0.113.0/24"
@@ -5167,14 +5170,67 @@ export interface components {
          *         "api_version": "2026-01-15",
          *         "last_used_at": 1766320496,
          *         "replaced_by": null,
-         *         "created_at": 1766320496
+         *         "created_by": null,
+         *         "created_at": 1766320496,
+         *         "child_keys": [
+         *           {
+         *             "id": "key_5c1e9a42-0f6d-4b7a-9c38-1d2e3f4a5b6c",
+         *             "object": "api_key",
+         *             "name": "Checkout server",
+         *             "prefix": "mk_dev_8Hq2m",
+         *             "last4": "x7Qp",
+         *             "scope": "merchant",
+         *             "environment": "devnet",
+         *             "status": "active",
+         *             "expires_at": null,
+         *             "ip_allowlist": [
+         *               "203.0.113.0/24"
+         *             ],
+         *             "api_version": "2026-01-15",
+         *             "last_used_at": 1766320496,
+         *             "replaced_by": null,
+         *             "created_by": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "created_at": 1766320496
+         *           }
+         *         ]
          *       }
          *     }
          */
-        OneApiKey: {
+        RevokedApiKey: {
             /** @enum {boolean} */
             success: true;
-            data: components["schemas"]["ApiKey"];
+            data: {
+                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "api_key";
+                name: string;
+                /** @description Its first 12 characters */
+                prefix: string;
+                last4: string;
+                /** @enum {string} */
+                scope: "merchant" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                /**
+                 * @description `rotating`: it was replaced and may be used until `expires_at`
+                 * @enum {string}
+                 */
+                status: "active" | "rotating" | "expired" | "revoked";
+                expires_at: number | null;
+                ip_allowlist: string[];
+                api_version: string;
+                /** @description Told a minute or two late */
+                last_used_at: number | null;
+                /** @description The key that a rotation made in its place */
+                replaced_by: string | null;
+                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                created_by: string | null;
+                /** @example 1766320496 */
+                created_at: number;
+                /** @description The keys in use that it made, and those that they made, newest first, as they are now: look through them where the revoked key had leaked */
+                child_keys: components["schemas"]["ApiKey"][];
+            };
         };
         ApiKey: {
             /** @example key_550e8400-e29b-41d4-a716-446655440000 */
@@ -5201,8 +5257,51 @@ export interface components {
             last_used_at: number | null;
             /** @description The key that a rotation made in its place */
             replaced_by: string | null;
+            /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+            created_by: string | null;
             /** @example 1766320496 */
             created_at: number;
+        };
+        /**
+         * @example {
+         *       "child_keys": "revoke"
+         *     }
+         */
+        ApiKeyRevocation: {
+            /**
+             * @description `revoke`: the keys that it made, and those that they made, are revoked with it. Default `keep`
+             * @enum {string}
+             */
+            child_keys?: "keep" | "revoke";
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "api_key",
+         *         "name": "Checkout server",
+         *         "prefix": "mk_dev_8Hq2m",
+         *         "last4": "x7Qp",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "status": "active",
+         *         "expires_at": null,
+         *         "ip_allowlist": [
+         *           "203.0.113.0/24"
+         *         ],
+         *         "api_version": "2026-01-15",
+         *         "last_used_at": 1766320496,
+         *         "replaced_by": null,
+         *         "created_by": null,
+         *         "created_at": 1766320496
+         *       }
+         *     }
+         */
+        OneApiKey: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["ApiKey"];
         };
         /**
          * @example {
@@ -5248,6 +5347,7 @@ export interface components {
          *             "api_version": "2026-01-15",
          *             "last_used_at": 1766320496,
          *             "replaced_by": null,
+         *             "created_by": null,
          *             "created_at": 1766320496
          *           }
          *         ],
@@ -5284,6 +5384,7 @@ export interface components {
          *         "api_version": "2026-01-15",
          *         "last_used_at": 1766320496,
          *         "replaced_by": null,
+         *         "created_by": null,
          *         "created_at": 1766320496,
          *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp"
          *       }
@@ -5319,6 +5420,8 @@ export interface components {
                 last_used_at: number | null;
                 /** @description The key that a rotation made in its place */
                 replaced_by: string | null;
+                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                created_by: string | null;
                 /** @example 1766320496 */
                 created_at: number;
             };
@@ -5567,19 +5670,15 @@ export interface components {
             };
         };
         /**
-         * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-         *
-         *     `VALIDATION_ERROR`: A field of the request is wrong.
-         *
-         *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
-         *
-         *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+         * @description `VALIDATION_ERROR`: A field of the request is wrong.
          *
          *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
          *
          *     `INVALID_JSON`: The body is not valid JSON.
          *
          *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+         *
+         *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
          */
         Wrapped400: {
             headers: {
@@ -5903,6 +6002,7 @@ export interface operations {
                      *             "api_version": "2026-01-15",
                      *             "last_used_at": 1766320496,
                      *             "replaced_by": null,
+                     *             "created_by": null,
                      *             "created_at": 1766320496
                      *           }
                      *         ],
@@ -6039,6 +6139,7 @@ export interface operations {
                      *         "api_version": "2026-01-15",
                      *         "last_used_at": 1766320496,
                      *         "replaced_by": null,
+                     *         "created_by": null,
                      *         "created_at": 1766320496,
                      *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp"
                      *       }
@@ -6047,33 +6148,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             /**
              * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -6149,9 +6224,18 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "child_keys": "revoke"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyRevocation"];
+            };
+        };
         responses: {
-            /** @description OneApiKey */
+            /** @description RevokedApiKey */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6177,7 +6261,7 @@ export interface operations {
                      *         "last4": "x7Qp",
                      *         "scope": "merchant",
                      *         "environment": "devnet",
-                     *         "status": "active",
+                     *         "status": "revoked",
                      *         "expires_at": null,
                      *         "ip_allowlist": [
                      *           "203.0.113.0/24"
@@ -6185,38 +6269,36 @@ export interface operations {
                      *         "api_version": "2026-01-15",
                      *         "last_used_at": 1766320496,
                      *         "replaced_by": null,
-                     *         "created_at": 1766320496
+                     *         "created_by": null,
+                     *         "created_at": 1766320496,
+                     *         "child_keys": [
+                     *           {
+                     *             "id": "key_5c1e9a42-0f6d-4b7a-9c38-1d2e3f4a5b6c",
+                     *             "object": "api_key",
+                     *             "name": "Checkout server",
+                     *             "prefix": "mk_dev_8Hq2m",
+                     *             "last4": "x7Qp",
+                     *             "scope": "merchant",
+                     *             "environment": "devnet",
+                     *             "status": "active",
+                     *             "expires_at": null,
+                     *             "ip_allowlist": [
+                     *               "203.0.113.0/24"
+                     *             ],
+                     *             "api_version": "2026-01-15",
+                     *             "last_used_at": 1766320496,
+                     *             "replaced_by": null,
+                     *             "created_by": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                     *             "created_at": 1766320496
+                     *           }
+                     *         ]
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["OneApiKey"];
+                    "application/json": components["schemas"]["RevokedApiKey"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `NOT_FOUND`: No such resource. */
@@ -6237,6 +6319,8 @@ export interface operations {
                 };
             };
             409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
@@ -6306,6 +6390,7 @@ export interface operations {
                      *         "api_version": "2026-01-15",
                      *         "last_used_at": 1766320496,
                      *         "replaced_by": null,
+                     *         "created_by": null,
                      *         "created_at": 1766320496
                      *       }
                      *     }
@@ -6313,33 +6398,7 @@ export interface operations {
                     "application/json": components["schemas"]["OneApiKey"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `NOT_FOUND`: No such resource. */
@@ -6451,6 +6510,7 @@ export interface operations {
                      *         "api_version": "2026-01-15",
                      *         "last_used_at": 1766320496,
                      *         "replaced_by": null,
+                     *         "created_by": null,
                      *         "created_at": 1766320496,
                      *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp",
                      *         "previous_key_id": "key_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
@@ -6461,33 +6521,7 @@ export interface operations {
                     "application/json": components["schemas"]["RotatedApiKey"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `NOT_FOUND`: No such resource. */
@@ -6509,6 +6543,8 @@ export interface operations {
             };
             /**
              * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `API_KEY_LIMIT_REACHED`: A merchant may have 100 keys in use: revoke one first.
              *
              *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
              */
@@ -13974,7 +14010,37 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /**
@@ -14065,7 +14131,37 @@ export interface operations {
                     "application/json": components["schemas"]["RemovedItems"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             409: components["responses"]["Wrapped409"];
@@ -14142,7 +14238,37 @@ export interface operations {
                     "application/json": components["schemas"]["AddedCartItem"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /**
@@ -14251,7 +14377,37 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `CART_ITEM_NOT_FOUND`: No such item in this cart. */
@@ -14341,7 +14497,37 @@ export interface operations {
                     "application/json": components["schemas"]["RemovedItems"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `CART_ITEM_NOT_FOUND`: No such item in this cart. */
@@ -14449,7 +14635,37 @@ export interface operations {
                     "application/json": components["schemas"]["ValidatedCart"];
                 };
             };
-            400: components["responses"]["Wrapped400"];
+            /**
+             * @description `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `CUSTOMER_IDENTITY_REQUIRED`: Name the customer: `customer_id`, or `wallet_address` with `wallet_network`.
+             *
+             *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             409: components["responses"]["Wrapped409"];
@@ -15371,33 +15587,7 @@ export interface operations {
                     "application/json": components["schemas"]["RotatedSecret"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
@@ -16897,33 +17087,7 @@ export interface operations {
                     };
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).

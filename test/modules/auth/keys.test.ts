@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Console, Effect, Layer, Logger } from "effect"
+import { Console, Context, Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
@@ -28,9 +28,35 @@ const layerWith = (settings = settingsLayer({ environments: ["devnet", "mainnet"
     Layer.provideMerge(NodeServices.layer)
   ) as Layer.Layer<Keys | Merchants | Credentials | SqlClient.SqlClient | Layer.Success<ReturnType<typeof kernel>> | Layer.Success<typeof NodeServices.layer>>
 
+/** A second instance: locks of its own, over the same database and commit log. */
+const anotherInstance = Effect.map(
+  Layer.build(Layer.fresh(Keys.layer.pipe(Layer.provide(Layer.fresh(Actors.layer))))),
+  Context.get(Keys)
+)
+
 const newKey = { name: "k", scope: "merchant", environment: "mainnet", expiresAt: null } as const
 
 describe("keys", () => {
+  it.effect("that a key makes on one instance while another one revokes it with all it made, do not outlive it", () =>
+    Effect.gen(function*() {
+      const here = yield* Keys
+      const there = yield* anotherInstance
+      const { id: merchantId } = yield* here.createMerchant("Acme", null)
+      for (let round = 0; round < 10; round++) {
+        const maker = (yield* here.create({ ...newKey, merchantId })).state
+        const child = { ...newKey, merchantId, createdBy: maker.id }
+        const name = { merchantId, environment: null, id: maker.id }
+        const made = Effect.forEach([1, 2, 3], () => Effect.exit(there.create(child)), { concurrency: 3 })
+        const [revoked] = yield* Effect.all([
+          Effect.retry(here.revoke(name, "revoke"), { while: ({ code }) => code === "SERVICE_UNAVAILABLE" }),
+          made
+        ], { concurrency: 2 })
+        assert.strictEqual(revoked.state.status, "revoked")
+        const mine = (yield* here.list(merchantId)).filter(({ createdBy }) => createdBy === maker.id)
+        assert.deepStrictEqual(mine.filter(({ status }) => status === "active"), [])
+      }
+    }).pipe(Effect.provide(layerWith())))
+
   it.effect("say whose they are, and are refused within 5 s of being revoked or at once when expired", () =>
     Effect.gen(function*() {
       const keys = yield* Keys
@@ -43,7 +69,7 @@ describe("keys", () => {
         credential: made.state.id, apiVersion: made.state.apiVersion
       } as never)
       const revoked = yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id })
-      assert.strictEqual(revoked.status, "revoked")
+      assert.strictEqual(revoked.state.status, "revoked")
       assert.deepStrictEqual(yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id }), revoked)
       yield* TestClock.adjust("5 seconds")
       assert.isNull(yield* verify(made.key))

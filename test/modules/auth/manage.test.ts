@@ -4,7 +4,7 @@
  * Method: the real routes and commit log over PostgreSQL, on virtual time.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -107,7 +107,7 @@ layer(served())("API keys", (it) => {
       assert.deepStrictEqual(rest, {
         object: "api_key", name: "Server", prefix: key.slice(0, 12), last4: key.slice(-4), scope: "merchant",
         environment: "devnet", status: "active", expires_at: null, ip_allowlist: [], api_version: newestVersion,
-        last_used_at: null, replaced_by: null
+        last_used_at: null, replaced_by: null, created_by: null
       })
       assert.match(key, /^mk_dev_/)
       assert.deepStrictEqual((yield* who(key)).json, { merchant: wallet, version: newestVersion })
@@ -335,8 +335,115 @@ layer(served())("API keys", (it) => {
       const [row] = yield* sql<{ n: bigint }>`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${wallet} AND status = 'active'`
       assert.strictEqual(Number(row!.n), maximumKeys)
       assert.include(some, "409 API_KEY_LIMIT_REACHED")
-      assert.strictEqual((yield* call({ wallet }, "POST", `/${id}/rotate`, {})).status, 200)
       assert.strictEqual(codeOf(yield* call({ wallet }, "POST", "", wanted)), "409 API_KEY_LIMIT_REACHED")
+
+      // A key that lives on beside its successor is one more: many rotations make no more keys than many calls to make one.
+      const second = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const live = sql<{ id: string }>`SELECT id FROM api_keys
+        WHERE merchant_id = ${wallet} AND status = 'active' AND (expires_at IS NULL OR expires_at > ${second})`
+      const rotations = yield* Effect.forEach(
+        (yield* live).slice(0, 60),
+        (key) => call({ wallet }, "POST", `/${key.id}/rotate`, { overlap_seconds: 604_800 }),
+        { concurrency: 8 }
+      )
+      assert.deepStrictEqual(new Set(rotations.map(codeOf)), new Set(["409 API_KEY_LIMIT_REACHED"]))
+      assert.include(rotations[0]!.json.error.message, "overlap_seconds 0")
+      // One that ends at once takes no place, so a full merchant can still replace a key that leaked.
+      const replaced = yield* call({ wallet }, "POST", `/${id}/rotate`, { overlap_seconds: 0 })
+      assert.strictEqual(replaced.status, 200, replaced.text)
+      // With one place free, one of many rotations at once gets it.
+      yield* call({ wallet }, "DELETE", `/${replaced.json.data.id}`)
+      const last = yield* Effect.forEach(
+        (yield* live).slice(0, 12),
+        (key) => call({ wallet }, "POST", `/${key.id}/rotate`, { overlap_seconds: 60 }),
+        { concurrency: 12 }
+      )
+      assert.strictEqual(last.filter(({ status }) => status === 200).length, 1, last.map(codeOf).join())
+      assert.lengthOf(yield* live, maximumKeys)
+    }))
+
+  it.effect("that were rotated have one predecessor in use, whose promised time no later rotation shortens", () =>
+    Effect.gen(function*() {
+      const first = yield* aKey()
+      const { wallet } = first
+      const rotate = (id: string, overlap_seconds: number) =>
+        call({ wallet }, "POST", `/${id}/rotate`, { overlap_seconds })
+      const second = (yield* rotate(first.id, 600)).json.data
+      const refused = yield* rotate(second.id, 60)
+      assert.strictEqual(codeOf(refused), "409 INVALID_TRANSITION")
+      assert.include(refused.json.error.message, first.id)
+      assert.deepInclude(refused.json.error.details, {
+        previous_key_id: first.id, previous_key_expires_at: second.previous_key_expires_at
+      })
+      // The successor leaked: it ends at once, and the servers that still use the first key notice nothing.
+      const third = (yield* rotate(second.id, 0)).json.data
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* who(first.key)).status, 200)
+      assert.strictEqual(codeOf(yield* who(second.key)), "401 API_KEY_INVALID")
+      assert.strictEqual((yield* who(third.key)).status, 200)
+      // It is still the one predecessor in use, though the key between them is gone.
+      assert.include((yield* rotate(third.id, 60)).json.error.message, first.id)
+      yield* call({ wallet }, "DELETE", `/${first.id}`)
+      const fourth = (yield* rotate(third.id, 60)).json.data
+      yield* TestClock.adjust("60 seconds")
+      assert.strictEqual((yield* rotate(fourth.id, 60)).status, 200)
+    }))
+
+  it.effect("tell what made them; a revoked one shows the keys in use that it made, and takes them along where asked", () =>
+    Effect.gen(function*() {
+      const owner = yield* aKey()
+      const { wallet } = owner
+      const make = (by: Credential, name: string) =>
+        Effect.map(call(by, "POST", "", { ...wanted, name }), (made) => made.json.data)
+      const leaked = yield* make({ key: owner.key }, "leaked")
+      assert.deepStrictEqual([leaked.created_by, (yield* make({ wallet }, "by the wallet")).created_by], [owner.id, null])
+      const child = yield* make({ key: leaked.key }, "child")
+      const gone = yield* make({ key: leaked.key }, "gone")
+      const grandchild = yield* make({ key: gone.key }, "grandchild")
+      yield* call({ wallet }, "DELETE", `/${gone.id}`)
+      // A key that another one rotates is known to that other one.
+      const before = yield* make({ wallet }, "rotated by the leaked one")
+      const taken = (yield* call({ key: leaked.key }, "POST", `/${before.id}/rotate`, { overlap_seconds: 0 })).json.data
+      assert.strictEqual(taken.created_by, leaked.id)
+
+      const childrenOf = (answer: Answer) =>
+        answer.json.data.child_keys.map(({ id, status }: { id: string; status: string }) => `${id} ${status}`)
+      const made = [child.id, grandchild.id, taken.id]
+      const shown = yield* call({ key: owner.key }, "DELETE", `/${leaked.id}`)
+      assert.strictEqual(shown.json.data.status, "revoked")
+      assert.sameMembers(childrenOf(shown), made.map((id) => `${id} active`))
+      for (const one of [child, grandchild, taken]) {
+        assert.strictEqual((yield* who(one.key)).status, 200)
+        assert.notInclude(shown.text, one.key)
+      }
+      assert.strictEqual(codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "all" })), "400 VALIDATION_ERROR")
+      // Also after the key itself was revoked, which comes first in an emergency.
+      const sent = { "idempotency-key": "take-along" }
+      const along = yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "revoke" }, sent)
+      assert.sameMembers(childrenOf(along), made.map((id) => `${id} revoked`))
+      const again = yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "revoke" }, sent)
+      assert.strictEqual(again.text, along.text)
+      assert.strictEqual(
+        codeOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`, { child_keys: "keep" }, sent)), "422 IDEMPOTENCY_KEY_REUSED"
+      )
+      yield* TestClock.adjust("2 seconds")
+      for (const one of [child, grandchild, taken]) assert.strictEqual(codeOf(yield* who(one.key)), "401 API_KEY_INVALID")
+      assert.strictEqual((yield* who(owner.key)).status, 200)
+      assert.deepStrictEqual(childrenOf(yield* call({ wallet }, "DELETE", `/${leaked.id}`)), [])
+    }))
+
+  it.effect("cannot be made or rotated by a key that was revoked a moment ago and is still remembered as good", () =>
+    Effect.gen(function*() {
+      const owner = yield* aKey()
+      const other = (yield* call({ wallet: owner.wallet }, "POST", "", wanted)).json.data
+      assert.strictEqual((yield* who(owner.key)).status, 200)
+      yield* call({ wallet: owner.wallet }, "DELETE", `/${owner.id}`)
+      // Its credential is remembered for 2 s; what it made then would escape the revocation.
+      assert.strictEqual(codeOf(yield* call({ key: owner.key }, "GET")), "200")
+      assert.strictEqual(codeOf(yield* call({ key: owner.key }, "POST", "", wanted)), "401 API_KEY_INVALID")
+      assert.strictEqual(codeOf(yield* call({ key: owner.key }, "POST", `/${other.id}/rotate`, {})), "401 API_KEY_INVALID")
+      const { data } = (yield* call({ wallet: owner.wallet }, "GET")).json.data
+      assert.lengthOf(data, 2)
     }))
 })
 
