@@ -7,8 +7,21 @@ import { isReadable } from "./Colour.ts"
 import { ConfirmationPolicy, Environment } from "./Network.ts"
 import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
-/** How funds that come after the end are valued: at the price then, at the last quote given, or by a person. */
-export const LatePaymentPolicy = Schema.Literals(["spot_rate", "locked_rate", "manual"])
+/**
+ * Seconds after an invoice's end for which `locked_rate` holds. Somebody who may pay an old amount of tokens for ever waits
+ * until they are worth less; a day is enough for a transfer that was slow or sent late by mistake.
+ */
+export const lockedRateSeconds = 86_400
+
+/**
+ * How funds that come after the end are valued: at the price then, at the last quote given (at the price then once
+ * {@link lockedRateSeconds} are over), or by a person.
+ */
+export const LatePaymentPolicy = Schema.Literals(["spot_rate", "locked_rate", "manual"]).annotate({
+  description: "What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for "
+    + "24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost "
+    + "value. `manual`: nothing until you say."
+})
 export type LatePaymentPolicy = typeof LatePaymentPolicy.Type
 
 /** Whether the rest of a part payment must come by the route of the first part. */

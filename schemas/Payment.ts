@@ -75,7 +75,11 @@ export const PaymentMetadata = Schema.Struct({
     exchange_rate: Schema.String,
     rate_source: Schema.String,
     priced_at: EpochSeconds,
-    pricing: Schema.Literals(["locked", "spot"])
+    pricing: Schema.Literals(["locked", "spot"]),
+    pricing_reason: Schema.optionalKey(Schema.Literal("locked_rate_ended").annotate({
+      description: "`locked_rate_ended`: the merchant's policy for late funds is `locked_rate`, but they came more than 24 hours "
+        + "after the invoice's end, so they are worth the price then. Absent otherwise"
+    }))
   })),
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,

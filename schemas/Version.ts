@@ -25,12 +25,18 @@ export interface ApiVersion {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Payments that say which token paid came with 2026-11-01. */
+const withoutReason = (quote: unknown): unknown => {
+  if (!isObject(quote)) return quote
+  const { pricing_reason: _, ...older } = quote
+  return older
+}
+
+/** Payments that say which token paid, and why the locked rate did not hold, came with 2026-11-01. */
 const withoutToken: Down = (payment) => {
   const { metadata } = payment
   if (!isObject(metadata) || !("token" in metadata)) return payment
   const { token: _, ...older } = metadata
-  return { ...payment, metadata: older }
+  return { ...payment, metadata: "quote" in older ? { ...older, quote: withoutReason(older["quote"]) } : older }
 }
 
 /** Newest first. A released version is never changed, only added to by a newer one. */

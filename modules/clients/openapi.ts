@@ -1751,6 +1751,11 @@ export interface components {
                     priced_at: number;
                     /** @enum {string} */
                     pricing: "locked" | "spot";
+                    /**
+                     * @description `locked_rate_ended`: the merchant's policy for late funds is `locked_rate`, but they came more than 24 hours after the invoice's end, so they are worth the price then. Absent otherwise
+                     * @enum {string}
+                     */
+                    pricing_reason?: "locked_rate_ended";
                 } | null;
                 confirmations: number;
                 required_confirmations: number;
@@ -4761,7 +4766,10 @@ export interface components {
             payment_tolerance_amount: number;
             /** @description usd_millis above the amount that open no exception, 0 to 1,000,000,000. */
             overpay_tolerance_amount: number;
-            /** @enum {string} */
+            /**
+             * @description What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for 24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost value. `manual`: nothing until you say.
+             * @enum {string}
+             */
             late_payment_policy: "spot_rate" | "locked_rate" | "manual";
             /** @description Seconds after the end in which funds still count, 0 to 1 year. */
             late_window_seconds: number;

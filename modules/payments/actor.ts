@@ -48,6 +48,7 @@ import {
   isMemo,
   isNetwork,
   isOffered,
+  lockedRateAt,
   type PayorSocket,
   seenAtOf,
   sessionEnd,
@@ -528,19 +529,24 @@ const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
- * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, though it ended.
+ * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, though it ended,
+ * for {@link lockedRateSeconds}; what comes later says that it is worth the spot price for that reason.
  */
 const makePricing = Effect.gen(function*() {
   const quotes = yield* Quotes
   const issued = yield* PaymentQuotes
 
   return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
-    const lapsed = invoice.policy.latePayment === "locked_rate" && seenAt > invoice.expiresAt
-    const candidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lapsed)
+    const lockedRate = lockedRateAt(invoice, seenAt)
+    const given = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
+    const candidates = lockedRate === "ended" ? [] : given
     const spot = candidates.length > 0
       ? null
       : yield* quotes.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
-    return valuation(candidates, baseUnits(units), spot, token.decimals)
+    const priced = valuation(candidates, baseUnits(units), spot, token.decimals)
+    return priced === null || lockedRate !== "ended" || given.length === 0
+      ? priced
+      : { ...priced, quote: { ...priced.quote, pricing_reason: "locked_rate_ended" as const } }
   })
 })
 

@@ -13,7 +13,7 @@ import {
 } from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
 import { type PaymentExceptionType, nextPollSeconds } from "../../schemas/Payment.ts"
-import type { Branding } from "../../schemas/MerchantSettings.ts"
+import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
@@ -45,6 +45,18 @@ const staleRateSeconds = 300
  */
 export const seenAtOf = (blockTime: number, observedAt: number): number =>
   Math.min(observedAt, Math.max(blockTime, observedAt - oldestSightSeconds))
+
+/**
+ * Whether the policy `locked_rate` values a transfer seen at `seenAt`, epoch seconds: it holds for late funds only, up to
+ * and including {@link lockedRateSeconds} after the invoice's end. Total.
+ */
+export const lockedRateAt = (
+  { expiresAt, policy }: { readonly expiresAt: number; readonly policy: Pick<InvoiceState["policy"], "latePayment"> },
+  seenAt: number
+): "none" | "holds" | "ended" => {
+  if (policy.latePayment !== "locked_rate" || seenAt <= expiresAt) return "none"
+  return seenAt <= expiresAt + lockedRateSeconds ? "holds" : "ended"
+}
 
 /**
  * Why a transfer of `token` (undefined: not in the catalogue) on `network` is not accepted; null when it is.

@@ -68,14 +68,18 @@ describe("turning down", () => {
       }
     }))
 
-  it.effect.prop("a payment to the first version takes the token out of its metadata and nothing else", [
+  it.effect.prop("a payment to the first version takes token and reason of the price out of its metadata and nothing else", [
     Payment, PaymentMetadata, Schema.NullOr(PaymentToken)
   ], ([value, metadata, token]) =>
     Effect.sync(() => {
       const payment = wire(Payment, value)
       const { token: _, ...older } = wire(PaymentMetadata, metadata) as unknown as Record<string, unknown>
       const newest = { ...payment, metadata: { ...older, token } }
-      assert.deepStrictEqual(turnDown(newest, first), { ...payment, metadata: older })
+      const quote = older["quote"] as Record<string, unknown> | null
+      const { pricing_reason: _reason, ...priced } = quote ?? {}
+      assert.deepStrictEqual(turnDown(newest, first), {
+        ...payment, metadata: { ...older, quote: quote === null ? null : priced }
+      })
     }))
 
   it.effect.prop("previous attributes invert in every version, and tell no change that it does not know", [

@@ -32,11 +32,11 @@ const cent = 10_000n
 const ten = { amount: 10_000, expires_in: 60_000 }
 
 /** An invoice whose payor was shown 0.005 ETH when one was worth $2,000, and lets it end; one is worth $1,000 since. */
-const lapsed = Effect.fnUntraced(function*(latePaymentPolicy: string) {
+const lapsed = Effect.fnUntraced(function*(latePaymentPolicy: string, secondsAfterEnd = 540) {
   const caller = yield* merchantWith({ late_payment_policy: latePaymentPolicy })
   const invoice = yield* newInvoice(caller, ten)
   const { tokenAmount } = yield* choose(invoice.id, ether)
-  yield* TestClock.adjust("10 minutes")
+  yield* TestClock.adjust(`${60 + secondsAfterEnd} seconds`)
   yield* runDue
   assert.include(yield* read(caller, invoice), { status: "expired" })
   setPrice("ethereum", "1000")
@@ -85,6 +85,22 @@ layer(till)("a merchant's settings decide", (it) => {
       assert.include(after.latest_payment.metadata.quote, { pricing: "locked", exchange_rate: "2000" })
     }))
 
+  it.effect("late_payment_policy locked_rate: ends a day after the invoice, and the payment says so", () =>
+    Effect.gen(function*() {
+      const day = 86_400
+      const { after: inTime } = yield* lapsed("locked_rate", day)
+      assert.include(inTime, { status: "paid", amount_paid: 10_000 })
+      assert.notProperty(inTime.latest_payment.metadata.quote, "pricing_reason")
+      // The payor waited until the price had halved: what was sent counts, at what it is worth.
+      const { after } = yield* lapsed("locked_rate", day + 1)
+      assert.include(after, { status: "underpaid", amount_paid: 5_000 })
+      assert.include(after.latest_payment.metadata.quote, {
+        pricing: "spot", exchange_rate: "1000", quote_id: null, pricing_reason: "locked_rate_ended"
+      })
+      const { after: atSpot } = yield* lapsed("spot_rate", day + 1)
+      assert.notProperty(atSpot.latest_payment.metadata.quote, "pricing_reason")
+    }))
+
   it.effect("late_payment_policy locked_rate: a route that was never shown is worth the spot price all the same", () =>
     Effect.gen(function*() {
       const caller = yield* merchantWith({ late_payment_policy: "locked_rate" })
@@ -97,6 +113,7 @@ layer(till)("a merchant's settings decide", (it) => {
       const after = yield* read(caller, invoice)
       assert.include(after, { status: "underpaid", amount_paid: 5_000 })
       assert.strictEqual(after.latest_payment.metadata.quote.pricing, "spot")
+      assert.notProperty(after.latest_payment.metadata.quote, "pricing_reason")
     }))
 
   it.effect("late_payment_policy manual: late funds wait for a person", () =>
