@@ -7,6 +7,8 @@ export interface Bench {
   readonly rounds: number
   /** Times the service is killed by the `crash` section. */
   readonly kills: number
+  /** How long the `chaos` section goes on, but for the calm at its end. */
+  readonly minutes: number
   readonly seed: number
   readonly progress: (line: string) => void
 }

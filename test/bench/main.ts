@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- name…] [--rounds n] [--kills n] [--seed n] [--json file]`: every figure with its goal, both sides
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--json file]`: every figure with its goal, both sides
  * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
- * tokens, signin, quotes, page, commerce, crash, delivery; none means all.
+ * tokens, signin, quotes, page, commerce, crash, delivery, chaos; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -9,6 +9,7 @@ import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import type { Bench } from "./Bench.ts"
+import { chaos } from "./chaos.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
@@ -46,7 +47,8 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   page,
   commerce,
   crash,
-  delivery
+  delivery,
+  chaos
 }
 
 const { positionals, values } = parseArgs({
@@ -54,6 +56,7 @@ const { positionals, values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
     kills: { type: "string", default: "50" },
+    minutes: { type: "string", default: "10" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     json: { type: "string" }
   }
@@ -71,6 +74,7 @@ const main = Effect.gen(function*() {
     server,
     rounds: Number(values.rounds),
     kills: Number(values.kills),
+    minutes: Number(values.minutes),
     seed: Number(values.seed),
     progress: (line) => console.log(line)
   }
