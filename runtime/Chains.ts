@@ -130,9 +130,10 @@ export interface ChainDriver {
   readonly wallet: WalletRef | null
   /**
    * Reads a wallet its owner gave: public parts only, every checksum checked, `startIndex` 0. A sentence for people when
-   * it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure.
+   * it is none of this family, and it never repeats the value: that may be a secret pasted by mistake. Pure, and a
+   * long list gives way to others every few milliseconds; callers keep what they read.
    */
-  readonly readWallet: (kind: WalletKind, value: string) => WalletRef | string
+  readonly readWallet: (kind: WalletKind, value: string) => Effect.Effect<WalletRef | string>
   /**
    * Decimals a token's own contract names; null: there is no such contract. Null instead of a function where the chain
    * has no such thing to read.
@@ -296,7 +297,7 @@ export class Chains extends Context.Service<Chains, {
     owner: Omit<WalletOwner, "merchantId">,
     kind: WalletKind,
     value: string
-  ) => WalletRef | string | null
+  ) => Effect.Effect<WalletRef | string | null>
   /** How far a wallet has been given out, whoever uses it. */
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /**

@@ -1,5 +1,6 @@
 /** Load, decide, commit: how a merchant's receiving wallets change, and which one receives now. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Scope } from "effect"
+import { createHash } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
 import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
@@ -15,6 +16,9 @@ const cacheMillis = 2_000
 
 /** Wallets remembered at once; the oldest is forgotten first. */
 const cacheCapacity = 10_000
+
+/** Addresses of wallets that were read, kept at once: each takes some 60 bytes, so 30 MB. */
+const maximumKeptAddresses = 500_000
 
 /** How often a change that lost a race is decided anew. */
 const conflictRetries = 3
@@ -51,16 +55,17 @@ export class Wallets extends Context.Service<Wallets, {
     const chains = yield* Chains
     const commit = yield* Commit
     const repo = yield* makeRepo
-    const receiving = yield* makeReceiving
+    const readings = yield* makeReadings
+    const receiving = yield* makeReceiving(readings)
 
-    const show = (owned: OwnedWallet) => {
-      const ref = readAgain(chains, owned)
-      if (ref === null) {
-        return Effect.succeed(walletObject(owned, [], { nextIndex: null, highestUsedIndex: null }))
-      }
-      const addresses = firstAddresses(ref.size, (index) => ref.derive(index, "").address)
-      return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(owned, addresses, use))
-    }
+    const show = (owned: OwnedWallet) =>
+      Effect.flatMap(readings.again(owned), (ref) => {
+        if (ref === null) {
+          return Effect.succeed(walletObject(owned, [], { nextIndex: null, highestUsedIndex: null }))
+        }
+        const addresses = firstAddresses(ref.size, (index) => ref.derive(index, "").address)
+        return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(owned, addresses, use))
+      })
 
     /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
     const change = <A>(
@@ -89,16 +94,19 @@ export class Wallets extends Context.Service<Wallets, {
         Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
       )
 
-    const read = (owner: WalletOwner, { kind, value }: GivenWallet): WalletRef | PublicError => {
-      const found = chains.readWallet(owner, kind, value)
+    const read = Effect.fnUntraced(function*(
+      owner: WalletOwner,
+      { kind, value }: GivenWallet
+    ): Effect.fn.Return<WalletRef, PublicError> {
+      const found = yield* readings.read(owner, kind, value)
       if (found === null) {
-        return publicError("UNSUPPORTED_NETWORK", {
+        return yield* publicError("UNSUPPORTED_NETWORK", {
           message: `No driver of the ${owner.family} family runs for ${owner.environment} here`,
           param: "family"
         })
       }
-      return typeof found === "string" ? publicError("WALLET_INVALID", { message: found, param: "value" }) : found
-    }
+      return typeof found === "string" ? yield* publicError("WALLET_INVALID", { message: found, param: "value" }) : found
+    })
 
     yield* chains.registerWallets(receiving.of)
 
@@ -107,8 +115,7 @@ export class Wallets extends Context.Service<Wallets, {
         Effect.flatMap(repo.list(merchantId, environment), (owned) =>
           Effect.forEach(owned, show)),
       put: Effect.fnUntraced(function*(owner, given, cause, reply) {
-        const ref = read(owner, given)
-        if (ref instanceof PublicError) return yield* ref
+        const ref = yield* read(owner, given)
         const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
         const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
         if (startIndex instanceof PublicError) return yield* startIndex
@@ -130,21 +137,81 @@ export class Wallets extends Context.Service<Wallets, {
   }))
 }
 
-type ChainsService = typeof Chains.Service
+/** Whom a reading is for, and what is read, without keeping the text of a long list. */
+const readingKey = ({ environment, family }: Omit<WalletOwner, "merchantId">, kind: WalletKind, value: string): string =>
+  createHash("sha256").update(`${environment} ${family} ${kind}\n${value}`).digest("base64url")
 
 /**
- * A stored wallet, read; null while no driver of its family runs. It was readable when it was given, so one that is not
- * now is a fault of the deployment, and paying into another wallet instead would be worse than refusing.
+ * Wallets that were read, so that each text is read once however many merchants, invoices and lists need it. Reading
+ * 5,000 addresses takes some 200 ms of processor time, an xpub one. What is no wallet is not kept.
  */
-const readAgain = (chains: ChainsService, { wallet, ...owner }: OwnedWallet): WalletRef | null => {
-  const ref = chains.readWallet(owner, wallet.kind, wallet.value)
-  if (typeof ref === "string") throw new Error(`receiving wallet ${wallet.id} cannot be read any more`)
-  return ref === null ? null : { ...ref, startIndex: wallet.startIndex }
-}
-
-/** The wallets that receive now, remembered for {@link cacheMillis}: reading an xpub takes a millisecond. */
-const makeReceiving = Effect.gen(function*() {
+const makeReadings = Effect.gen(function*() {
   const chains = yield* Chains
+  const scope = yield* Scope.Scope
+  const known = new Map<string, WalletRef>()
+  const underWay = new Map<string, Deferred.Deferred<WalletRef | string | null>>()
+  let addresses = 0
+
+  const weightOf = ({ size }: WalletRef): number => size ?? 1
+
+  const forget = (key: string): void => {
+    const ref = known.get(key)
+    if (ref === undefined) return
+    known.delete(key)
+    addresses -= weightOf(ref)
+  }
+
+  /** The least recently needed go first; one is kept whatever its size. */
+  const keep = (key: string, ref: WalletRef): void => {
+    forget(key)
+    known.set(key, ref)
+    addresses += weightOf(ref)
+    while (addresses > maximumKeptAddresses && known.size > 1) forget(known.keys().next().value!)
+  }
+
+  const read: ChainsService["readWallet"] = (owner, kind, value) =>
+    Effect.suspend(() => {
+      const key = readingKey(owner, kind, value)
+      const kept = known.get(key)
+      if (kept !== undefined) {
+        keep(key, kept)
+        return Effect.succeed(kept)
+      }
+      const running = underWay.get(key)
+      if (running !== undefined) return Deferred.await(running)
+      const done = Deferred.makeUnsafe<WalletRef | string | null>()
+      underWay.set(key, done)
+      // In a fiber of its own: a caller that goes away takes nobody with it who waits for the same.
+      return chains.readWallet(owner, kind, value).pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            underWay.delete(key)
+            if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") keep(key, exit.value)
+            Deferred.doneUnsafe(done, exit)
+          })
+        ),
+        Effect.forkIn(scope),
+        Effect.andThen(Deferred.await(done))
+      )
+    })
+
+  /**
+   * A stored wallet; null while no driver of its family runs. It was readable when it was given, so one that is not now is
+   * a fault of the deployment, and paying into another wallet instead would be worse than refusing.
+   */
+  const again = ({ wallet, ...owner }: OwnedWallet): Effect.Effect<WalletRef | null> =>
+    Effect.flatMap(read(owner, wallet.kind, wallet.value), (ref) =>
+      typeof ref === "string"
+        ? Effect.die(new Error(`receiving wallet ${wallet.id} cannot be read any more`))
+        : Effect.succeed(ref === null ? null : { ...ref, startIndex: wallet.startIndex }))
+
+  return { read, again }
+})
+
+type ChainsService = typeof Chains.Service
+
+/** The wallets that receive now, remembered for {@link cacheMillis}. */
+const makeReceiving = Effect.fnUntraced(function*(readings: Effect.Success<typeof makeReadings>) {
   const repo = yield* makeRepo
   const known = new Map<string, { readonly ref: WalletRef | null; readonly until: number }>()
   const keyOf = ({ environment, family, merchantId }: WalletOwner) => `${merchantId} ${environment} ${family}`
@@ -155,7 +222,7 @@ const makeReceiving = Effect.gen(function*() {
     const hit = known.get(key)
     if (hit !== undefined && now < hit.until) return hit.ref
     const { wallet } = yield* repo.find(owner)
-    const ref = wallet === null ? null : readAgain(chains, { ...owner, wallet })
+    const ref = wallet === null ? null : yield* readings.again({ ...owner, wallet })
     known.delete(key)
     if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
     known.set(key, { ref, until: now + cacheMillis })

@@ -116,7 +116,7 @@ const make = Effect.gen(function*() {
   })
 
   const readWallet: Chains["Service"]["readWallet"] = (owner, kind, value) =>
-    driversOf(owner)[0]?.readWallet(kind, value) ?? null
+    driversOf(owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
 
   const walletUse: Chains["Service"]["walletUse"] = (fingerprint) =>
     Effect.zipWith(rows.counter(fingerprint), rows.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({

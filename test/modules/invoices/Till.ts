@@ -99,7 +99,7 @@ const givenChains = Layer.mock(Chains, {
   status: () => [],
   sight: () => Effect.succeed(new Map()),
   wallet: ({ family }) => Effect.sync(() => hasWallet && family === "evm" ? {} as never : null),
-  readWallet: () => null,
+  readWallet: () => Effect.succeed(null),
   targets: (invoiceId) =>
     Effect.sync(() =>
       new Map(Family.literals.flatMap((family) => {
