@@ -1,13 +1,15 @@
 /**
- * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. Fails open: who
- * may call at all is decided by authentication, which fails closed.
+ * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. While it does not
+ * answer an instance counts for itself, see {@link KnownWindows}; what it accepted then is told to the database before
+ * the next call is.
  */
 import { Clock, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { Leases } from "../Leases.ts"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
+import { KnownWindows } from "./KnownWindows.ts"
 
-/** A call does not wait longer for its limit; then nobody is limited for {@link pauseMillis}. */
+/** A call does not wait longer for the database; then it is not asked for {@link pauseMillis}. */
 const defaultPatienceMillis = 500
 const pauseMillis = 1_000
 
@@ -15,7 +17,7 @@ const pauseMillis = 1_000
 const maximumRefused = 10_000
 
 const failures = Metric.counter("rate_limit_store_failures_total", {
-  description: "Calls accepted without a limit, because the database did not answer",
+  description: "Calls that one instance decided by itself, because the database did not answer",
   incremental: true
 })
 
@@ -37,6 +39,18 @@ const takeSql = `
     (SELECT min(s) FROM unnest(w.stamps) AS s WHERE s >= w.stamps[cardinality(w.stamps)] - $4::float8)
       + $4::float8 - w.stamps[cardinality(w.stamps)] AS reset`
 
+/**
+ * Adds calls that were accepted $4 milliseconds ago each, without the database, and keeps the newest `limit` stamps. Done
+ * twice, because an answer was lost, it counts them twice: the window is then too full for a while, never too empty.
+ */
+const recordSql = `
+  INSERT INTO rate_windows AS w (name, who, stamps, used_at)
+  VALUES ($1, $2, ARRAY(SELECT extract(epoch FROM clock_timestamp()) * 1000 - a FROM unnest($4::float8[]) a
+    ORDER BY a DESC)::float8[], now())
+  ON CONFLICT (name, who) DO UPDATE SET used_at = now(), stamps = ARRAY(
+    SELECT s FROM (SELECT s FROM unnest(w.stamps || excluded.stamps) s ORDER BY s DESC LIMIT $3::integer) newest
+    ORDER BY s)`
+
 /** How long a refused caller waits: until the oldest of the last `limit` calls leaves the window. */
 const waitSql = `
   SELECT stamps[cardinality(stamps) + 1 - $3::integer] + $4::float8 - extract(epoch FROM clock_timestamp()) * 1000 AS reset
@@ -53,6 +67,7 @@ interface Options {
 const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: Options) => Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const refusedUntil = new Map<string, number>()
+  const known = new KnownWindows(span)
   let pausedUntil = -Infinity
 
   const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -66,20 +81,33 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
 
   const ask = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
     const values = [name, who, limit, span]
+    const key = `${name} ${who}`
+    const asked = yield* monotonicMillis
+    const unrecorded = known.unrecorded(key, asked)
+    if (unrecorded.length > 0) {
+      yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => asked - at)])
+      known.recorded(key, unrecorded, asked)
+    }
     const [taken] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
     if (taken !== undefined) {
+      known.answered(key, taken.used, yield* monotonicMillis)
       return { accepted: true, remaining: Math.max(0, limit - taken.used), resetMillis: Number(taken.reset) }
     }
     const [waiting] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
+    known.answered(key, limit, yield* monotonicMillis)
     // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
-    return refuse(`${name} ${who}`, yield* monotonicMillis, Math.max(0, Number(waiting?.reset ?? 0)))
+    return refuse(key, yield* monotonicMillis, Math.max(0, Number(waiting?.reset ?? 0)))
   })
 
-  const unlimited = (limit: number, now: number, cause: unknown) =>
-    Effect.suspend(() => {
+  /** Each instance by itself. */
+  const takeAlone = (key: string, limit: number) =>
+    Effect.flatMap(monotonicMillis, (now) => Effect.as(Metric.update(failures, 1), known.take(key, limit, now)))
+
+  const pause = (cause: unknown) =>
+    Effect.flatMap(monotonicMillis, (now) => {
       pausedUntil = now + pauseMillis
-      return Effect.logWarning("rate limits are not kept: the database does not answer", cause)
-    }).pipe(Effect.as<Verdict>({ accepted: true, remaining: limit, resetMillis: span }))
+      return Effect.logWarning("rate limits are counted by this instance alone: the database does not answer", cause)
+    })
 
   const take = (name: string, who: string, limit: number): Effect.Effect<Verdict> =>
     Effect.flatMap(monotonicMillis, (now) => {
@@ -88,11 +116,13 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
         return Effect.succeed({ accepted: false, remaining: 0, resetMillis: until - now })
       }
       if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
-      const open = Effect.as(Metric.update(failures, 1), { accepted: true, remaining: limit, resetMillis: span })
-      if (now < pausedUntil) return open
+      const key = `${name} ${who}`
+      if (now < pausedUntil) return takeAlone(key, limit)
+      known.asked(key)
       return ask(name, who, limit).pipe(
         Effect.timeoutOrElse({ duration: patienceMillis, orElse: () => Effect.fail("no answer in time" as const) }),
-        Effect.catch((cause) => Effect.andThen(Metric.update(failures, 1), unlimited(limit, now, cause)))
+        Effect.ensuring(Effect.sync(() => known.settled(key))),
+        Effect.catch((cause) => Effect.andThen(pause(cause), takeAlone(key, limit)))
       )
     })
 
