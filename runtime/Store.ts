@@ -5,6 +5,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import type { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { Environment } from "../schemas/Network.ts"
 import * as Embedded from "./store/Embedded.ts"
 import * as Postgres from "./store/Postgres.ts"
 import type { StoreError } from "./store/StoreError.ts"
@@ -36,17 +37,23 @@ export interface StoreOptions {
 /**
  * The picked store, ready: reachable, of a supported version, and (embedded) held by this process alone.
  *
- * `dataDirectory` is the absolute path of `data.directory`; `postgres` does not use it.
+ * `dataDirectory` is the absolute path of `data.directory`, `environments` are those that are served; `postgres` uses
+ * neither.
  * Fails with `StoreError`: what happened and what to do.
  */
 export const storeLayer = <Name extends StoreName>(
   use: Name,
   options: StoreOptions[Name],
-  dataDirectory: string
-): Layer.Layer<Store, StoreError> => drivers[use](options, dataDirectory)
+  dataDirectory: string,
+  environments: ReadonlyArray<Environment>
+): Layer.Layer<Store, StoreError> => drivers[use](options, dataDirectory, environments)
 
 const drivers: {
-  readonly [Name in StoreName]: (options: StoreOptions[Name], dataDirectory: string) => Layer.Layer<Store, StoreError>
+  readonly [Name in StoreName]: (
+    options: StoreOptions[Name],
+    dataDirectory: string,
+    environments: ReadonlyArray<Environment>
+  ) => Layer.Layer<Store, StoreError>
 } = {
   embedded: Embedded.layer,
   postgres: Postgres.layer

@@ -57,10 +57,10 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
 const middleware = (apply: typeof measure) =>
   HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<never, never, HttpRouter.HttpRouter>
 
-const storeOf = ({ store }: Loaded, dataDirectory: string) =>
+const storeOf = ({ settings: { environments }, store }: Loaded, dataDirectory: string) =>
   store.use === "embedded"
-    ? storeLayer("embedded", store.options, dataDirectory)
-    : storeLayer("postgres", store.options, dataDirectory)
+    ? storeLayer("embedded", store.options, dataDirectory, environments)
+    : storeLayer("postgres", store.options, dataDirectory, environments)
 
 /**
  * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;

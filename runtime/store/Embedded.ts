@@ -1,6 +1,7 @@
 /**
  * The `embedded` store, the default: a PostgreSQL this process starts itself, in `<data.directory>/postgres`, durable
- * like any server (fsync on), reached by a unix socket only and by the same driver and SQL as the `postgres` store.
+ * like any server (fsync on), reached by a unix socket in that directory only and by the same driver and SQL as the
+ * `postgres` store. The kernel tells it whose process is at the other end: only this service's account, and root, log in.
  *
  * One service at a time owns a data directory: it holds an advisory lock on a connection of its own for life. The
  * server outlives a service that is killed, and the next start adopts it (milliseconds). The lock cannot see through
@@ -11,8 +12,9 @@ import type { PgClient } from "@effect/sql-pg"
 import { Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Schema, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { dirname } from "node:path"
-import { ensureCluster, locate, role } from "./embedded/Cluster.ts"
-import type { Cluster } from "./embedded/Cluster.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { ensureCluster, findSockets, locate, role } from "./embedded/Cluster.ts"
+import type { Cluster, Sockets } from "./embedded/Cluster.ts"
 import { ensureServer, stopServer } from "./embedded/Server.ts"
 import { advisoryLock, lockSpace } from "./Locks.ts"
 import { maxConnectionsOption, pool } from "./Postgres.ts"
@@ -24,7 +26,13 @@ const maximumConnections = 40
 
 export const EmbeddedOptions = Schema.Struct({
   /** Size of the pool, 2 to 40. Default 10. */
-  maxConnections: maxConnectionsOption(maximumConnections)
+  maxConnections: maxConnectionsOption(maximumConnections),
+  /**
+   * Whether root may run it where mainnet is served. PostgreSQL does not run as root, so it then runs as an account
+   * (`tillwire`, else `nobody`) whose other processes can read and change its files. Default false: refused. For a machine
+   * or container that runs nothing else.
+   */
+  allowRoot: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
 })
 export type EmbeddedOptions = typeof EmbeddedOptions.Type
 
@@ -56,10 +64,10 @@ const broken = (cluster: Cluster, pid: number, cause: unknown) =>
   })
 
 /** The server of the cluster, held by this process alone until the scope closes; closing it stops the server. */
-const hold = Effect.fnUntraced(function*(cluster: Cluster) {
-  const server = yield* ensureServer(cluster)
+const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: Sockets) {
+  const server = yield* ensureServer(cluster, sockets)
   const mine = yield* Ref.make(!server.adopted)
-  const stop = Effect.when(stopServer(cluster, server.pid), Ref.getAndSet(mine, false))
+  const stop = Effect.when(stopServer(server.pid), Ref.getAndSet(mine, false))
   // Twice: before the connection exists, for a start that fails half-way; after the lock, so that it is held meanwhile.
   yield* Effect.addFinalizer(() => stop)
   const connection = yield* PgConnection.make({
@@ -92,12 +100,12 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster) {
 })
 
 /** Takes the hold in a new scope, after the last one is closed. */
-const renew = (cluster: Cluster, current: Ref.Ref<Scope.Closeable>) =>
+const renew = (cluster: Cluster, sockets: Sockets, current: Ref.Ref<Scope.Closeable>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const last = yield* Ref.getAndSet(current, scope)
     yield* Scope.close(last, Exit.void)
-    return yield* Scope.provide(hold(cluster), scope)
+    return yield* Scope.provide(hold(cluster, sockets), scope)
   }).pipe(
     Effect.retry({
       while: (error) => error._tag === "Unanswered",
@@ -109,6 +117,7 @@ const renew = (cluster: Cluster, current: Ref.Ref<Scope.Closeable>) =>
 /** Keeps the hold: a server that crashed is started again. Fails when another process took the hold meanwhile. */
 const keep = Effect.fnUntraced(function*(
   cluster: Cluster,
+  sockets: Sockets,
   first: Effect.Success<ReturnType<typeof renew>>,
   current: Ref.Ref<Scope.Closeable>
 ) {
@@ -116,20 +125,41 @@ const keep = Effect.fnUntraced(function*(
   while (true) {
     const error = yield* held.lost
     yield* Effect.logError("lost the embedded database, trying to get it back", error.what)
-    held = yield* renew(cluster, current)
+    held = yield* renew(cluster, sockets, current)
   }
 })
 
-const guarded = Effect.fnUntraced(function*(dataDirectory: string) {
+/** Why root may not run it here, if so. */
+const objectionToRoot = (
+  { allowRoot }: EmbeddedOptions,
+  dataDirectory: string,
+  environments: ReadonlyArray<Environment>
+): StoreError | undefined =>
+  process.getuid?.() !== 0 || allowRoot || !environments.includes("mainnet") ? undefined : new StoreError({
+    what: "Root may not run the embedded database where mainnet is served: PostgreSQL does not run as root, and other "
+      + "processes of the account it would run as could read and change its files.",
+    hint: `Give it an account of its own and start the service as that: useradd --system --user-group tillwire && `
+      + `chown -R tillwire: ${dataDirectory}, then User=tillwire in its systemd unit, or su -s /bin/sh tillwire. Or use `
+      + `"store": { "use": "postgres" }. In a container that runs nothing else, store.options.allowRoot: true permits it.`
+  })
+
+const guarded = Effect.fnUntraced(function*(
+  options: EmbeddedOptions,
+  dataDirectory: string,
+  environments: ReadonlyArray<Environment>
+) {
+  const objection = objectionToRoot(options, dataDirectory, environments)
+  if (objection !== undefined) return yield* objection
   const cluster = yield* locate(dataDirectory)
   yield* ensureCluster(cluster)
+  const sockets = yield* findSockets(cluster)
   const current = yield* Effect.acquireRelease(
     Effect.flatMap(Scope.make(), Ref.make),
     (ref) => Effect.flatMap(Ref.get(ref), (scope) => Scope.close(scope, Exit.void))
   )
-  const first = yield* renew(cluster, current)
+  const first = yield* renew(cluster, sockets, current)
   const lost = yield* Deferred.make<never, StoreError>()
-  yield* keep({ ...cluster, sockets: first.server.sockets }, first, current).pipe(
+  yield* keep(cluster, sockets, first, current).pipe(
     Effect.catch((error) => Effect.andThen(Effect.logFatal(error.message), Deferred.fail(lost, error))),
     Effect.forkScoped
   )
@@ -140,13 +170,15 @@ const guarded = Effect.fnUntraced(function*(dataDirectory: string) {
  * Starts or adopts the server and holds it; torn down after everything that uses it.
  *
  * Ready in under 2 s on a new directory, 0.1 s on an existing one (measured, 2 cores). Refuses within 2 s when another
- * service holds the directory. Fails with `StoreError` when the directory, the disk, the user or the version do not fit.
+ * service holds the directory. Fails with `StoreError` when the directory, the disk, the user or the version do not fit,
+ * and where root would run it for mainnet without `allowRoot`.
  */
 export const layer = (
   options: EmbeddedOptions,
-  dataDirectory: string
+  dataDirectory: string,
+  environments: ReadonlyArray<Environment>
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> =>
-  Layer.unwrap(Effect.map(guarded(dataDirectory), ({ guard, sockets }) =>
+  Layer.unwrap(Effect.map(guarded(options, dataDirectory, environments), ({ guard, sockets }) =>
     Layer.merge(
       pool({ host: sockets, username: role, database: role }, sockets, options.maxConnections),
       Layer.succeed(StoreGuard, guard)

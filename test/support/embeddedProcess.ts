@@ -21,7 +21,7 @@ const service = Effect.gen(function*() {
 })
 
 service.pipe(
-  Effect.provide(storeLayer("embedded", { maxConnections: 2 }, dataDirectory)),
+  Effect.provide(storeLayer("embedded", { maxConnections: 2, allowRoot: false }, dataDirectory, ["devnet"])),
   Effect.tapError((error) => say({ failed: error.message })),
   Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
   NodeRuntime.runMain({ disableErrorReporting: true })

@@ -140,20 +140,27 @@ export const findBinaries = Effect.fn("findBinaries")(
 const passwd = (): ReadonlyArray<ReadonlyArray<string>> =>
   existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":")) : []
 
+/** Accounts that root makes a new cluster as, the first that there is: one of its own, else the one of nobody's files. */
+const accounts = ["tillwire", "nobody"]
+
+/** The name of an account, as PostgreSQL sees who is at the other end of a socket; undefined for an id without a name. */
+export const accountName = (uid: number): string | undefined => passwd().find(([, , id]) => id === String(uid))?.[0]
+
 /**
- * PostgreSQL refuses to run as root, so root starts it as the owner of an existing cluster, and as `nobody` for a new
- * one; any other user starts it as itself.
+ * PostgreSQL refuses to run as root, so root starts it as the owner of an existing cluster, and as `tillwire` or else
+ * `nobody` for a new one; any other user starts it as itself.
  */
 export const findRunAs = (cluster: string): Effect.Effect<RunAs | undefined, StoreError> =>
   Effect.suspend(() => {
     if (process.getuid?.() !== 0) return Effect.undefined
     const owner = statSync(cluster, { throwIfNoEntry: false })
     if (owner !== undefined && owner.uid !== 0) return Effect.succeed({ uid: owner.uid, gid: owner.gid })
-    const [, , uid, gid] = passwd().find(([name]) => name === "nobody") ?? []
+    const known = passwd()
+    const [, , uid, gid] = accounts.flatMap((account) => known.filter(([name]) => name === account))[0] ?? []
     return uid === undefined || gid === undefined
       ? Effect.fail(
         new StoreError({
-          what: "PostgreSQL does not run as root, and this system has no user nobody.",
+          what: "PostgreSQL does not run as root, and this system has neither a user tillwire nor nobody.",
           hint: `Start the service as an ordinary user, or set "store": { "use": "postgres" }.`
         })
       )

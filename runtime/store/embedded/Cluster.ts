@@ -1,15 +1,16 @@
 /** The files of one embedded server: where they are, whose they are, and making them for the first time. */
 import { Effect } from "effect"
+import type { Scope } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, chownSync, closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs"
-import { openSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs"
+import { openSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
+import { tmpdir, userInfo } from "node:os"
 import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { findBinaries, findRunAs, openToAll } from "./Binaries.ts"
+import { accountName, findBinaries, findRunAs, openToAll } from "./Binaries.ts"
 import type { Binaries, RunAs } from "./Binaries.ts"
-import { attempt } from "./Files.ts"
+import { attempt, giveDirectory, hasProc, heldName, openDirectory, putFile, readSmallFile } from "./Files.ts"
 
 /** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
 export const role = "tillwire"
@@ -28,8 +29,6 @@ export interface Cluster {
   readonly argument: string
   /** The server's messages, `<data.directory>/postgres.log`. */
   readonly log: string
-  /** Holds the socket; open to the server's user alone, which is what guards the door (no password, no TCP). */
-  readonly sockets: string
   readonly binaries: Binaries
   readonly runAs: RunAs | undefined
 }
@@ -93,29 +92,91 @@ export const programFailed = (what: string, output: string, log: string): StoreE
     hint: knownFailures.find(([pattern]) => pattern.test(output))?.[1] ?? `More may be in ${log}.`
   })
 
-/** The same directory for the same data directory, within the length a socket's path may have. */
-const socketsOf = (dataDirectory: string): string => {
-  const name = `till-${createHash("sha256").update(realpathSync(dataDirectory)).digest("hex").slice(0, 12)}`
-  const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
-  return join(fits ? tmpdir() : "/tmp", name)
+/** Where the server's socket is: as the server is told, and as this process reaches it. */
+export interface Sockets {
+  readonly argument: string
+  readonly directory: string
 }
 
-/** Makes the socket's directory, open to the server's user alone; one that someone else put there is refused. */
-export const prepareSockets = ({ runAs, sockets }: Cluster): Effect.Effect<void, StoreError> =>
-  attempt("The directory of the database's socket cannot be used", () => {
-    if (!existsSync(sockets)) mkdirSync(sockets, { mode: 0o700 })
-    const found = lstatSync(sockets)
-    const self = process.getuid?.()
-    if (!found.isDirectory() || (found.uid !== self && found.uid !== (runAs?.uid ?? self))) {
-      throw new Error(`${sockets} exists and belongs to someone else: remove it`)
+const noSockets = "The directory of the database's socket cannot be used"
+
+/** A directory in the system's temporary one, open to this user alone; one that someone else put there is refused. */
+const temporarySockets = (cluster: string): string => {
+  const name = `till-${createHash("sha256").update(realpathSync(cluster)).digest("hex").slice(0, 12)}`
+  const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
+  const directory = join(fits ? tmpdir() : "/tmp", name)
+  if (!existsSync(directory)) mkdirSync(directory, { mode: 0o700 })
+  const found = lstatSync(directory)
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
+    throw new Error(`${directory} exists, and is not a directory of this user alone: remove it`)
+  }
+  return directory
+}
+
+/**
+ * The cluster's own directory holds the socket: only the account of the server may enter it, and where root keeps the
+ * data directory to itself, not even that account may walk there by name. A path longer than a socket's may be is reached
+ * through the directory held open for as long as the scope lives; where the system cannot do that (macOS), the socket is
+ * in the temporary directory.
+ */
+export const findSockets = ({ directory, runAs }: Cluster): Effect.Effect<Sockets, StoreError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const isShort = Buffer.byteLength(directory + socketName) <= socketPathBytes
+    if (!hasProc) {
+      const sockets = isShort ? directory : yield* attempt(noSockets, () => temporarySockets(directory))
+      return { argument: sockets, directory: sockets }
     }
-    chmodSync(sockets, 0o700)
-    if (runAs !== undefined) chownSync(sockets, runAs.uid, runAs.gid)
+    // The server's working directory is the cluster.
+    const argument = "/proc/self/cwd"
+    if (isShort) return { argument, directory }
+    const held = yield* Effect.acquireRelease(
+      attempt(noSockets, () => openDirectory(directory, [runAs?.uid ?? process.getuid?.()])),
+      (descriptor) => Effect.sync(() => closeSync(descriptor))
+    )
+    return { argument, directory: heldName(held, directory) }
   })
 
-/** Removes the socket's directory after the server has stopped; one that a next server already uses is not empty. */
-export const dropSockets = ({ sockets }: Cluster): Effect.Effect<void> =>
-  Effect.ignore(Effect.try(() => rmdirSync(sockets)))
+/** The name of this process's account; undefined where it has none, which PostgreSQL refuses by itself. */
+const ownName = (): string | undefined => {
+  try {
+    return userInfo().username
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Who may log in, as files of PostgreSQL: the account of this service and root, who may read all files anyway, known by
+ * what the kernel says of the other end of the socket; as the service's role and no other. The account that root chose
+ * for the server may not: other programs run as it. The owner of a cluster that was made without root may.
+ */
+const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
+  const owner = runAs === undefined ? undefined : accountName(runAs.uid)
+  const names = [ownName(), accountName(0), owner === "nobody" ? undefined : owner].filter((name) => name !== undefined)
+  const note = "# Written by Tillwire at each start: changes are lost.\n"
+  return {
+    "pg_hba.conf": `${note}local ${role} ${role} peer map=${role}\n`,
+    "pg_ident.conf": note + [...new Set(names)].map((name) => `${role} "${name}" ${role}\n`).join("")
+  }
+}
+
+/**
+ * Writes who may log in, where something else stands there: of a new cluster, of one that an earlier version made (it
+ * let every process in that reached the socket), or when the service runs as another user. Answers whether it wrote; a
+ * server that runs must then read them again.
+ */
+export const restrictAccess = (cluster: Cluster): Effect.Effect<boolean, StoreError> =>
+  attempt("The rules of who may use the embedded database could not be written", () => {
+    const files = Object.entries(accessFiles(cluster)).filter(([name, text]) => {
+      try {
+        return readSmallFile(join(cluster.directory, name)) !== text
+      } catch {
+        return true
+      }
+    })
+    for (const [name, text] of files) putFile(cluster.directory, name, text, cluster.runAs)
+    return files.length > 0
+  })
 
 /** Server programs and places for `dataDirectory`, which is made (mode 0700) when it is not there. */
 export const locate = Effect.fn("Embedded.locate")(
@@ -127,19 +188,15 @@ export const locate = Effect.fn("Embedded.locate")(
     })
     const runAs = yield* findRunAs(directory)
     const binaries = yield* findBinaries(dataDirectory, runAs)
-    const sockets = yield* attempt(
-      "The directory of the database's socket cannot be used",
-      () => socketsOf(dataDirectory)
-    )
     const byName = yield* attempt(unusable, () => runAs === undefined || openToAll(dataDirectory))
-    if (!byName && !existsSync("/proc/self/cwd")) {
+    if (!byName && !hasProc) {
       return yield* new StoreError({
         what: `PostgreSQL does not run as root, and ${dataDirectory} is closed to other users.`,
         hint: "Start the service as an ordinary user, or set data.directory to one that is open to all."
       })
     }
     const argument = byName ? directory : "/proc/self/cwd"
-    return { directory, argument, log: join(dataDirectory, "postgres.log"), sockets, binaries, runAs }
+    return { directory, argument, log: join(dataDirectory, "postgres.log"), binaries, runAs }
   }
 )
 
@@ -152,7 +209,17 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
   function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
     const { directory } = cluster
     const exists = () => existsSync(join(directory, "PG_VERSION"))
-    const found = yield* attempt(unusable, () => statSync(directory, { throwIfNoEntry: false }))
+    const found = yield* attempt(unusable, () => {
+      // Under root what is there was made by another account: a link could lead anywhere.
+      const itself = cluster.runAs === undefined ? statSync : lstatSync
+      return itself(directory, { throwIfNoEntry: false })
+    })
+    if (found?.isSymbolicLink() === true) {
+      return yield* new StoreError({
+        what: `${directory} is a link, which root does not follow.`,
+        hint: "Set data.directory to where the files are, or start the service as an ordinary user."
+      })
+    }
     const expected = cluster.runAs?.uid ?? process.getuid?.()
     if (found !== undefined && found.uid !== expected) {
       return yield* new StoreError({
@@ -169,7 +236,7 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
     }
     const version = yield* attempt(
       "The data directory cannot be read",
-      () => readFileSync(join(directory, "PG_VERSION"), "utf8").trim()
+      () => readSmallFile(join(directory, "PG_VERSION"))?.trim()
     )
     if (version !== cluster.binaries.major) {
       return yield* new StoreError({
@@ -184,7 +251,7 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
   const { argument, binaries, directory, log, runAs } = cluster
   const fresh = yield* attempt(unusable, () => {
     const made = mkdtempSync(`${directory}.new-`)
-    if (runAs !== undefined) chownSync(made, runAs.uid, runAs.gid)
+    if (runAs !== undefined) giveDirectory(made, runAs)
     return made
   })
   const at = argument === directory ? fresh : argument
@@ -195,7 +262,7 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
   const build = Effect.gen(function*() {
     yield* Effect.logInfo("making the embedded database", { directory })
     const made = yield* run(binaries.initdb, [
-      ...["-D", at, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--data-checksums"],
+      ...["-D", at, "-U", "postgres", "--auth=reject", "--encoding=UTF8", "--data-checksums"],
       ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     ], { cwd: fresh, runAs, input: "" })
     if (made.code !== 0) return yield* programFailed("The embedded database could not be made", made.stderr, log)

@@ -1,5 +1,9 @@
 /** Local files of the embedded server: every failure says which path, and what the operator can do. */
 import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import { closeSync, constants, existsSync, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync } from "node:fs"
+import { readSync, renameSync, rmSync, writeSync } from "node:fs"
+import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 
 const hints: Readonly<Record<string, string>> = {
@@ -9,6 +13,7 @@ const hints: Readonly<Record<string, string>> = {
   ENOSPC: "The disk is full: free some space and start again.",
   EDQUOT: "The disk quota is used up: free some space and start again.",
   ENOTDIR: "A part of that path is a file: set data.directory to a directory.",
+  ELOOP: "A link stands there that this service did not make: remove it, and set data.directory to where the files are.",
   ENOENT: "A directory of that path is missing: check the path, and that its file system takes writes.",
   EEXIST: "A file is in the way: set data.directory to a directory."
 }
@@ -23,3 +28,89 @@ export const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StoreE
       return new StoreError({ what: `${what}: ${reasonOf(cause)}.`, hint, cause })
     }
   })
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+
+/** Whether what a process holds open can be named: Linux, not macOS. */
+export const hasProc = existsSync("/proc/self/cwd")
+
+/** A name for a directory that is held open, which stays that directory whatever is put in its place by name. */
+export const heldName = (descriptor: number, path: string): string => hasProc ? `/proc/self/fd/${descriptor}` : path
+
+/**
+ * Opens a directory that belongs to one of `owners`, and is no link. Throws for any other: under root the directory's
+ * account could put one there, and root would give away or overwrite what the link names.
+ */
+export const openDirectory = (path: string, owners: ReadonlyArray<number | undefined>): number => {
+  const descriptor = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  const { uid } = fstatSync(descriptor)
+  if (process.getuid === undefined || owners.includes(uid)) return descriptor
+  closeSync(descriptor)
+  throw new Error(`${path} belongs to user id ${uid}`)
+}
+
+/** Gives a directory that this process has just made, and nobody has swapped, to another account. */
+export const giveDirectory = (path: string, { gid, uid }: { readonly uid: number; readonly gid: number }): void => {
+  const descriptor = openDirectory(path, [process.getuid?.()])
+  try {
+    fchownSync(descriptor, uid, gid)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Bytes read of a small file, at most: the server's own have some hundred. */
+const smallBytes = 8_192
+
+/** The text of a small plain file; undefined where there is none. Throws for a link, and for what is no plain file. */
+export const readSmallFile = (path: string): string | undefined => {
+  let descriptor: number
+  try {
+    descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  } catch (cause) {
+    if ((cause as { readonly code?: unknown }).code === "ENOENT") return undefined
+    throw cause
+  }
+  try {
+    if (!fstatSync(descriptor).isFile()) throw new Error(`${path} is no plain file`)
+    const bytes = Buffer.alloc(smallBytes)
+    return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, smallBytes, 0))
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Opens a log for writing at its end; made for this user alone where there is none. Throws for a link. */
+export const openToAppend = (path: string): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+
+/**
+ * Puts a file into a directory, complete or not at all, in place of whatever has its name: a link is replaced, never
+ * followed. It belongs to `owner`, else to this user, and nobody else reads it.
+ */
+export const putFile = (
+  directory: string,
+  name: string,
+  text: string,
+  owner: { readonly uid: number; readonly gid: number } | undefined
+): void => {
+  const held = openDirectory(directory, [owner?.uid ?? process.getuid?.()])
+  try {
+    const at = heldName(held, directory)
+    const fresh = join(at, `${name}.new-${randomUUID()}`)
+    const descriptor = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    try {
+      writeSync(descriptor, text)
+      fchmodSync(descriptor, 0o600)
+      if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
+      fsyncSync(descriptor)
+      renameSync(fresh, join(at, name))
+    } catch (cause) {
+      rmSync(fresh, { force: true })
+      throw cause
+    } finally {
+      closeSync(descriptor)
+    }
+  } finally {
+    closeSync(held)
+  }
+}

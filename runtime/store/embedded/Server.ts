@@ -1,13 +1,12 @@
 /** The server process of one cluster: start it or adopt it, and stop it. */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { spawn } from "node:child_process"
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs"
-import { readlinkSync, realpathSync, renameSync, statSync } from "node:fs"
+import { closeSync, lstatSync, readFileSync, readlinkSync, realpathSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { dropSockets, plainEnvironment, prepareSockets, programFailed, tellingLine } from "./Cluster.ts"
-import type { Cluster } from "./Cluster.ts"
-import { attempt } from "./Files.ts"
+import { plainEnvironment, programFailed, restrictAccess, tellingLine } from "./Cluster.ts"
+import type { Cluster, Sockets } from "./Cluster.ts"
+import { attempt, hasProc, openToAppend, readSmallFile } from "./Files.ts"
 
 /**
  * Settings for a small machine: about 80 MB in all. Durable: an answered commit survives a power cut. On a unix socket
@@ -72,9 +71,9 @@ interface PidFile {
 
 /** `postmaster.pid`: line 1 the pid, 5 the socket's directory, 8 the state. Source: PostgreSQL, utils/pidfile.h. */
 const readPidFile = (cluster: Cluster): PidFile | undefined => {
-  const path = join(cluster.directory, "postmaster.pid")
-  if (!existsSync(path)) return undefined
-  const lines = readFileSync(path, "utf8").split("\n")
+  const text = readSmallFile(join(cluster.directory, "postmaster.pid"))
+  if (text === undefined) return undefined
+  const lines = text.split("\n")
   const pid = Number.parseInt(lines[0] ?? "", 10)
   return pid > 0 ? { pid, sockets: lines[4]?.trim() ?? "", status: lines[7]?.trim() ?? "" } : undefined
 }
@@ -92,7 +91,7 @@ const alive = (pid: number): boolean => {
  * tell, the process must also stand in the cluster's directory, as every postmaster does.
  */
 const isServer = (cluster: Cluster, pid: number): boolean => {
-  if (!existsSync("/proc/self/cwd")) return alive(pid)
+  if (!hasProc) return alive(pid)
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cluster.directory)
   } catch {
@@ -101,9 +100,9 @@ const isServer = (cluster: Cluster, pid: number): boolean => {
 }
 
 const openLog = (path: string): { readonly fd: number; readonly from: number } => {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0
   if (size > logBytes) renameSync(path, `${path}.1`)
-  return { fd: openSync(path, "a", 0o600), from: size > logBytes ? 0 : size }
+  return { fd: openToAppend(path), from: size > logBytes ? 0 : size }
 }
 
 /** Messages that mean another server, its remains or the cleaning up after it still hold the directory. */
@@ -111,13 +110,14 @@ const busy = /lock file .*(already exists|No such file)|pre-existing shared memo
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
+  sockets: Sockets,
   stale: number | undefined
 ): Effect.fn.Return<Server, StoreError | Busy> {
-  yield* prepareSockets(cluster)
+  yield* restrictAccess(cluster)
   const log = yield* attempt("The database's log cannot be written", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-    const started = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", cluster.sockets, ...options], {
+    const started = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", sockets.argument, ...options], {
       ...cluster.runAs,
       cwd: cluster.directory,
       // PostgreSQL takes this id for its own family: a pid file that names an unrelated process is stale to it.
@@ -145,12 +145,12 @@ const startServer = Effect.fnUntraced(function*(
     const file = readPidFile(cluster)
     return Effect.succeed(
       file !== undefined && file.pid === child.pid && file.status === "ready"
-        ? { pid: file.pid, sockets: cluster.sockets, adopted: false }
+        ? { pid: file.pid, sockets: sockets.directory, adopted: false }
         : undefined
     )
   })
   return yield* untilServer(outcome, cluster).pipe(
-    Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(cluster, child.pid))
+    Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(child.pid))
   )
 })
 
@@ -177,14 +177,18 @@ const untilServer = <E>(
   }))
 
 /** The running server, once its own start or stop is over; else a new one. */
-const adoptOrStart = (cluster: Cluster): Effect.Effect<Server, StoreError | Busy> =>
+const adoptOrStart = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server, StoreError | Busy> =>
   untilServer(
     Effect.gen(function*() {
       const found = yield* attempt("The data directory cannot be read", () => readPidFile(cluster))
       if (found === undefined || !isServer(cluster, found.pid)) {
-        return yield* startServer(cluster, found?.pid)
+        return yield* startServer(cluster, sockets, found?.pid)
       }
-      return found.status === "ready" ? { pid: found.pid, sockets: found.sockets, adopted: true } : undefined
+      if (found.status !== "ready") return undefined
+      if (yield* restrictAccess(cluster)) yield* signal(found.pid, "SIGHUP")
+      // One of an earlier version has its socket elsewhere until its next start.
+      const isHere = found.sockets === sockets.argument || found.sockets === cluster.directory
+      return { pid: found.pid, sockets: isHere ? sockets.directory : found.sockets, adopted: true }
     }),
     cluster
   )
@@ -194,8 +198,8 @@ const adoptOrStart = (cluster: Cluster): Effect.Effect<Server, StoreError | Busy
  * service's: the caller's lock tells them apart), or a new one. Never deletes `postmaster.pid`: PostgreSQL itself
  * judges whether it is stale. A directory that is still held is tried for 5 s.
  */
-export const ensureServer = (cluster: Cluster): Effect.Effect<Server, StoreError> =>
-  adoptOrStart(cluster).pipe(
+export const ensureServer = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server, StoreError> =>
+  adoptOrStart(cluster, sockets).pipe(
     Effect.retry({
       while: (error) => error._tag === "Busy",
       schedule: Schedule.spaced(busyRetry).pipe(Schedule.upTo({ duration: busyPatience }))
@@ -209,7 +213,7 @@ export const ensureServer = (cluster: Cluster): Effect.Effect<Server, StoreError
       ))
   )
 
-const signal = (pid: number, name: "SIGINT" | "SIGQUIT") =>
+const signal = (pid: number, name: "SIGHUP" | "SIGINT" | "SIGQUIT") =>
   Effect.sync(() => {
     if (alive(pid)) process.kill(pid, name)
   })
@@ -220,7 +224,7 @@ const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
 )
 
 /** Stops the server in order (fast shutdown: ends its connections, writes a checkpoint), and waits for its end. */
-export const stopServer = (cluster: Cluster, pid: number): Effect.Effect<void> =>
+export const stopServer = (pid: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     yield* signal(pid, "SIGINT")
     const stopped = yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
@@ -229,5 +233,4 @@ export const stopServer = (cluster: Cluster, pid: number): Effect.Effect<void> =
       yield* signal(pid, "SIGQUIT")
       yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
     }
-    yield* dropSockets(cluster)
   })

@@ -9,7 +9,7 @@ import type { Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
-import { rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
@@ -36,7 +36,6 @@ const emptyDirectory: Effect.Effect<string, never, Scope.Scope> = Effect.acquire
       const pid = serverPid(path)
       const wait = "while kill -0 $0; do sleep 0.02; done 2>/dev/null"
       if (pid !== undefined) {
-        rmSync(socketsOf(path), { recursive: true, force: true })
         spawnSync("sh", ["-c", `kill -QUIT $0; ${wait}`, String(pid)])
       }
       rmSync(path, { recursive: true, force: true })
@@ -45,7 +44,7 @@ const emptyDirectory: Effect.Effect<string, never, Scope.Scope> = Effect.acquire
 
 /** The store in this process; its scope is the service's life. */
 const serve = (dataDirectory: string) =>
-  Layer.build(storeLayer("embedded", { maxConnections: 2 }, dataDirectory)).pipe(
+  Layer.build(storeLayer("embedded", { maxConnections: 2, allowRoot: false }, dataDirectory, ["devnet"])).pipe(
     Effect.provideService(References.MinimumLogLevel, "Fatal")
   )
 
@@ -116,7 +115,7 @@ const start = (
 
 storeSuite(
   "embedded",
-  Layer.unwrap(Effect.map(directory, (path) => storeLayer("embedded", { maxConnections: 4 }, path)))
+  Layer.unwrap(Effect.map(directory, (path) => storeLayer("embedded", { maxConnections: 4, allowRoot: false }, path, ["devnet"])))
 )
 
 describe("the embedded server", () => {
@@ -211,14 +210,94 @@ describe("the embedded server", () => {
       assert.notStrictEqual(serverPid(path), bystander.pid)
     }))
 
-  it.live("refuses a socket directory that someone else has put in its place", () =>
+  it.live("is reached in its own directory, however long the path of that is, and leaves nothing elsewhere", () =>
+    Effect.gen(function*() {
+      const before = readdirSync(tmpdir())
+      const path = join(yield* directory, "a".repeat(100), "b".repeat(100))
+      mkdirSync(path, { recursive: true, mode: 0o700 })
+      assert.strictEqual(spawnSync("cp", ["-a", `${seed}/.`, path]).status, 0)
+      const first = yield* start(path)
+      assert.deepStrictEqual(yield* first.line, { ready: 1 })
+      assert.include(readdirSync(join(path, "postgres")), ".s.PGSQL.5432")
+      yield* first.kill("SIGKILL")
+      assert.strictEqual(yield* rows(path), 1n, "adopted by the same path")
+      assert.deepStrictEqual(readdirSync(tmpdir()).filter((name) => /^till-[0-9a-f]{12}$/.test(name) && !before.includes(name)), [])
+    }))
+
+  it.live.runIf(root)("lets no other process of the account that it runs as log in", () =>
     Effect.gen(function*() {
       const path = yield* directory
-      const sockets = yield* Effect.scoped(Effect.andThen(serve(path), Effect.sync(() => socketsOf(path))))
-      assert.isFalse(existsSync(sockets), "removed when the server stopped")
-      symlinkSync(path, sockets)
-      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(sockets)))
-      assert.include(yield* refusal(path), `${sockets} exists and belongs to someone else`)
+      yield* serve(path)
+      for (const role of ["tillwire", "postgres"]) assert.match(yield* logIn(path, role, nobody), /^refused: 28000/)
+      assert.strictEqual(yield* logIn(path, "tillwire", { uid: 0, gid: 0 }), "logged in")
+    }))
+
+  it.live.runIf(root)("made by an earlier version, which let every process log in, is closed at the next start", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const hba = join(path, "postgres", "pg_hba.conf")
+      openToEveryone(hba)
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* serve(path)
+        assert.match(yield* logIn(path, "postgres", nobody), /^refused: 28000/)
+      }))
+      // Also where the server of a service that was killed still runs, and is adopted.
+      openToEveryone(hba)
+      const first = yield* start(path)
+      yield* first.line
+      openToEveryone(hba)
+      process.kill(serverPid(path) ?? 0, "SIGHUP")
+      yield* Effect.repeat(logIn(path, "postgres", nobody), { until: (outcome) => outcome === "logged in" })
+      const pid = serverPid(path)
+      yield* first.kill("SIGKILL")
+      yield* serve(path)
+      assert.strictEqual(serverPid(path), pid, "the same server")
+      yield* Effect.repeat(logIn(path, "postgres", nobody), { until: (outcome) => outcome.startsWith("refused: 28000") })
+    }))
+
+  it.live.runIf(root)("follows no link that its account plants in the directory: nothing is read, written or given away", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const cluster = join(path, "postgres")
+      const secret = join(yield* emptyDirectory, "secret")
+      writeFileSync(secret, "7 the password of root\n", { mode: 0o600 })
+      for (const name of ["pg_hba.conf", "pg_ident.conf"]) {
+        rmSync(join(cluster, name))
+        symlinkSync(secret, join(cluster, name))
+      }
+      yield* Effect.scoped(serve(path))
+      assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
+      assert.strictEqual(statSync(secret).uid, 0)
+      const version = readFileSync(join(cluster, "PG_VERSION"))
+      rmSync(join(cluster, "PG_VERSION"))
+      symlinkSync(secret, join(cluster, "PG_VERSION"))
+      assert.notInclude(yield* refusal(path), "the password of root")
+      rmSync(join(cluster, "PG_VERSION"))
+      writeFileSync(join(cluster, "PG_VERSION"), version)
+      rmSync(join(path, "postgres.log"))
+      symlinkSync(secret, join(path, "postgres.log"))
+      assert.include(yield* refusal(path), "postgres.log")
+      assert.strictEqual(readFileSync(secret, "utf8"), "7 the password of root\n")
+      rmSync(join(path, "postgres.log"))
+      renameSync(cluster, join(path, "moved"))
+      symlinkSync(join(path, "moved"), cluster)
+      assert.include(yield* refusal(path), "is a link")
+    }))
+
+  it.live.runIf(root)("is not run by root where mainnet is served, unless that is asked for", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const onMainnet = (allowRoot: boolean) =>
+        Layer.build(storeLayer("embedded", { maxConnections: 2, allowRoot }, path, ["devnet", "mainnet"])).pipe(
+          Effect.provideService(References.MinimumLogLevel, "Fatal")
+        )
+      const before = readdirSync(path)
+      const refused = String(yield* Effect.flip(Effect.scoped(onMainnet(false))))
+      for (const part of ["Root may not run", `chown -R tillwire: ${path}`, "User=tillwire", "store.options.allowRoot"]) {
+        assert.include(refused, part)
+      }
+      assert.deepStrictEqual(readdirSync(path), before, "nothing was started")
+      yield* Effect.scoped(onMainnet(true))
     }))
 
   it.live.runIf(root)("names a directory it cannot write to", () =>
@@ -264,6 +343,42 @@ describe("the embedded server", () => {
     }))
 })
 
+/** What a server that takes everybody looks like, as versions before 0.1 made it. */
+const openToEveryone = (file: string) => writeFileSync(file, "local all all trust\n")
+
+/**
+ * Whether a process of an account can log in as `role`: it comes by the server's own working directory, which a process
+ * of the same account may always walk to.
+ */
+const logIn = (path: string, role: string, as: { readonly uid: number; readonly gid: number }) =>
+  Effect.callback<string>((resume) => {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", loginProgram, socketsOf(path), role], {
+      ...as,
+      cwd: new URL("../../..", import.meta.url).pathname,
+      stdio: ["ignore", "pipe", "ignore"]
+    })
+    let said = ""
+    child.stdout.on("data", (chunk) => said += String(chunk))
+    child.once("close", () => resume(Effect.succeed(said.trim())))
+  })
+
+/** PostgreSQL's first messages: a start packet by hand; the answer begins with R (0: logged in) or E with the code. */
+const loginProgram = `
+  import { connect } from "node:net"
+  const [directory, role] = process.argv.slice(1)
+  const names = Buffer.from(["user", role, "database", "tillwire", "", ""].join("\\0").slice(0, -1) + "\\0")
+  const packet = Buffer.alloc(8)
+  packet.writeInt32BE(8 + names.length)
+  packet.writeInt32BE(196608, 4)
+  const socket = connect(directory + "/.s.PGSQL.5432")
+  socket.on("error", (error) => console.log("refused: " + error.code))
+  socket.on("connect", () => socket.write(Buffer.concat([packet, names])))
+  socket.once("data", (answer) => {
+    const code = /C([0-9A-Z]{5})/.exec(answer.toString("latin1"))?.[1]
+    console.log(answer[0] === 82 && answer.readInt32BE(5) === 0 ? "logged in" : "refused: " + code)
+    socket.destroy()
+  })`
+
 /** The acknowledged rows, read by a service of its own. */
 const rows = (path: string) =>
   Effect.scoped(Effect.gen(function*() {
@@ -272,7 +387,10 @@ const rows = (path: string) =>
     return row?.n
   }))
 
-const socketsOf = (path: string) => readFileSync(join(path, "postgres", "postmaster.pid"), "utf8").split("\n")[4] ?? ""
+/** Where the server's socket is, as other processes reach it. */
+const socketsOf = (path: string) =>
+  (readFileSync(join(path, "postgres", "postmaster.pid"), "utf8").split("\n")[4] ?? "")
+    .replace("/proc/self/", `/proc/${serverPid(path)}/`)
 
 /** Another service, as the server sees it: ends the holder's session and takes the lock before the holder is back. */
 const stealLock = Effect.fnUntraced(function*(path: string, holder: Service) {
