@@ -221,6 +221,8 @@ export interface JournalEntry {
   readonly attempts: number
   /** It left the chain below its final depth; absent: it did not. */
   readonly doubted?: boolean
+  /** Its token was not in the catalogue when it was seen: handled after those that were. Absent: it was. */
+  readonly unlisted?: boolean
   readonly version: number
 }
 

@@ -361,5 +361,9 @@ export const runtimeMigrations: Migrations = {
       check_value text NOT NULL,
       kept_in text NOT NULL,
       adopted_at timestamptz NOT NULL DEFAULT now()
-    )`)
+    )`),
+  // Transfers of tokens nobody lists are handled last, and counted by target: a stranger can send any number of them.
+  "0023_unlisted_transfers": statements(`
+    ALTER TABLE transfers ADD COLUMN unlisted boolean NOT NULL DEFAULT false;
+    CREATE INDEX transfers_unlisted ON transfers (match_key) WHERE unlisted`)
 }

@@ -68,6 +68,8 @@ export const sight = (
     readonly observedAt: number
     /** 1 where a driver here saw it, 0 where it was reported. */
     readonly confirmations: number
+    /** Its token is not in the catalogue; absent: it is. */
+    readonly unlisted?: boolean
   }
 ): JournalEntry | undefined => {
   const { confirmations, environment, network, point } = place
@@ -85,7 +87,8 @@ export const sight = (
     status: "seen" as const,
     confirmations,
     attempts: 0,
-    doubted: false
+    doubted: false,
+    unlisted: place.unlisted ?? false
   }
   if (known === undefined) {
     return {

@@ -11,6 +11,7 @@ import type {
 } from "../Chains.ts"
 import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
+import type { TokenCatalog } from "../TokenCatalog.ts"
 import * as Balances from "./Balances.ts"
 import {
   anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, sight
@@ -18,6 +19,7 @@ import {
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 import type { make as makeTargets } from "./Targets.ts"
+import { admit, screen } from "./Unlisted.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
@@ -40,6 +42,10 @@ const longestPauseMillis = 15_000
 
 const reorgs = Metric.counter("reorgs_total", { incremental: true })
 const alerts = Metric.counter("chain_alerts_total", { incremental: true })
+const unrecorded = Metric.counter("unlisted_transfers_dropped_total", {
+  description: "Transfers of tokens that are not in the catalogue, over the limits of what is recorded",
+  incremental: true
+})
 const headLag = Metric.gauge("payment_detection_lag_seconds")
 const health = Metric.gauge("network_health")
 
@@ -82,6 +88,7 @@ export interface Follower {
 }
 
 export interface FollowerServices {
+  readonly catalog: TokenCatalog["Service"]
   readonly rows: Rows
   readonly commit: Commit["Service"]
   readonly leases: Leases["Service"]
@@ -92,7 +99,7 @@ export interface FollowerServices {
 
 /** Starts following in the current scope. */
 export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
-  const { commit, leases, rows, targets, wakeHandler } = services
+  const { catalog, commit, leases, rows, targets, wakeHandler } = services
   const { environment, network } = driver
   const family = familyOf(network)
   const attributes = { network, environment }
@@ -152,24 +159,57 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     seenUntil = until
   })
 
-  /** Entries that seeing `transfers` at `point` makes or changes. */
-  const sightings = Effect.fnUntraced(function*(transfers: ReadonlyArray<ObservedTransfer>, point: RingPoint) {
+  const idOf = ({ index, txHash }: ObservedTransfer) => transferId(network, environment, txHash, index)
+  const isListed = ({ tokenAddress }: ObservedTransfer) =>
+    tokenAddress === null || catalog.find(network, environment, tokenAddress) !== undefined
+
+  /** Entries that seeing these transfers at `point` makes or changes. */
+  const changedBy = Effect.fnUntraced(function*(transfers: ReadonlyArray<ObservedTransfer>, point: RingPoint) {
     const changed: Array<JournalEntry> = []
     for (let from = 0; from < transfers.length; from += rowsPerCommit) {
       const part = transfers.slice(from, from + rowsPerCommit)
       const owners = yield* rows.targetsByKey(family, environment, [...new Set(part.map(({ matchKey }) => matchKey))])
       const owner = new Map(owners.map((target) => [target.matchKey, target]))
-      const idOf = (transfer: ObservedTransfer) => transferId(network, environment, transfer.txHash, transfer.index)
       const known = new Map((yield* rows.transfers(part.map(idOf))).map((entry) => [entry.id, entry]))
       for (const transfer of part) {
         const target = owner.get(transfer.matchKey)
         if (target === undefined) continue
-        const place = { network, environment, point, observedAt: seconds(), confirmations: 1 }
+        const unlisted = !isListed(transfer)
+        const place = { network, environment, point, observedAt: seconds(), confirmations: 1, unlisted }
         const entry = sight(known.get(idOf(transfer)), transfer, target, place)
         if (entry !== undefined) changed.push(entry)
       }
     }
     return changed
+  })
+
+  /**
+   * Entries that seeing a block's transfers at `point` makes or changes: those of tokens in the catalogue first, and of
+   * others no more than the limits of {@link screen} and {@link admit}, beside `wanted`. What is left out is counted and
+   * logged.
+   */
+  const sightings = Effect.fnUntraced(function*(
+    transfers: ReadonlyArray<ObservedTransfer>,
+    point: RingPoint,
+    wanted: ReadonlyArray<string> = []
+  ) {
+    const { dropped, listed, unlisted } = screen(transfers, (each) => isListed(each) || wanted.includes(idOf(each)))
+    const changed = yield* changedBy(listed, point)
+    if (unlisted.length === 0) return changed
+    const keys = [...new Set(unlisted.map(({ matchKey }) => matchKey))]
+    const admitted = admit(unlisted, yield* rows.unlisted(network, environment, keys), idOf)
+    const left = dropped + unlisted.length - admitted.length
+    if (left > 0) {
+      yield* Metric.update(Metric.withAttributes(unrecorded, attributes), left)
+      yield* Effect.logWarning("transfers of tokens that are not in the catalogue are not recorded: too many of them", {
+        network,
+        environment,
+        height: point.height,
+        recorded: admitted.length,
+        unrecorded: left
+      })
+    }
+    return [...changed, ...yield* changedBy(admitted, point)]
   })
 
   const forward = Effect.fnUntraced(function*(fence: Fence, event: Extract<ChainEvent, { _tag: "Forward" }>) {
@@ -262,8 +302,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       return
     }
     const { point, time, transfers } = block.success
-    const inBlock = new Set(transfers.map(({ index, txHash }) => transferId(network, environment, txHash, index)))
-    const changed = yield* sightings(transfers, { ...point, time })
+    const inBlock = new Set(transfers.map(idOf))
+    const changed = yield* sightings(transfers, { ...point, time }, ids)
     if (changed.length > 0) {
       yield* write(fence, changed.map((entry) => transferWrite(entry)))
       yield* wakeHandler

@@ -1,6 +1,7 @@
 /**
  * Hands journal entries to the one handler: one at a time per invoice, different invoices side by side, again after a
- * failure with a growing pause kept in the row. Woken by the followers; the rows are the truth, so a restart or a
+ * failure with a growing pause kept in the row. Tokens of the catalogue come first, merchants and invoices take turns, so
+ * that what is sent to one holds up no other. Woken by the followers; the rows are the truth, so a restart or a
  * lost wake-up loses nothing.
  */
 import { Cause, Clock, Effect, Exit, FiberSet, Queue } from "effect"
@@ -14,6 +15,8 @@ import { type Rows, transferWrite } from "./Rows.ts"
 const concurrency = 16
 /** Rows read at a time. */
 const pageSize = 64
+/** Entries of one invoice in a page: the others have their turn before it goes on. */
+const invoiceTurn = 8
 /** How often rows are looked for without a wake-up: entries other instances journalled, pauses that ended. */
 const pollMillis = 500
 /** A handler that takes longer is interrupted and counts as failed. */
@@ -80,7 +83,7 @@ export const run = ({ commit, dealtWith, leases, rows, wakes }: HandlingServices
       while (true) {
         if (busy.size < concurrency) {
           const now = yield* Clock.currentTimeMillis
-          const due = yield* rows.unhandled(now, [...busy], pageSize)
+          const due = yield* rows.unhandled(now, [...busy], invoiceTurn, pageSize)
           for (const [subject, entries] of Map.groupBy(due, ({ id, invoiceId }) => invoiceId ?? id)) {
             if (busy.size >= concurrency) break
             busy.add(subject)

@@ -67,7 +67,7 @@ const make = Effect.gen(function*() {
       })
     )
     yield* guard(added, catalog)
-    followers.set(id, yield* start(added, { rows, commit, leases, targets, wakeHandler }))
+    followers.set(id, yield* start(added, { catalog, rows, commit, leases, targets, wakeHandler }))
   })
 
   const status: Chains["Service"]["status"] = (environment, merchantId) => {
@@ -197,7 +197,8 @@ const make = Effect.gen(function*() {
       network,
       environment,
       point: { ...point, time: told.time },
-      observedAt: yield* nowSeconds
+      observedAt: yield* nowSeconds,
+      unlisted: told.tokenAddress !== null && catalog.find(network, environment, told.tokenAddress) === undefined
     })
     if (entry !== undefined) {
       yield* write(environment, [transferWrite(entry)])

@@ -7,6 +7,7 @@ import type {
   AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, TransferStatus
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
+import type { UnlistedEntry } from "./Unlisted.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
 export interface RingPoint extends ChainPoint {
@@ -101,7 +102,8 @@ export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
     confirmations: entry.confirmations,
     attempts: entry.attempts,
     retry_at: retryAt,
-    doubted: entry.doubted ?? false
+    doubted: entry.doubted ?? false,
+    unlisted: entry.unlisted ?? false
   }
 })
 
@@ -196,6 +198,7 @@ const readEntry = (raw: Raw): JournalEntry => ({
   confirmations: raw["confirmations"],
   attempts: raw["attempts"],
   doubted: raw["doubted"],
+  unlisted: raw["unlisted"],
   version: count(raw["version"])
 })
 
@@ -297,10 +300,33 @@ export const make = Effect.gen(function*() {
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND status = 'seen' AND confirmations = 0 AND height <= ${to} AND NOT (id = ANY(${except}))
         ORDER BY height LIMIT ${limit}`),
-    /** Entries whose status the handler has not dealt with and whose pause is over. */
-    unhandled: (nowMillis: number, busy: ReadonlyArray<string>, limit: number) =>
-      entries(sql`SELECT * FROM transfers WHERE status <> handled AND retry_at <= ${nowMillis}
-        AND NOT (coalesce(invoice_id, id) = ANY(${busy})) ORDER BY retry_at, height, tx_index LIMIT ${limit}`),
+    /**
+     * Entries whose status the handler has not dealt with and whose pause is over: tokens of the catalogue first, then
+     * merchants in turn and their invoices in turn, with at most `turn` entries of an invoice. Within a block the larger
+     * amounts come first, so that dust waits for payments.
+     */
+    unhandled: (nowMillis: number, busy: ReadonlyArray<string>, turn: number, limit: number) =>
+      entries(sql`SELECT t.* FROM (
+          SELECT id, unlisted,
+            row_number() OVER (PARTITION BY unlisted, merchant_id ORDER BY place, retry_at, height) AS turn
+          FROM (
+            SELECT id, unlisted, merchant_id, retry_at, height, row_number() OVER (
+              PARTITION BY coalesce(invoice_id, match_key)
+              ORDER BY unlisted, retry_at, height, amount DESC, tx_index
+            ) AS place
+            FROM transfers
+            WHERE status <> handled AND retry_at <= ${nowMillis} AND NOT (coalesce(invoice_id, id) = ANY(${busy}))
+          ) due WHERE place <= ${turn} ORDER BY unlisted, turn LIMIT ${limit}
+        ) chosen JOIN transfers t USING (id) ORDER BY chosen.unlisted, chosen.turn`),
+    /** What is recorded of these targets' transfers of tokens that were not in the catalogue. */
+    unlisted: (network: Network, environment: Environment, matchKeys: ReadonlyArray<string>) =>
+      rows((raw): UnlistedEntry => ({
+        id: raw["id"],
+        matchKey: raw["match_key"],
+        tokenAddress: raw["token_address"],
+        isReverted: raw["status"] === "reverted"
+      }))(sql`SELECT id, match_key, token_address, status FROM transfers WHERE unlisted
+        AND match_key = ANY(${matchKeys}) AND network = ${network} AND environment = ${environment}`),
     /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
     reported: (followed: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL

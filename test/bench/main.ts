@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--json file]`: every figure with its goal, both sides
  * measured in the same run. Names: create, events, http, expiry, list, webhook, deliveries, isolation, sockets, start,
- * tokens, signin, quotes, page, commerce, crash, delivery, chaos; none means all.
+ * tokens, signin, quotes, page, commerce, crash, delivery, chaos, flood; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -18,6 +18,7 @@ import { deliveries } from "./deliveries.ts"
 import { delivery } from "./delivery.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
+import { flood } from "./flood.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
@@ -48,7 +49,8 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   commerce,
   crash,
   delivery,
-  chaos
+  chaos,
+  flood
 }
 
 const { positionals, values } = parseArgs({

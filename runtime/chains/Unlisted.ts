@@ -1,0 +1,84 @@
+/**
+ * Which transfers of tokens that are not in the catalogue are recorded. Pure: no clock, no SQL.
+ *
+ * Anybody can make a contract that says thousands of times in one transaction that it moved its worthless token to an
+ * address of ours. A customer's wrong token must be recorded, so that it can be given back; a flood must not hold up the
+ * payments beside it. Hence the limits below, and no look into the database for what is over them.
+ */
+import type { ObservedTransfer } from "../Chains.ts"
+
+/** Transfers of one contract recorded for a target, over its whole life: a customer may err more than once. */
+export const maximumPerContract = 5
+/** Transfers of contracts not in the catalogue recorded for a target, over its whole life. */
+export const maximumPerTarget = 20
+/** The same of one block over all targets: they fit into one commit beside the payments. */
+export const maximumPerBlock = 300
+
+/** What the journal holds of a target's transfers of tokens that are not in the catalogue. */
+export interface UnlistedEntry {
+  readonly id: string
+  readonly matchKey: string
+  readonly tokenAddress: string | null
+  readonly isReverted: boolean
+}
+
+/** Items of each group in turn: the first of every group, then the second of every group, and so on. */
+const inTurn = <A>(groups: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> => {
+  const longest = groups.reduce((length, group) => Math.max(length, group.length), 0)
+  return Array.from({ length: longest }, (_, place) => groups.flatMap((group) => group.slice(place, place + 1))).flat()
+}
+
+/** Each target's transfers with its contracts in turn, and the targets in turn. */
+const inFairOrder = (transfers: ReadonlyArray<ObservedTransfer>): ReadonlyArray<ObservedTransfer> =>
+  inTurn([...Map.groupBy(transfers, ({ matchKey }) => matchKey).values()].map((ofTarget) =>
+    inTurn([...Map.groupBy(ofTarget, ({ tokenAddress }) => tokenAddress).values()].map((ofContract) =>
+      ofContract.slice(0, maximumPerContract)
+    )).slice(0, maximumPerTarget)
+  ))
+
+/** A block's transfers as they are recorded. */
+export interface Screened {
+  /** Of tokens in the catalogue, and native coins, each of which is a transaction of its own: all of them, in order. */
+  readonly listed: ReadonlyArray<ObservedTransfer>
+  /** Of other tokens: as many as may be recorded, in the order of preference. */
+  readonly unlisted: ReadonlyArray<ObservedTransfer>
+  /** Transfers left out. */
+  readonly dropped: number
+}
+
+/** Sorts a block's transfers by `isListed`, and leaves out what would be over the limits whatever the journal holds. */
+export const screen = (
+  transfers: ReadonlyArray<ObservedTransfer>,
+  isListed: (transfer: ObservedTransfer) => boolean
+): Screened => {
+  const listed = transfers.filter(isListed)
+  if (listed.length === transfers.length) return { listed, unlisted: [], dropped: 0 }
+  const unlisted = inFairOrder(transfers.filter((transfer) => !isListed(transfer))).slice(0, maximumPerBlock)
+  return { listed, unlisted, dropped: transfers.length - listed.length - unlisted.length }
+}
+
+/**
+ * Those of the unlisted transfers, in order, that the journal holds already (another sight may say that one is on the
+ * chain again), or for which their target has room beside what the journal holds of it.
+ */
+export const admit = (
+  unlisted: ReadonlyArray<ObservedTransfer>,
+  held: ReadonlyArray<UnlistedEntry>,
+  idOf: (transfer: ObservedTransfer) => string
+): ReadonlyArray<ObservedTransfer> => {
+  const ids = new Set(held.map(({ id }) => id))
+  const counts = new Map<string, number>()
+  const countOf = (key: string) => counts.get(key) ?? 0
+  const contractKey = ({ matchKey, tokenAddress }: Pick<ObservedTransfer, "matchKey" | "tokenAddress">) =>
+    `${matchKey} ${tokenAddress}`
+  const add = (one: Pick<ObservedTransfer, "matchKey" | "tokenAddress">) => {
+    for (const key of [one.matchKey, contractKey(one)]) counts.set(key, countOf(key) + 1)
+  }
+  for (const entry of held) if (!entry.isReverted) add(entry)
+  return unlisted.filter((transfer) => {
+    if (ids.has(idOf(transfer))) return true
+    const isFull = countOf(transfer.matchKey) >= maximumPerTarget || countOf(contractKey(transfer)) >= maximumPerContract
+    if (!isFull) add(transfer)
+    return !isFull
+  })
+}

@@ -1,0 +1,176 @@
+/**
+ * Goal: whatever a stranger sends to addresses of ours, honest payments are dealt with first and the journal stays small.
+ * Method: real PostgreSQL, commit log and leases; simulated chains with floods in one transaction; work is counted, not
+ * timed. The bench `flood` times the same on a real node.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schedule, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { baseUnits } from "../../../schemas/Money.ts"
+import { Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import {
+  admit, maximumPerBlock, maximumPerContract, maximumPerTarget, screen
+} from "../../../runtime/chains/Unlisted.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
+import { runtimeTables } from "../../../runtime/Tables.ts"
+import { make as makeSimulated, type SimulatedTransfer } from "../../../modules/chains/simulated.ts"
+import { catalogOf, usdc } from "../../fixtures/tokens.ts"
+import { connect, freshDatabase } from "../../support/Database.ts"
+
+const devnet = "devnet" as const
+const fake = (number: number) => `0x${number.toString(16).padStart(40, "0")}`
+const invoice = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
+
+const eventually = <A>(look: Effect.Effect<A | undefined, unknown, SqlClient.SqlClient>) =>
+  look.pipe(
+    Effect.flatMap((found) => found === undefined ? Effect.fail("not yet") : Effect.succeed(found)),
+    Effect.retry(Schedule.spaced(20)),
+    Effect.orDie
+  )
+
+/** A chain whose catalogue lists USDC alone; the handler records what it hears as `status amount of invoice`. */
+const rig = Effect.gen(function*() {
+  const chains = yield* Chains
+  const commit = yield* Commit
+  const { drivers, service: chain } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
+  for (const driver of drivers) yield* chains.register(driver)
+  const heard: Array<string> = []
+  yield* chains.onTransfer((entry) =>
+    Effect.gen(function*() {
+      heard.push(`${entry.status} ${entry.amount} of ${Number(entry.invoiceId!.slice(-12))}`)
+      yield* commit.append({
+        merchantId: entry.merchantId,
+        environment: entry.environment,
+        cause: noCause,
+        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        events: []
+      })
+    }))
+  const targetOf = (number: number, merchantId = 1) =>
+    Effect.map(
+      chains.allocate({ merchantId, invoiceId: invoice(number), environment: devnet, family: "evm" }),
+      ({ matchKey }) => matchKey
+    )
+  return { chain, chains, heard, targetOf }
+})
+
+const inDeployment = <A, E>(work: Effect.Effect<A, E, Chains | Commit | SqlClient.SqlClient | Scope.Scope>) =>
+  Effect.gen(function*() {
+    const database = yield* freshDatabase
+    yield* work.pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.fresh(chainsLayer.pipe(
+          Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf(usdc))),
+          Layer.provideMerge(connect(database))
+        )),
+        { local: true }
+      )
+    )
+  }).pipe(Effect.scoped)
+
+const rowCount = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ rows: number; left: number }>`
+    SELECT count(*)::int AS rows, count(*) FILTER (WHERE status <> handled)::int AS left FROM transfers`
+  return row!
+})
+
+/** Until the handler has nothing left to do. */
+const dealtWith = (rows: number) =>
+  eventually(Effect.map(rowCount, (count) => count.rows >= rows && count.left === 0 ? count : undefined))
+
+const many = (count: number, to: string, tokenAddress: string | null, amount = 1n): ReadonlyArray<SimulatedTransfer> =>
+  Array.from({ length: count }, () => ({ network: "base", to, tokenAddress, amount: baseUnits(amount) }))
+
+describe("a flood of transfers", () => {
+  it.live("of a token nobody lists comes after the payment of the same block, and leaves few rows", () =>
+    inDeployment(Effect.gen(function*() {
+      const { chain, heard, targetOf } = yield* rig
+      const to = yield* targetOf(1)
+      yield* chain.transaction("base", [...many(3_000, to, fake(1)), ...many(1, to, usdc.address, 7n)])
+      const { rows } = yield* dealtWith(1)
+      assert.strictEqual(rows, 1 + maximumPerContract)
+      assert.strictEqual(heard[0], "seen 7 of 1")
+    })), 30_000)
+
+  it.live("of many such tokens to many invoices is bounded for each, and recorded for each", () =>
+    inDeployment(Effect.gen(function*() {
+      const { chain, heard, targetOf } = yield* rig
+      const targets = [yield* targetOf(1), yield* targetOf(2, 2)]
+      const tokens = Array.from({ length: 50 }, (_, number) => fake(number + 1))
+      for (let block = 0; block < 2; block++) {
+        yield* chain.transaction("base", targets.flatMap((to) => tokens.flatMap((token) => many(3, to, token))))
+        yield* dealtWith(1)
+      }
+      assert.strictEqual((yield* rowCount).rows, targets.length * maximumPerTarget)
+      for (const number of [1, 2]) {
+        assert.lengthOf(heard.filter((each) => each === `seen 1 of ${number}`), maximumPerTarget)
+      }
+    })), 30_000)
+
+  it.live("of a listed token to one invoice holds up no other invoice, of the same merchant or another", () =>
+    inDeployment(Effect.gen(function*() {
+      const { chain, heard, targetOf } = yield* rig
+      const [flooded, neighbour, stranger] = [yield* targetOf(1), yield* targetOf(2), yield* targetOf(3, 2)]
+      yield* chain.transaction("base", many(1_500, flooded, usdc.address))
+      yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_500 ? true : undefined))
+      const before = heard.length
+      yield* chain.transaction("base", [...many(1, neighbour, usdc.address, 7n), ...many(1, stranger, usdc.address, 8n)])
+      const at = (what: string) =>
+        eventually(Effect.sync(() => heard.includes(what) ? heard.indexOf(what) - before : undefined))
+      // What was being handled when they came, and a turn of the flooded invoice beside each of them.
+      assert.isBelow(yield* at("seen 7 of 2"), 100)
+      assert.isBelow(yield* at("seen 8 of 3"), 100)
+    })), 30_000)
+
+  it.live("leaves out what an operator can still report", () =>
+    inDeployment(Effect.gen(function*() {
+      const { chain, chains, heard, targetOf } = yield* rig
+      const to = yield* targetOf(1)
+      const { txHash } = yield* chain.transaction("base", many(maximumPerContract + 1, to, fake(1), 9n))
+      yield* dealtWith(maximumPerContract)
+      const { head } = chains.status(devnet)[0]!
+      yield* chains.report({
+        network: "base", environment: devnet, txHash, index: maximumPerContract + 1, kind: "direct", matchKey: to,
+        tokenAddress: fake(1), amount: baseUnits(9n), from: null, point: { height: head!, hash: "0x" }, time: 1
+      })
+      yield* eventually(Effect.sync(() =>
+        heard.filter((each) => each === "confirmed 9 of 1").length > maximumPerContract ? true : undefined))
+      assert.strictEqual((yield* rowCount).rows, maximumPerContract + 1)
+    })), 30_000)
+})
+
+describe("what is recorded of unlisted tokens", () => {
+  let made = 0
+  const transfer = (matchKey: string, tokenAddress: string): ObservedTransfer => ({
+    txHash: `0x${++made}`, index: 1, kind: "direct", matchKey, tokenAddress, amount: baseUnits(1n), from: null
+  })
+  const idOf = ({ txHash }: ObservedTransfer) => txHash
+  const isListed = ({ tokenAddress }: ObservedTransfer) => tokenAddress === "listed"
+
+  it("is fair over contracts and targets where a block has more than fits", () => {
+    const loud = Array.from({ length: 2_000 }, () => transfer("a", "loud"))
+    const quiet = transfer("a", "quiet")
+    const others = Array.from({ length: 1_000 }, (_, number) => transfer(`target ${number}`, "loud"))
+    const payment = transfer("a", "listed")
+    const { dropped, listed, unlisted } = screen([...loud, quiet, ...others, payment], isListed)
+    assert.deepStrictEqual(listed, [payment])
+    assert.lengthOf(unlisted, maximumPerBlock)
+    assert.strictEqual(dropped, 3_001 - maximumPerBlock)
+    assert.strictEqual(new Set(unlisted.map(({ matchKey }) => matchKey)).size, maximumPerBlock)
+    assert.include(screen([...loud, quiet], isListed).unlisted, quiet)
+  })
+
+  it("counts what the journal holds, but for what has left its chain, and keeps what is in it", () => {
+    const held = Array.from({ length: maximumPerContract }, () => transfer("a", "loud"))
+    const entries = (isReverted: boolean) =>
+      held.map((each) => ({ ...each, id: idOf(each), tokenAddress: each.tokenAddress, isReverted }))
+    const fresh = transfer("a", "loud")
+    assert.deepStrictEqual(admit([fresh, held[0]!], entries(false), idOf), [held[0]!])
+    assert.deepStrictEqual(admit([fresh], entries(true), idOf), [fresh])
+  })
+})
