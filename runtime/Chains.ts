@@ -99,9 +99,9 @@ export interface WatchSet {
 export interface WalletRef {
   /** Same wallet, same fingerprint, whoever configures it: the counter's key. */
   readonly fingerprint: string
-  /** Pure. `index`: 0 to `size`, and below 2^31. */
-  readonly derive: (index: number, invoiceId: string) => ReceiveTarget
-  /** Where the counter starts when the store has never seen the fingerprint. */
+  /** Pure, and of the index alone: addresses are watched before an invoice asks. `index`: 0 to `size`, and below 2^31. */
+  readonly derive: (index: number) => ReceiveTarget
+  /** The counter never stands below it, also when it is raised later. */
   readonly startIndex: number
   /** Addresses it has; null: as many as are asked for. */
   readonly size: number | null

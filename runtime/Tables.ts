@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
+import { allocateTargetsV1, storeAddressesV1 } from "./chains/TargetSql.ts"
 import { webhookClaimV4, webhookExpireV1, webhookLagV2, webhookLanesV1, webhookMarkV1 } from "./webhooks/QueueSql.ts"
 
 const statements = (script: string) =>
@@ -18,7 +19,7 @@ const statements = (script: string) =>
 
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
-  "webhook_endpoints", "receive_targets", "wallet_counters", "chain_cursors", "transfers", "target_balances",
+  "webhook_endpoints", "wallet_owners", "chain_cursors", "transfers", "target_balances",
   "merchant_clocks"
 ]
 
@@ -365,5 +366,34 @@ export const runtimeMigrations: Migrations = {
   // Transfers of tokens nobody lists are handled last, and counted by target: a stranger can send any number of them.
   "0023_unlisted_transfers": statements(`
     ALTER TABLE transfers ADD COLUMN unlisted boolean NOT NULL DEFAULT false;
-    CREATE INDEX transfers_unlisted ON transfers (match_key) WHERE unlisted`)
+    CREATE INDEX transfers_unlisted ON transfers (match_key) WHERE unlisted`),
+  // Addresses are given out under the lock of their wallet's counter, and watched before they are: a restored backup may
+  // have lost invoices whose payors still pay. `allocation_heads`: the chains' heads when a target was given out.
+  "0024_wallet_addresses": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* statements(`
+      CREATE TABLE wallet_owners (
+        fingerprint text PRIMARY KEY,
+        merchant_id integer NOT NULL,
+        version bigint NOT NULL
+      );
+      CREATE TABLE wallet_batches (
+        fingerprint text PRIMARY KEY,
+        batch bigint NOT NULL
+      );
+      CREATE TABLE wallet_addresses (
+        fingerprint text NOT NULL,
+        wallet_index bigint NOT NULL,
+        family text NOT NULL,
+        address text NOT NULL,
+        match_key text NOT NULL,
+        memo text,
+        batch bigint NOT NULL,
+        PRIMARY KEY (fingerprint, wallet_index)
+      );
+      CREATE INDEX wallet_addresses_by_key ON wallet_addresses (match_key);
+      ALTER TABLE receive_targets ADD COLUMN allocation_heads jsonb NOT NULL DEFAULT '{}';
+      ALTER TABLE chain_cursors ADD COLUMN caught_up_token bigint`)
+    for (const definition of [allocateTargetsV1, storeAddressesV1]) yield* sql.unsafe(definition)
+  })
 }

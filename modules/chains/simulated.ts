@@ -117,14 +117,16 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
     return Effect.asVoid(Deferred.succeed(before, undefined))
   })
 
-  /** Goes on above what a follower stored, if this process knows less. */
+  /** Goes on above what a follower stored, if this process knows less. Answers the head as it is before anyone may add to it. */
   const adopt = Effect.fnUntraced(function*(recent: ReadonlyArray<ChainPoint>) {
     const stored = recent[0]
     if (blocks.length === 0) {
       const height = stored === undefined ? BigInt(nowSeconds()) : stored.height + 1n
       blocks = [{ height, hash: unique(), time: nowSeconds(), transfers: [] }]
     }
+    const head = top()!
     yield* Deferred.succeed(adopted, undefined)
+    return head
   })
 
   const isCanonical = (point: ChainPoint): boolean =>
@@ -134,14 +136,14 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
     Stream.suspend(() => {
       let ring = recent
       const look: Effect.Effect<ReadonlyArray<ChainEvent>> = Effect.gen(function*() {
-        yield* adopt(ring)
+        const head = yield* adopt(ring)
         const base = ring.find(isCanonical)
         if (ring.length > 0 && base === undefined) return yield* Effect.die(new Error("reorg below the history"))
         if (base !== undefined && base !== ring[0]) {
           ring = ring.filter(({ height }) => height <= base.height)
           return [{ _tag: "Rollback", to: base }]
         }
-        const next = base === undefined ? top() : blocks.find(({ height }) => height > base.height)
+        const next = base === undefined ? head : blocks.find(({ height }) => height > base.height)
         if (next === undefined) {
           yield* Deferred.await(changed)
           return []

@@ -63,7 +63,7 @@ export class Wallets extends Context.Service<Wallets, {
         if (ref === null) {
           return Effect.succeed(walletObject(owned, [], { nextIndex: null, highestUsedIndex: null }))
         }
-        const addresses = firstAddresses(ref.size, (index) => ref.derive(index, "").address)
+        const addresses = firstAddresses(ref.size, (index) => ref.derive(index).address)
         return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(owned, addresses, use))
       })
 

@@ -2,7 +2,7 @@
 import { requiredDepth } from "../../schemas/Network.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, ObservedTransfer, TransferFinality } from "../Chains.ts"
-import { type ChainHeights, type RingPoint, type TargetRow, transferId } from "./Rows.ts"
+import { type ChainHeights, cursorId, type RingPoint, type TargetRow, transferId } from "./Rows.ts"
 
 /** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
 export const ringSize = 128
@@ -54,13 +54,50 @@ export const finalHeight = (network: Network, environment: Environment, heights:
 }
 
 /**
+ * Blocks below a head that a reorganisation may still replace. Public networks: the depth of policy `final`. Test chains
+ * are reorganised at will, as deep as 64 in the tests here.
+ */
+const reorgDepth = (network: Network, environment: Environment): number =>
+  environment === "devnet" ? 64 : requiredDepth(network, environment, "final", 0n).blocks
+
+/**
+ * Seconds by which the time of a block may lie before the moment it was made, on another branch than the one whose head
+ * was seen: five slots of Ethereum. Public networks set it to within one.
+ */
+const branchToleranceSeconds = 60
+
+/** Seconds by which the clocks of a chain and of this service may differ, where only they can be compared. */
+const clockToleranceSeconds = 900
+
+/**
+ * Whether a block is older than a target, so that no payment in it can be for the target's invoice. Never true of a
+ * block made after the target was given out: that one lies above the head of then, or on another branch with a later
+ * time. Where no head was known, the clocks are compared with a wide margin.
+ */
+export const isOlderThanTarget = (
+  { allocationHeads, createdAt }: Pick<TargetRow, "allocationHeads" | "createdAt">,
+  network: Network,
+  environment: Environment,
+  block: { readonly height: bigint; readonly time: number }
+): boolean => {
+  const head = allocationHeads[cursorId(network, environment)]
+  if (head === undefined) return block.time < createdAt - clockToleranceSeconds
+  if (block.height > head.height || block.time > head.time) return false
+  return head.height - block.height >= BigInt(reorgDepth(network, environment)) ||
+    block.time < head.time - branchToleranceSeconds
+}
+
+/** Whom a transfer is for; no invoice: it pays none, and only the wallet's merchant is concerned. */
+export type Receiver = Pick<JournalEntry, "merchantId" | "invoiceId">
+
+/**
  * What the sight of a transfer in a block makes of its entry: a new one, one that is seen again, or `undefined` when
  * nothing changed (the same block read twice).
  */
 export const sight = (
   known: JournalEntry | undefined,
   transfer: ObservedTransfer,
-  target: TargetRow,
+  receiver: Receiver,
   place: {
     readonly network: Network
     readonly environment: Environment
@@ -75,8 +112,8 @@ export const sight = (
   const { confirmations, environment, network, point } = place
   const seen = {
     kind: transfer.kind,
-    merchantId: target.merchantId,
-    invoiceId: target.invoiceId,
+    // What was decided at its first sight stays, whatever block it comes in later.
+    ...(known !== undefined && known.matchKey === transfer.matchKey ? ownerOf(known) : ownerOf(receiver)),
     matchKey: transfer.matchKey,
     tokenAddress: transfer.tokenAddress,
     amount: transfer.amount,
@@ -121,18 +158,20 @@ const isSameFact = (known: JournalEntry, transfer: ObservedTransfer): boolean =>
 export const reportedEntry = (
   known: JournalEntry | undefined,
   transfer: ObservedTransfer,
-  target: TargetRow,
+  receiver: Receiver,
   place: Omit<Parameters<typeof sight>[3], "confirmations">
 ): JournalEntry | undefined => {
   const isSeen = known !== undefined && known.status !== "reverted" && known.confirmations > 0
   const isAlike = known !== undefined && isSameFact(known, transfer)
   const isWaiting = isAlike && known.status === "seen" && known.height === place.point.height
   if (isSeen || isWaiting || known?.status === "confirmed") return undefined
-  const fresh = sight(undefined, transfer, target, { ...place, confirmations: 0 })!
+  const fresh = sight(undefined, transfer, known?.matchKey === transfer.matchKey ? known : receiver, { ...place, confirmations: 0 })!
   if (known === undefined) return fresh
   const { observedAt, required } = known
   return { ...fresh, handled: isAlike ? known.handled : "none", observedAt, required, version: known.version + 1 }
 }
+
+const ownerOf = ({ invoiceId, merchantId }: Receiver): Receiver => ({ merchantId, invoiceId })
 
 /** An entry whose block is no longer canonical. */
 export const reverted = (entry: JournalEntry): JournalEntry => ({

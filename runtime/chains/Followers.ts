@@ -18,13 +18,19 @@ import {
 } from "./Depth.ts"
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
+import * as Receivers from "./Receivers.ts"
 import type { make as makeTargets } from "./Targets.ts"
 import { admit, screen } from "./Unlisted.ts"
+import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
 /** An unanswered chain is unhealthy after this long (API reference, "Networks"). */
 const silenceMillis = 60_000
+/** A chain that gave no answer for so long after a start holds up no address: nobody can say what is on it. */
+const firstAnswerMillis = 2_000
+/** Nor does one that is still behind after this time: 1 h, as long as a day of the fastest network takes to be read. */
+const catchUpLimitMillis = 3_600_000
 /** How long another instance takes over after this one dies. */
 const leaseMillis = 6_000
 /**
@@ -85,6 +91,13 @@ export interface Follower {
   readonly check: Effect.Effect<void>
   /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
   readonly head: () => bigint | null
+  /**
+   * Whether the chain was read up to its end since this process started, here or by the instance that follows it. Until
+   * then a block may hold a payment to an address that a restored backup does not remember.
+   */
+  readonly isCaughtUp: () => boolean
+  /** The newest block processed, if the chain is read up to its end. */
+  readonly newest: () => RingPoint | null
 }
 
 export interface FollowerServices {
@@ -93,16 +106,18 @@ export interface FollowerServices {
   readonly commit: Commit["Service"]
   readonly leases: Leases["Service"]
   readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
+  readonly addresses: WalletAddresses
   /** Says that entries wait for the handler. */
   readonly wakeHandler: Effect.Effect<void>
 }
 
 /** Starts following in the current scope. */
 export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
-  const { catalog, commit, leases, rows, targets, wakeHandler } = services
+  const { addresses, catalog, commit, leases, rows, targets, wakeHandler } = services
   const { environment, network } = driver
   const family = familyOf(network)
   const attributes = { network, environment }
+  const leaseName = `chain:${network}:${environment}`
   const clock = yield* Clock.Clock
   const wakes = yield* Queue.sliding<{ readonly _tag: "Check" }>(1)
   const readings = yield* Queue.bounded<Reading>(1)
@@ -123,6 +138,13 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Changes with every rollback: what was read before one is not written after it. */
   let generation = 0
   let looks: Looks = noLooks
+  const startedAt = performance.now()
+  let hasAnswered = false
+  /** Of this process, until the database turns out to be an older one. */
+  let caughtUp = (yield* rows.cursor(network, environment)) === null
+  let caughtUpToken: bigint | null = null
+  /** A block came since the last look ended. */
+  let isReading = false
 
   const heights = () => ({ head: ring[0]!.height, finalized })
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
@@ -150,6 +172,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       condition,
       storedAt: Math.floor(storing / 1000),
       seenUntil: until,
+      caughtUpToken,
       version: version + 1
     }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
@@ -168,17 +191,29 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const changed: Array<JournalEntry> = []
     for (let from = 0; from < transfers.length; from += rowsPerCommit) {
       const part = transfers.slice(from, from + rowsPerCommit)
-      const owners = yield* rows.targetsByKey(family, environment, [...new Set(part.map(({ matchKey }) => matchKey))])
-      const owner = new Map(owners.map((target) => [target.matchKey, target]))
+      const keys = [...new Set(part.map(({ matchKey }) => matchKey))]
+      const receivers = yield* Receivers.find({ rows, addresses }, { network, environment, point }, keys)
       const known = new Map((yield* rows.transfers(part.map(idOf))).map((entry) => [entry.id, entry]))
       for (const transfer of part) {
-        const target = owner.get(transfer.matchKey)
-        if (target === undefined) continue
+        const receiver = receivers.get(transfer.matchKey)
+        if (receiver === undefined) continue
         const unlisted = !isListed(transfer)
         const place = { network, environment, point, observedAt: seconds(), confirmations: 1, unlisted }
-        const entry = sight(known.get(idOf(transfer)), transfer, target, place)
+        const before = known.get(idOf(transfer))
+        const isWrongReport = before?.confirmations === 0 && before.invoiceId !== null && receiver.invoiceId === null
+        const entry = isWrongReport ? reverted(before) : sight(before, transfer, receiver, place)
+        if (isWrongReport) {
+          yield* Effect.logError("a reported transfer is older than its target, so it pays another invoice", { id: before.id })
+        }
         if (entry !== undefined) changed.push(entry)
       }
+    }
+    const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)
+    if (unmatched.length > 0) {
+      yield* Effect.logWarning(
+        "money on addresses that no invoice had when it was sent: if a backup was restored, declare it (chains.restored)",
+        { network, transfers: unmatched.length, first: unmatched[0]!.id }
+      )
     }
     return changed
   })
@@ -340,6 +375,22 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     yield* store(fence, [], ring)
   })
 
+  /** The chain is read up to its end: other instances learn it from the cursor. */
+  const reachEnd = Effect.fnUntraced(function*(fence: Fence) {
+    caughtUp = true
+    if (caughtUpToken === fence.token || ring.length === 0) return
+    caughtUpToken = fence.token
+    yield* store(fence, [], ring)
+  })
+
+  /** A look that brought a block without another behind it, or none at all, has reached the chain's end. */
+  const noteEnd = (fence: Fence, item: Item) => {
+    if (item._tag === "Forward" || item._tag === "Rollback") isReading = true
+    const isEnd = item._tag === "Forward" ? !item.behind : item._tag === "Looked" && !isReading
+    if (item._tag === "Looked") isReading = false
+    return isEnd ? reachEnd(fence) : Effect.void
+  }
+
   const process = (fence: Fence, item: Item) => {
     switch (item._tag) {
       case "Forward":
@@ -393,6 +444,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   const run = Effect.fnUntraced(function*(fence: Fence) {
     const stored = yield* rows.cursor(network, environment)
+    // Where nothing was ever read nothing can have been paid; an older cursor than before is that of a restored backup.
+    if (stored === null) caughtUp = true
+    else if (stored.version < version) caughtUp = false
+    caughtUpToken = null
+    isReading = false
     ring = stored?.recent ?? []
     version = stored?.version ?? 0
     finalized = stored?.finalized ?? null
@@ -405,6 +461,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
       Stream.map((event): Item => {
         answeredAt = clock.currentTimeMillisUnsafe()
+        hasAnswered = true
         failures = 0
         if (event._tag !== "Finality") return event
         const looked: Looked = { _tag: "Looked", finalized: event.finalized, since }
@@ -421,6 +478,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     yield* Effect.forkScoped(Effect.repeat(readBalances, Schedule.spaced(Balances.passMillis(environment))))
     yield* Stream.runForEach(items, (item) =>
       process(fence, item).pipe(
+        Effect.andThen(noteEnd(fence, item)),
         Effect.retry({
           while: (error) => error instanceof Conflict,
           schedule: Schedule.max([Schedule.recurs(conflictRetries), Schedule.spaced(5)])
@@ -450,6 +508,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     seenUntil = stored.seenUntil
     condition = stored.condition
     storedAt = stored.storedAt * 1000
+    if (!caughtUp && stored.caughtUpToken !== null) {
+      caughtUp = yield* rows.isLeaseHeld(leaseName, stored.caughtUpToken)
+    }
     answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network }, cause)))
 
@@ -467,7 +528,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   }
 
-  yield* Effect.forkScoped(leases.hold(`chain:${network}:${environment}`, leaseMillis, keepRunning))
+  yield* Effect.forkScoped(leases.hold(leaseName, leaseMillis, keepRunning))
   yield* Effect.forkScoped(Effect.repeat(peek, Schedule.spaced(tickMillis)))
 
   const sightNow = (): NetworkSight => {
@@ -480,7 +541,12 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     status,
     sight: sightNow,
     check: Effect.asVoid(Queue.offer(wakes, { _tag: "Check" })),
-    head: () => ring[0]?.height ?? null
+    head: () => ring[0]?.height ?? null,
+    isCaughtUp: () => {
+      const waited = performance.now() - startedAt
+      return caughtUp || waited >= (hasAnswered ? catchUpLimitMillis : firstAnswerMillis)
+    },
+    newest: () => caughtUp ? ring[0] ?? null : null
   }
   return follower
 })

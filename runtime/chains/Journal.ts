@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { publicError } from "../../schemas/Errors.ts"
-import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import {
   type ChainDriver, Chains, failingAttempts, type JournalEntry, type ReportState, type WalletOwner, type WalletRef
 } from "../Chains.ts"
@@ -14,7 +14,9 @@ import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
+import { find as findReceivers } from "./Receivers.ts"
 import { make as makeTargets, shown } from "./Targets.ts"
+import { make as makeAddresses } from "./WalletAddresses.ts"
 
 /** Conflicts in a row before a small write gives up. */
 const conflictRetries = 10
@@ -25,6 +27,10 @@ const reportedLimit = 500
 
 /** Blocks by which a report may be ahead of the follower: its reporter's node may be faster, but it cannot be a wrong unit. */
 const maximumHeightAhead = 1_000n
+
+/** Milliseconds an allocation waits for the chains to be read up to their end after a start, and between two looks. */
+const catchUpWaitMillis = 3_000
+const catchUpLookMillis = 20
 
 /** How a reported entry stands. */
 const stateOf = ({ confirmations, status }: JournalEntry): ReportState =>
@@ -37,11 +43,30 @@ const make = Effect.gen(function*() {
   const leases = yield* Leases
   const catalog = yield* TokenCatalog
   const rows = yield* makeRows
-  const targets = yield* makeTargets(rows, commit)
+  const followers = new Map<string, Follower>()
+  const followersOf = (family: Family) =>
+    [...followers.values()].filter(({ driver }) => familyOf(driver.network) === family)
+  const addresses = yield* makeAddresses(rows, () => false)
+  const targets = yield* makeTargets(rows, addresses, {
+    heads: (family) =>
+      Object.fromEntries(followersOf(family).flatMap(({ driver, newest }) => {
+        const head = newest()
+        return head === null ? [] : [[cursorId(driver.network, driver.environment), { height: head.height, time: head.time }]]
+      })),
+    caughtUp: Effect.fnUntraced(function*(family) {
+      for (let waited = 0; waited < catchUpWaitMillis; waited += catchUpLookMillis) {
+        if (followersOf(family).every(({ isCaughtUp }) => isCaughtUp())) return
+        yield* Effect.sleep(catchUpLookMillis).pipe(Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()))
+      }
+      return yield* publicError("NETWORK_DEGRADED", {
+        message: "The chains are being read up to now after a start, addresses are given out after that: try again",
+        retryAfterSeconds: 5
+      })
+    })
+  })
   const wakes = yield* Queue.sliding<void>(1)
   const wakeHandler = Effect.asVoid(Queue.offer(wakes, undefined))
   const drivers = new Map<string, ChainDriver>()
-  const followers = new Map<string, Follower>()
   const oneSweep = yield* Semaphore.make(1)
   let simulatedOutage: ((merchantId: number, network: Network) => boolean) | undefined
   let merchantWallet: ((owner: WalletOwner) => Effect.Effect<WalletRef | null>) | undefined
@@ -67,7 +92,9 @@ const make = Effect.gen(function*() {
       })
     )
     yield* guard(added, catalog)
-    followers.set(id, yield* start(added, { catalog, rows, commit, leases, targets, wakeHandler }))
+    // Before the first block is read: it may hold a payment to an address that a restored backup does not remember.
+    if (added.wallet !== null) yield* addresses.lookNow(added.wallet, familyOf(added.network))
+    followers.set(id, yield* start(added, { catalog, rows, commit, leases, targets, addresses, wakeHandler }))
   })
 
   const status: Chains["Service"]["status"] = (environment, merchantId) => {
@@ -182,7 +209,13 @@ const make = Effect.gen(function*() {
 
   const journal = Effect.fnUntraced(function*(told: TransferSighting) {
     const { environment, network, point } = told
-    const owner = (yield* rows.targetsByKey(familyOf(network), environment, [told.matchKey]))[0]
+    const block = { ...point, time: told.time }
+    const receivers = yield* findReceivers({ rows, addresses }, { network, environment, point: block }, [told.matchKey])
+    // The time is the reporter's: where the network is followed, the block itself says whether it is older than the target.
+    const given = drivers.has(cursorId(network, environment))
+      ? (yield* rows.targetsByKey(familyOf(network), environment, [told.matchKey]))[0]
+      : undefined
+    const owner = given ?? receivers.get(told.matchKey)
     if (owner === undefined) {
       return yield* publicError("VALIDATION_ERROR", { param: "match_key", message: "No target has this match key" })
     }
@@ -196,7 +229,7 @@ const make = Effect.gen(function*() {
     const entry = reportedEntry(known, told, owner, {
       network,
       environment,
-      point: { ...point, time: told.time },
+      point: block,
       observedAt: yield* nowSeconds,
       unlisted: told.tokenAddress !== null && catalog.find(network, environment, told.tokenAddress) === undefined
     })

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Family, Network } from "../../schemas/Network.ts"
 import type {
-  AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, TransferStatus
+  AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, ReceiveTarget, TransferStatus
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 import type { UnlistedEntry } from "./Unlisted.ts"
@@ -27,9 +27,14 @@ export interface Cursor {
   readonly condition: Exclude<NetworkCondition, "silent">
   /** Epoch seconds the row was stored. */
   readonly storedAt: number
+  /** The lease under which it had read its chain up to the end; null: none did. */
+  readonly caughtUpToken: bigint | null
   /** 0 before the first row. */
   readonly version: number
 }
+
+/** Heads of chains by {@link cursorId}, as the followers here had read them up to the end. */
+export type ChainHeads = Readonly<Record<string, { readonly height: bigint; readonly time: number }>>
 
 /** A target and whose it is. */
 export interface TargetRow extends AllocatedTarget {
@@ -39,6 +44,31 @@ export interface TargetRow extends AllocatedTarget {
   readonly environment: Environment
   readonly fingerprint: string
   readonly walletIndex: number
+  /** Epoch seconds it was given out. */
+  readonly createdAt: number
+  /** The chains when it was given out; networks that were not read up to their head then are absent. */
+  readonly allocationHeads: ChainHeads
+}
+
+/** An address that was derived and not given out. */
+export interface WalletAddress extends ReceiveTarget {
+  readonly family: Family
+  readonly fingerprint: string
+  readonly walletIndex: number
+}
+
+/** What {@link Rows.allocate} is asked for. */
+export interface Allocation {
+  readonly fingerprint: string
+  readonly family: Family
+  /** The counter does not stand below it. */
+  readonly startIndex: number
+  /** Epoch seconds. */
+  readonly now: number
+  readonly heads: ChainHeads
+  readonly requests: ReadonlyArray<
+    Pick<TargetRow, "invoiceId" | "merchantId" | "environment" | "refusedTokens">
+  >
 }
 
 /** The base a target's native balance is compared with. */
@@ -71,7 +101,7 @@ export interface ChainHeights {
 export const transferId = (network: Network, environment: Environment, txHash: string, index: number): string =>
   `${network}:${environment}:${txHash}:${index}`
 
-/** The primary key makes a match key unique in its family: two allocations of one are a conflict, never a fault. */
+/** The primary key makes a match key unique in its family. */
 export const targetId = (family: Family, matchKey: string): string => `${family}:${matchKey}`
 
 /** The whole row of an entry at `version`. `retryAt`: epoch milliseconds before which the handler is not asked. */
@@ -122,32 +152,9 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     answered_at: cursor.answeredAt,
     condition: cursor.condition,
     stored_at: cursor.storedAt,
-    seen_until: cursor.seenUntil
+    seen_until: cursor.seenUntil,
+    caught_up_token: cursor.caughtUpToken === null ? null : cursor.caughtUpToken.toString()
   }
-})
-
-export const targetWrite = (target: TargetRow, createdAt: number): Write => ({
-  table: "receive_targets",
-  row: {
-    id: targetId(target.family, target.matchKey),
-    merchant_id: target.merchantId,
-    version: 1,
-    family: target.family,
-    match_key: target.matchKey,
-    invoice_id: target.invoiceId,
-    environment: target.environment,
-    address: target.address,
-    memo: target.memo,
-    fingerprint: target.fingerprint,
-    wallet_index: target.walletIndex,
-    refused_tokens: target.refusedTokens,
-    created_at: createdAt
-  }
-})
-
-export const counterWrite = (fingerprint: string, nextIndex: number, version: number): Write => ({
-  table: "wallet_counters",
-  row: { fingerprint, merchant_id: systemMerchant, version, next_index: nextIndex }
 })
 
 export const balanceWrite = (row: BalanceRow): Write => ({
@@ -217,7 +224,26 @@ const readTarget = (raw: Raw): TargetRow => ({
   environment: raw["environment"],
   fingerprint: raw["fingerprint"],
   walletIndex: count(raw["wallet_index"]),
-  refusedTokens: raw["refused_tokens"]
+  refusedTokens: raw["refused_tokens"],
+  createdAt: count(raw["created_at"]),
+  allocationHeads: readHeads(raw["allocation_heads"])
+})
+
+const readHeads = (stored: Readonly<Record<string, readonly [height: string, time: number]>>): ChainHeads =>
+  Object.fromEntries(Object.entries(stored).map(([network, [height, time]]) => [network, { height: BigInt(height), time }]))
+
+const headsJson = (heads: ChainHeads): string =>
+  JSON.stringify(Object.fromEntries(
+    Object.entries(heads).map(([network, { height, time }]) => [network, [height.toString(), time]])
+  ))
+
+const readAddress = (raw: Raw): WalletAddress => ({
+  family: raw["family"],
+  fingerprint: raw["fingerprint"],
+  walletIndex: count(raw["wallet_index"]),
+  address: raw["address"],
+  matchKey: raw["match_key"],
+  memo: raw["memo"]
 })
 
 const readBalance = (raw: Raw): BalanceRow => ({
@@ -247,6 +273,7 @@ const readCursor = (raw: Raw): Cursor => ({
   condition: raw["condition"],
   storedAt: count(raw["stored_at"]),
   seenUntil: raw["seen_until"] === null ? null : count(raw["seen_until"]),
+  caughtUpToken: raw["caught_up_token"] === null ? null : BigInt(raw["caught_up_token"]),
   version: count(raw["version"])
 })
 
@@ -258,6 +285,7 @@ export const make = Effect.gen(function*() {
   const entries = rows(readEntry)
   const targets = rows(readTarget)
   const balances = rows(readBalance)
+  const addresses = rows(readAddress)
   const first = <A>(found: ReadonlyArray<A>): A | null => found[0] ?? null
 
   return {
@@ -334,18 +362,81 @@ export const make = Effect.gen(function*() {
     targetsByKey: (family: Family, environment: Environment, keys: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE environment = ${environment}
         AND id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
-    /** Those of `keys` that are targets already, in whatever environment and wallet. */
-    takenKeys: (family: Family, keys: ReadonlyArray<string>) =>
-      rows((raw) => raw["match_key"] as string)(sql`SELECT match_key FROM receive_targets
-        WHERE id IN ${sql.in(keys.map((matchKey) => targetId(family, matchKey)))}`),
-    /** Highest index of a wallet that a transfer paid to which still stands; null: none. */
+    /** Addresses of `keys` that are derived and were not given out, of whatever wallet. */
+    addressesByKey: (keys: ReadonlyArray<string>) =>
+      addresses(sql`SELECT * FROM wallet_addresses WHERE match_key IN ${sql.in(keys)}`),
+    /** Addresses of a wallet stored in batches above `batch`. */
+    addressesAbove: (fingerprint: string, batch: number) =>
+      addresses(sql`SELECT * FROM wallet_addresses WHERE fingerprint = ${fingerprint} AND batch > ${batch}`),
+    /** Which of the indices in [from, to) are derived. */
+    derivedIndices: (fingerprint: string, from: number, to: number) =>
+      rows((raw) => count(raw["wallet_index"]))(sql`SELECT wallet_index FROM wallet_addresses
+        WHERE fingerprint = ${fingerprint} AND wallet_index >= ${from} AND wallet_index < ${to}`),
+    addressCount: Effect.map(
+      rows((raw) => count(raw["total"]))(sql`SELECT count(*) AS total FROM wallet_addresses`),
+      (found) => found[0] ?? 0
+    ),
+    /** Keeps derived addresses; how many of them were new. */
+    storeAddresses: (fingerprint: string, family: Family, derived: ReadonlyArray<WalletAddress>) => {
+      const stored = JSON.stringify(derived.map(({ address, matchKey, memo, walletIndex }) =>
+        ({ wallet_index: walletIndex, address, match_key: matchKey, memo })))
+      return Effect.map(
+        rows((raw) => count(raw["stored"]))(
+          sql`SELECT store_addresses_v1(${fingerprint}, ${family}, ${stored}::json) AS stored`
+        ),
+        (found) => found[0] ?? 0
+      )
+    },
+    /** See {@link allocateTargetsV1}. A fault of the database is a failure here: the caller is told to try again. */
+    allocate: ({ family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
+      const asked = JSON.stringify(requests.map(({ environment, invoiceId, merchantId, refusedTokens }) =>
+        ({ invoice_id: invoiceId, merchant_id: merchantId, environment, refused_tokens: refusedTokens })))
+      return Effect.map(
+        sql<Raw>`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${now}::bigint,
+          ${headsJson(heads)}::jsonb, ${asked}::json)`,
+        ([raw]) => ({
+          targets: (raw!["targets"] as ReadonlyArray<Raw>).map(readTarget),
+          previous: count(raw!["previous"]),
+          next: count(raw!["next"]),
+          ahead: count(raw!["ahead"])
+        })
+      )
+    },
+    /** Moves a counter to `index` unless it stands there or beyond. */
+    moveCounter: (fingerprint: string, index: number) =>
+      Effect.asVoid(Effect.orDie(sql`INSERT INTO wallet_counters AS c (fingerprint, merchant_id, version, next_index)
+        VALUES (${fingerprint}, ${systemMerchant}, 1, ${index})
+        ON CONFLICT (fingerprint) DO UPDATE SET next_index = excluded.next_index, version = c.version + 1
+          WHERE c.next_index < excluded.next_index`)),
+    /** Whose wallets these are; absent: nobody's. */
+    walletOwners: (fingerprints: ReadonlyArray<string>) =>
+      Effect.map(
+        rows((raw) => [raw["fingerprint"] as string, raw["merchant_id"] as number] as const)(
+          sql`SELECT fingerprint, merchant_id FROM wallet_owners WHERE fingerprint IN ${sql.in(fingerprints)}`
+        ),
+        (found) => new Map(found)
+      ),
+    /** Whether a lease with this token is held now. */
+    isLeaseHeld: (name: string, token: bigint) =>
+      Effect.map(
+        rows((raw) => raw["held"] as boolean)(sql`SELECT EXISTS (SELECT FROM leases
+          WHERE name = ${name} AND token = ${token} AND until > now()) AS held`),
+        (found) => found[0] === true
+      ),
+    /** Highest index of a wallet that a transfer paid to which still stands, given out or not; null: none. */
     highestUsedIndex: (fingerprint: string) =>
       Effect.map(
-        rows((raw) => count(raw["wallet_index"]))(sql`SELECT t.wallet_index FROM receive_targets t
-          WHERE t.fingerprint = ${fingerprint} AND EXISTS (SELECT FROM transfers p
-            WHERE p.invoice_id = t.invoice_id AND p.match_key = t.match_key AND p.status <> 'reverted')
-          ORDER BY t.wallet_index DESC LIMIT 1`),
-        first
+        rows((raw) => raw["used"] === null ? null : count(raw["used"]))(sql`SELECT greatest(
+            (SELECT t.wallet_index FROM receive_targets t
+              WHERE t.fingerprint = ${fingerprint} AND (EXISTS (SELECT FROM transfers p
+                WHERE p.invoice_id = t.invoice_id AND p.match_key = t.match_key AND p.status <> 'reverted')
+                OR EXISTS (SELECT FROM transfers p
+                  WHERE p.invoice_id IS NULL AND p.match_key = t.match_key AND p.status <> 'reverted'))
+              ORDER BY t.wallet_index DESC LIMIT 1),
+            (SELECT max(a.wallet_index) FROM transfers p JOIN wallet_addresses a ON a.match_key = p.match_key
+              WHERE p.invoice_id IS NULL AND p.status <> 'reverted' AND a.fingerprint = ${fingerprint})
+          ) AS used`),
+        (found) => found[0] ?? null
       ),
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
@@ -366,8 +457,13 @@ export const make = Effect.gen(function*() {
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
       targets(sql`SELECT * FROM receive_targets WHERE fingerprint = ${fingerprint} AND wallet_index >= ${fromIndex}
         ORDER BY wallet_index LIMIT ${limit}`),
-    counters: rows((raw) => ({ fingerprint: raw["fingerprint"] as string, nextIndex: count(raw["next_index"]) }))(
-      sql`SELECT fingerprint, next_index FROM wallet_counters`
+    /** Every wallet as of one moment: the index to be given out next, and the newest batch of derived addresses. */
+    wallets: rows((raw) => ({
+      fingerprint: raw["fingerprint"] as string,
+      nextIndex: count(raw["next_index"] ?? 0),
+      batch: count(raw["batch"] ?? 0)
+    }))(
+      sql`SELECT fingerprint, c.next_index, b.batch FROM wallet_counters c FULL JOIN wallet_batches b USING (fingerprint)`
     ),
     counter: (fingerprint: string) =>
       Effect.map(
@@ -393,7 +489,8 @@ export const make = Effect.gen(function*() {
     nativeCredits: (row: BalanceRow, to: bigint) =>
       Effect.map(
         rows((raw) => BigInt(raw["total"]))(sql`SELECT coalesce(sum(amount), 0) AS total FROM transfers
-          WHERE network = ${row.network} AND environment = ${row.environment} AND invoice_id = ${row.invoiceId}
+          WHERE network = ${row.network} AND environment = ${row.environment}
+          AND (invoice_id = ${row.invoiceId} OR invoice_id IS NULL)
           AND match_key = ${row.matchKey} AND token_address IS NULL AND status <> 'reverted'
           AND height > ${row.sinceHeight} AND height <= ${to}`),
         (found) => found[0] ?? 0n

@@ -1,31 +1,48 @@
 /**
  * Receive targets: one per (invoice, family), from one counter per wallet for the whole deployment, and the set of
- * their match keys in memory that drivers look transfers up in.
+ * match keys in memory that drivers look transfers up in.
  *
- * The set holds every target ever allocated: about 100 bytes each. A counter row and its targets are one commit and a
- * counter's version admits one writer, so a wallet's indices become visible in order: "indices from N on" misses none.
+ * The set holds every target ever allocated and every address that is watched ahead: about 100 bytes each. A counter
+ * moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become visible in order:
+ * "indices from N on" misses none.
  */
-import { Clock, Deferred, Effect, Exit, Queue, Schedule, Semaphore } from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effect"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Environment, Family } from "../../schemas/Network.ts"
+import { Environment, type Family } from "../../schemas/Network.ts"
 import type { AllocatedTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
-import { Commit, Conflict, noCause, systemMerchant } from "../Commit.ts"
-import { counterWrite, type Rows, type TargetRow, targetWrite } from "./Rows.ts"
+import { faultOf } from "../commit/Fault.ts"
+import type { ChainHeads, Rows, TargetRow } from "./Rows.ts"
+import type { WalletAddresses } from "./WalletAddresses.ts"
 
-/** Targets one commit allocates, at most: keeps the lone commit under the limit of rows. */
+/** Targets one call allocates, at most. */
 const batchLimit = 200
 /** Rows read at once when the set is loaded. */
 const loadChunk = 5_000
-/** Other instances on the same wallet win at most this often before a caller is refused. */
-const conflictRetries = 20
+/** Addresses derived at once, at least, where those ahead are used up. */
+const derivedAtOnce = 20
+/** Calls of one batch, at most: a list of 5,000 addresses that are all taken needs 50. */
+const maximumCalls = 100
+/** Deadlocks with allocations of the same invoices from other wallets, at most. */
+const deadlockRetries = 3
+/** A call that takes longer has an unknown outcome: asked again, an invoice gets the target it may have. */
+const callLimit = Duration.seconds(3)
 
 export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
   readonly refusedTokens?: ReadonlyArray<number>
 }
 
+/** What the followers of a family know of its chains. */
+export interface ChainsAhead {
+  /** Heads of those that are read up to the end. */
+  readonly heads: (family: Family) => ChainHeads
+  /** Done once none of them may still find payments to addresses that nobody remembers; else why not. */
+  readonly caughtUp: (family: Family) => Effect.Effect<void, PublicError>
+}
+
 interface Waiting {
   readonly request: TargetRequest
+  readonly wallet: WalletRef
   readonly reply: Deferred.Deferred<AllocatedTarget, PublicError>
 }
 
@@ -49,10 +66,10 @@ const targetIn = (
   return target === undefined ? Exit.fail(walletEnded) : Exit.succeed(shown(target))
 }
 
-export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Service"]) {
+export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAddresses, chains: ChainsAhead) {
   const scope = yield* Effect.scope
   const keys = new Map<string, Set<string>>()
-  const known = new Map<string, number>()
+  const known = new Map<string, { readonly index: number; readonly batch: number }>()
   const oneRefresh = yield* Semaphore.make(1)
 
   const keysOf = (family: Family, environment: Environment): Set<string> => {
@@ -62,18 +79,27 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
     return found
   }
 
-  const loadWallet = Effect.fnUntraced(function*(fingerprint: string, nextIndex: number) {
-    for (let from = known.get(fingerprint) ?? 0; from < nextIndex;) {
-      const chunk = yield* rows.targetsOfWallet(fingerprint, from, loadChunk)
+  const loadTargets = Effect.fnUntraced(function*(fingerprint: string, from: number, nextIndex: number) {
+    for (let index = from; index < nextIndex;) {
+      const chunk = yield* rows.targetsOfWallet(fingerprint, index, loadChunk)
       for (const target of chunk) keysOf(target.family, target.environment).add(target.matchKey)
-      from = chunk.length < loadChunk ? nextIndex : chunk[chunk.length - 1]!.walletIndex + 1
-      known.set(fingerprint, from)
+      index = chunk.length < loadChunk ? nextIndex : chunk[chunk.length - 1]!.walletIndex + 1
+    }
+  })
+
+  /** Watched in both environments: they share the counter, so either may give the address out. */
+  const loadAhead = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
+    for (const { family, matchKey } of yield* rows.addressesAbove(fingerprint, batch)) {
+      for (const environment of Environment.literals) keysOf(family, environment).add(matchKey)
     }
   })
 
   const refresh = oneRefresh.withPermits(1)(Effect.gen(function*() {
-    for (const { fingerprint, nextIndex } of yield* rows.counters) {
-      if (nextIndex > (known.get(fingerprint) ?? 0)) yield* loadWallet(fingerprint, nextIndex)
+    for (const { batch, fingerprint, nextIndex } of yield* rows.wallets) {
+      const before = known.get(fingerprint) ?? { index: 0, batch: 0 }
+      if (nextIndex > before.index) yield* loadTargets(fingerprint, before.index, nextIndex)
+      if (batch > before.batch) yield* loadAhead(fingerprint, before.batch)
+      if (nextIndex > before.index || batch > before.batch) known.set(fingerprint, { index: nextIndex, batch })
     }
   }))
 
@@ -82,68 +108,44 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
     return { has: (matchKey) => set.has(matchKey), refresh }
   }
 
-  /**
-   * A target for each request, from index `first` on, passing over those that another wallet gave out already: two lists
-   * may name one address. None for the requests that come after the end of the wallet.
-   */
-  const assign = Effect.fnUntraced(function*(wallet: WalletRef, first: number, requests: ReadonlyArray<TargetRequest>) {
-    const assigned: Array<TargetRow> = []
-    let left = requests
-    let index = first
-    while (left.length > 0 && index < (wallet.size ?? Number.POSITIVE_INFINITY)) {
-      const tried = left.slice(0, (wallet.size ?? Number.POSITIVE_INFINITY) - index).map((request, place): TargetRow => ({
-        ...wallet.derive(index + place, request.invoiceId),
-        ...request,
-        refusedTokens: request.refusedTokens ?? [],
-        fingerprint: wallet.fingerprint,
-        walletIndex: index + place
-      }))
-      const taken = new Set(yield* rows.takenKeys(tried[0]!.family, tried.map(({ matchKey }) => matchKey)))
-      assigned.push(...tried.filter(({ matchKey }) => !taken.has(matchKey)))
-      left = left.filter((_, place) => place >= tried.length || taken.has(tried[place]!.matchKey))
-      index += tried.length
-    }
-    return { assigned, nextIndex: index }
-  })
-
-  /** One commit for all of `waiting`: the counter and a row each; those that have a target already get that one. */
-  const allocateAll = Effect.fnUntraced(function*(wallet: WalletRef, family: Family, waiting: ReadonlyArray<Waiting>) {
-    // The counter first: whoever allocates between the two reads moves it, and the commit below conflicts.
-    const counter = yield* rows.counter(wallet.fingerprint)
+  /** A target for all of `waiting`; those that have one already get that one. None where the wallet has come to its end. */
+  const allocateAll = Effect.fnUntraced(function*(family: Family, waiting: ReadonlyArray<Waiting>) {
+    yield* chains.caughtUp(family)
+    // The newest: its start index may have been raised.
+    const { wallet } = waiting[waiting.length - 1]!
     const requests = [...new Map(waiting.map(({ request }) => [request.invoiceId, request])).values()]
-    const held = yield* rows.targetsByInvoice(family, requests.map(({ invoiceId }) => invoiceId))
-    const targets = new Map(held.map((target) => [target.invoiceId, target]))
-    const first = counter === null ? wallet.startIndex : counter.nextIndex
-    const { assigned, nextIndex } = yield* assign(
-      wallet,
-      first,
-      requests.filter(({ invoiceId }) => !targets.has(invoiceId))
-    )
-    if (assigned.length > 0) {
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-      yield* commit.append({
-        merchantId: systemMerchant,
-        environment: assigned[0]!.environment,
-        cause: noCause,
-        writes: [
-          counterWrite(wallet.fingerprint, nextIndex, (counter?.version ?? 0) + 1),
-          ...assigned.map((target) => targetWrite(target, now))
-        ],
-        events: []
-      })
-      for (const target of assigned) {
+    const targets = new Map<string, TargetRow>()
+    for (let calls = 0; calls < maximumCalls; calls++) {
+      const found = yield* rows.allocate({
+        fingerprint: wallet.fingerprint,
+        family,
+        startIndex: wallet.startIndex,
+        now: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+        heads: chains.heads(family),
+        requests: requests.filter(({ invoiceId }) => !targets.has(invoiceId)).map((request) => ({
+          ...request,
+          refusedTokens: request.refusedTokens ?? []
+        }))
+      }).pipe(
+        Effect.retry({ while: (error) => faultOf(error) === "again", times: deadlockRetries }),
+        Effect.timeout(callLimit)
+      )
+      for (const target of found.targets) {
         keysOf(target.family, target.environment).add(target.matchKey)
         targets.set(target.invoiceId, target)
       }
+      if (addresses.isLow(found.ahead)) yield* addresses.look(wallet, family)
+      const missing = requests.length - targets.size
+      if (missing === 0 || found.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
+      yield* addresses.complete(wallet, family, found.next, found.next + Math.max(missing, derivedAtOnce))
     }
     return targets
   })
 
-  const serve = (wallet: WalletRef, family: Family, queue: Queue.Queue<Waiting>) =>
+  const serve = (family: Family, queue: Queue.Queue<Waiting>) =>
     Effect.gen(function*() {
       const waiting = yield* Queue.takeBetween(queue, 1, batchLimit)
-      const targets = yield* allocateAll(wallet, family, waiting).pipe(
-        Effect.retry({ while: (error) => error instanceof Conflict, schedule: Schedule.recurs(conflictRetries) }),
+      const targets = yield* allocateAll(family, waiting).pipe(
         Effect.tapError((error) => Effect.logWarning("receive targets could not be allocated", error)),
         Effect.mapError((error) =>
           error._tag === "PublicError"
@@ -167,7 +169,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
     if (found !== undefined) return found
     const queue = yield* Queue.unbounded<Waiting>()
     queues.set(name, queue)
-    yield* Effect.forkIn(Effect.interruptible(serve(wallet, family, queue)), scope)
+    yield* Effect.forkIn(Effect.interruptible(serve(family, queue)), scope)
     return queue
   }, Effect.uninterruptible)
 
@@ -179,7 +181,7 @@ export const make = Effect.fnUntraced(function*(rows: Rows, commit: Commit["Serv
   const allocate = Effect.fnUntraced(function*(wallet: WalletRef, request: TargetRequest) {
     const queue = yield* queueOf(wallet, request.family)
     const reply = yield* Deferred.make<AllocatedTarget, PublicError>()
-    yield* Queue.offer(queue, { request, reply })
+    yield* Queue.offer(queue, { request, reply, wallet })
     return yield* Deferred.await(reply)
   })
 

@@ -98,7 +98,9 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     finalized,
     answeredAt: 1,
     condition: "ok",
-    seenUntil: null, storedAt: 1,
+    caughtUpToken: null,
+    seenUntil: null,
+    storedAt: 1,
     version: Number(known?.version ?? 0) + 1
   }))
 })

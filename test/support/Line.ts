@@ -16,8 +16,8 @@ export interface Line {
 const reach = ({ host, port }: TestDatabase): Socket =>
   host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
 
-/** A line to `database`, open at first. */
-export const makeLine = (database: TestDatabase): Effect.Effect<Line, never, Scope.Scope> =>
+/** A line to `database`, open at first; it passes on everything `delayMillis` later, so a round trip takes twice that. */
+export const makeLine = (database: TestDatabase, delayMillis = 0): Effect.Effect<Line, never, Scope.Scope> =>
   Effect.gen(function*() {
     const ends = new Set<Socket>()
     let way: Way = "through"
@@ -30,7 +30,8 @@ export const makeLine = (database: TestDatabase): Effect.Effect<Line, never, Sco
 
     const join = (end: Socket, other: Socket) => {
       ends.add(end)
-      end.on("data", (bytes: Buffer) => other.write(bytes))
+      const pass = (bytes: Buffer) => void other.write(bytes)
+      end.on("data", (bytes: Buffer) => delayMillis === 0 ? pass(bytes) : void setTimeout(pass, delayMillis, bytes))
         .on("error", () => end.destroy())
         .once("close", () => {
           ends.delete(end)

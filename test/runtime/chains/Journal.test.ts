@@ -166,7 +166,7 @@ describe("chain journal", () => {
           Queue.offer(chain, {
             _tag: "Forward",
             point: { height, hash: `0x${height}${fork}` },
-            time: 1,
+            time: Math.floor(Date.now() / 1000),
             behind: false,
             transfers: amount === null ? [] : [{
               txHash: `0x${amount}`, index: 0, kind: "direct", matchKey, tokenAddress: usdc, amount: baseUnits(amount), from: null

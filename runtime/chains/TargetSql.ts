@@ -1,0 +1,118 @@
+/**
+ * What gives out addresses, as SQL functions made by a migration. Frozen once released: a change is a function under a
+ * new name, so that two versions of the service run side by side.
+ *
+ * An allocation is one call and one transaction under the lock of the wallet's counter row. Nobody loses a race however
+ * far away the database is, the lock is held only while the server works, and a counter and its targets become visible
+ * together and in order. The addresses must be known by then: they are derived ahead of time into `wallet_addresses`.
+ */
+
+/** Milliseconds to wait for the counter's lock: longer than any allocation takes, shorter than its caller waits. */
+const lockTimeoutMillis = 2_000
+
+/** Plans are made once, for few rows that are found by key. */
+const settings = [
+  "enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off", "plan_cache_mode = force_generic_plan",
+  `lock_timeout = ${lockTimeoutMillis}`
+].map((setting) => `SET ${setting}`).join(" ")
+
+/**
+ * A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after the
+ * counter and `p_start` on. Passes over addresses that another wallet gave out already (two lists may name one address)
+ * and those that money without an invoice ever reached. Ends at the first address that is not derived yet: whoever is
+ * left without a target derives more and calls again.
+ *
+ * Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
+ * derived ahead, counted to 100.
+ */
+export const allocateTargetsV1 = `
+CREATE FUNCTION allocate_targets_v1(
+  p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json
+) RETURNS TABLE (targets jsonb, previous bigint, next bigint, ahead bigint) LANGUAGE plpgsql ${settings} AS $$
+#variable_conflict use_column
+DECLARE
+  v_before bigint;
+  v_next bigint;
+  v_wanted bigint;
+  v_placed bigint;
+  v_last bigint;
+  v_end bigint;
+BEGIN
+  SELECT c.next_index INTO v_before FROM wallet_counters c WHERE c.fingerprint = p_fingerprint FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES (p_fingerprint, 0, 1, p_start)
+      ON CONFLICT DO NOTHING;
+    SELECT c.next_index INTO v_before FROM wallet_counters c WHERE c.fingerprint = p_fingerprint FOR UPDATE;
+  END IF;
+  v_next := greatest(v_before, p_start);
+  WITH wanted AS MATERIALIZED (
+    SELECT r.*, row_number() OVER (ORDER BY r.place) AS n
+    FROM ROWS FROM (
+      json_to_recordset(p_requests) AS (invoice_id text, merchant_id integer, environment text, refused_tokens integer[])
+    ) WITH ORDINALITY AS r(invoice_id, merchant_id, environment, refused_tokens, place)
+    WHERE NOT EXISTS (
+      SELECT FROM receive_targets t WHERE t.invoice_id = r.invoice_id AND t.family = p_family)
+  ), run AS MATERIALIZED (
+    SELECT a.*, row_number() OVER (ORDER BY a.wallet_index) AS step FROM (
+      SELECT * FROM wallet_addresses WHERE fingerprint = p_fingerprint AND wallet_index >= v_next
+      ORDER BY wallet_index LIMIT (SELECT CASE count(*) WHEN 0 THEN 0 ELSE count(*) + 100 END FROM wanted)
+    ) a
+  ), free AS MATERIALIZED (
+    SELECT u.*, row_number() OVER (ORDER BY u.wallet_index) AS n FROM run u
+    WHERE u.wallet_index - u.step = v_next - 1
+      AND NOT EXISTS (SELECT FROM receive_targets t WHERE t.id = p_family || ':' || u.match_key)
+      AND NOT EXISTS (SELECT FROM transfers x WHERE x.match_key = u.match_key AND x.invoice_id IS NULL)
+  ), placed AS (
+    INSERT INTO receive_targets (
+      id, merchant_id, version, family, match_key, invoice_id, environment, address, memo, fingerprint, wallet_index,
+      refused_tokens, created_at, allocation_heads
+    )
+    SELECT p_family || ':' || f.match_key, w.merchant_id, 1, p_family, f.match_key, w.invoice_id, w.environment, f.address,
+      f.memo, p_fingerprint, f.wallet_index, w.refused_tokens, p_now, p_heads
+    FROM wanted w JOIN free f ON f.n = w.n ORDER BY f.wallet_index
+    ON CONFLICT DO NOTHING
+    RETURNING wallet_index
+  ), moved AS (
+    DELETE FROM wallet_addresses d USING placed p
+    WHERE d.fingerprint = p_fingerprint AND d.wallet_index = p.wallet_index
+  )
+  SELECT (SELECT count(*) FROM wanted), (SELECT count(*) FROM placed), (SELECT max(wallet_index) FROM placed),
+    (SELECT max(wallet_index) FROM run u WHERE u.wallet_index - u.step = v_next - 1)
+  INTO v_wanted, v_placed, v_last, v_end;
+  -- With too few free ones all that was looked at is used or taken.
+  v_next := greatest(v_next, 1 + CASE WHEN v_placed < v_wanted THEN v_end ELSE v_last END);
+  IF v_next > v_before THEN
+    UPDATE wallet_counters c SET next_index = v_next, version = c.version + 1 WHERE c.fingerprint = p_fingerprint;
+  END IF;
+  RETURN QUERY SELECT
+    (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM receive_targets t
+      WHERE t.family = p_family
+        AND t.invoice_id = ANY (ARRAY(SELECT r.invoice_id FROM json_to_recordset(p_requests) AS r(invoice_id text)))),
+    v_before, v_next,
+    (SELECT count(*) FROM (SELECT FROM wallet_addresses a
+      WHERE a.fingerprint = p_fingerprint AND a.wallet_index >= v_next LIMIT 100) rest);
+END
+$$`
+
+/**
+ * Keeps addresses derived ahead, whoever derived them first, under the next batch number of the wallet: a reader that has
+ * seen batch N misses nothing if it reads those above N.
+ */
+export const storeAddressesV1 = `
+CREATE FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json)
+RETURNS bigint LANGUAGE plpgsql ${settings} AS $$
+DECLARE
+  v_batch bigint;
+  v_stored bigint;
+BEGIN
+  INSERT INTO wallet_batches AS b (fingerprint, batch) VALUES (p_fingerprint, 1)
+    ON CONFLICT (fingerprint) DO UPDATE SET batch = b.batch + 1 RETURNING b.batch INTO v_batch;
+  INSERT INTO wallet_addresses (fingerprint, wallet_index, family, address, match_key, memo, batch)
+  SELECT p_fingerprint, r.wallet_index, p_family, r.address, r.match_key, r.memo, v_batch
+  FROM json_to_recordset(p_rows) AS r(wallet_index bigint, address text, match_key text, memo text)
+  ORDER BY r.wallet_index
+  ON CONFLICT DO NOTHING;
+  GET DIAGNOSTICS v_stored = ROW_COUNT;
+  RETURN v_stored;
+END
+$$`

@@ -1,0 +1,91 @@
+/**
+ * Goal: whoever asks for an address gets one of its own, however far away its instance is and however busy the others.
+ * Method: real PostgreSQL, instances on it, one of them behind a line that delays everything.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Schedule } from "effect"
+import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
+import { freshDatabase } from "../../support/Database.ts"
+import { allocate, away, follow, instance } from "./Rig.ts"
+
+const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
+
+/** One way of the line; a round trip takes 80 ms. */
+const delayMillis = 40
+
+describe("addresses", () => {
+  it.live("an instance 80 ms away gets one each time, beside a near one that gives out 30 a second", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers } = yield* makeSimulated(quiet)
+      const near = yield* Layer.build(instance(database))
+      const far = yield* Layer.build(instance(yield* away(database, delayMillis)))
+      yield* follow(drivers).pipe(Effect.provideContext(near))
+      yield* follow(drivers).pipe(Effect.provideContext(far))
+      let next = 1_000
+      const given: Array<string> = []
+      const busy = yield* Effect.suspend(() => allocate(next++)).pipe(
+        Effect.tap(({ matchKey }) => Effect.sync(() => given.push(matchKey))),
+        Effect.forkScoped,
+        Effect.repeat(Schedule.spaced(33)),
+        Effect.provideContext(near),
+        Effect.forkScoped
+      )
+      const results = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, place) => place),
+        (place) => Effect.result(allocate(place)).pipe(Effect.provideContext(far))
+      )
+      yield* Fiber.interrupt(busy)
+      assert.lengthOf(results.filter(({ _tag }) => _tag === "Failure"), 0)
+      const keys = [...given, ...results.flatMap((each) => each._tag === "Success" ? [each.success.matchKey] : [])]
+      assert.strictEqual(new Set(keys).size, keys.length)
+      assert.isAbove(given.length, 20)
+    }).pipe(Effect.scoped))
+
+  it.live("every address is watched by the time it is given out, whoever gave it", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers } = yield* makeSimulated(quiet)
+      const instances = [
+        yield* Layer.build(instance(database)),
+        yield* Layer.build(instance(yield* away(database, 5))),
+        yield* Layer.build(instance(yield* away(database, 15)))
+      ]
+      const watched = yield* Layer.build(instance(database))
+      const seen: Array<{ readonly has: (key: string) => boolean; readonly refresh: Effect.Effect<void> }> = []
+      const watcher = { ...drivers[0]!, follow: (...[recent, watch]: Parameters<(typeof drivers)[0]["follow"]>) => {
+        seen.push(watch)
+        return drivers[0]!.follow(recent, watch)
+      } }
+      yield* follow([watcher]).pipe(Effect.provideContext(watched))
+      yield* Effect.repeat(Effect.sleep(5), { until: () => seen.length > 0 })
+      for (const each of instances) yield* follow(drivers).pipe(Effect.provideContext(each))
+      const unseen: Array<string> = []
+      const look = (matchKey: string) =>
+        Effect.tap(seen[0]!.refresh, () => Effect.sync(() => seen[0]!.has(matchKey) ? undefined : unseen.push(matchKey)))
+      yield* Effect.forEach(instances, (each, which) =>
+        Effect.forEach(Array.from({ length: 60 }, (_, place) => place), (place) =>
+          allocate(which * 1_000 + place).pipe(
+            Effect.provideContext(each),
+            Effect.flatMap(({ matchKey }) => look(matchKey))
+          ), { concurrency: 4 }), { concurrency: "unbounded" })
+      assert.deepStrictEqual(unseen, [])
+    }).pipe(Effect.scoped))
+
+  it.live("a start index that is raised later is honoured, one that is lower is not", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers } = yield* makeSimulated(quiet)
+      const driver = drivers[0]!
+      const at = (startIndex: number, number: number) =>
+        Effect.gen(function*() {
+          const context = yield* Layer.build(instance(database))
+          yield* follow([{ ...driver, wallet: { ...driver.wallet!, startIndex } }]).pipe(Effect.provideContext(context))
+          return yield* allocate(number).pipe(Effect.provideContext(context))
+        }).pipe(Effect.scoped)
+      const address = (index: number) => driver.wallet!.derive(index).address
+      assert.strictEqual((yield* at(0, 1)).address, address(0))
+      assert.strictEqual((yield* at(40, 2)).address, address(40))
+      assert.strictEqual((yield* at(10, 3)).address, address(41))
+    }).pipe(Effect.scoped))
+})
