@@ -30,6 +30,7 @@ import type { Secrets } from "./Secrets.ts"
 import type { Settings } from "./Settings.ts"
 import type { SignIns } from "./SignIns.ts"
 import type { Sockets } from "./Sockets.ts"
+import type { Health } from "./Telemetry.ts"
 import type { Timers } from "./Timers.ts"
 import type { TokenCatalog } from "./TokenCatalog.ts"
 import type { Webhooks } from "./Webhooks.ts"
@@ -45,6 +46,7 @@ export type Kernel =
   | Credentials
   | Drawings
   | EventBus
+  | Health
   | Leases
   | MerchantClock
   | Quotes

@@ -2,6 +2,7 @@
 import { Effect, Metric, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { Leases } from "./Leases.ts"
+import { fromZero } from "./Telemetry.ts"
 
 /**
  * Rows or events that one transaction removes, at most. It takes 3 ms for attempts, 20 ms for deliveries that fail, 35 ms
@@ -43,7 +44,7 @@ export const inBatches = <E, R>(
 export const counting = (table: string) => {
   const rows = Metric.withAttributes(removed, { table })
   return <E, R>(batch: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
-    Effect.tap(batch, (count) => Metric.update(rows, count))
+    Effect.tap(Effect.andThen(fromZero(rows), batch), (count) => Metric.update(rows, count))
 }
 
 /** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */

@@ -395,5 +395,13 @@ export const runtimeMigrations: Migrations = {
       ALTER TABLE receive_targets ADD COLUMN allocation_heads jsonb NOT NULL DEFAULT '{}';
       ALTER TABLE chain_cursors ADD COLUMN caught_up_token bigint`)
     for (const definition of [allocateTargetsV1, storeAddressesV1]) yield* sql.unsafe(definition)
-  })
+  }),
+  // Written by the health check only, while what was written last was not stored. Kept uncompressed: it has to need room.
+  "0025_trial_writes": statements(`
+    CREATE TABLE trial_writes (
+      id integer PRIMARY KEY,
+      written_at timestamptz NOT NULL,
+      filler bytea NOT NULL
+    );
+    ALTER TABLE trial_writes ALTER COLUMN filler SET STORAGE EXTERNAL`)
 }

@@ -14,6 +14,7 @@ import { EventsApi } from "../events/api.ts"
 import { IdentityApi } from "../identity/api.ts"
 import { InvoicesApi } from "../invoices/api.ts"
 import { MetricsApi } from "../metrics/api.ts"
+import { NetworksApi } from "../networks/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { SettingsApi } from "../settings/api.ts"
@@ -35,6 +36,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(WalletsApi)
   .addHttpApi(InvoicesApi)
   .addHttpApi(QuotesApi)
+  .addHttpApi(NetworksApi)
   .addHttpApi(PaymentsApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)

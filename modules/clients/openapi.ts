@@ -404,6 +404,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/networks/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the state of the networks
+         * @description Every network that is followed, of all environments served unless `environment` names one, by environment and name; `has_more` is always false. No credential is needed. Networks that no plugin follows are not listed.
+         */
+        get: operations["networks.status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/merchant/wallets": {
         parameters: {
             query?: never;
@@ -4499,6 +4519,55 @@ export interface components {
             environment?: "devnet" | "mainnet";
             /** @description First index to give out where this deployment has never seen the wallet: one past the highest one ever used. Mainnet needs it for an xpub; devnet starts at 0 */
             start_index?: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "network": "base",
+         *             "environment": "mainnet",
+         *             "healthy": true,
+         *             "condition": "ok",
+         *             "message": "Payments are seen and confirmed as usual.",
+         *             "head_height": 38764112,
+         *             "head_time": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        NetworkStates: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["NetworkState"][];
+                has_more: boolean;
+            };
+        };
+        NetworkState: {
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description True while `condition` is `ok`; else no new address is offered there */
+            healthy: boolean;
+            /**
+             * @description `ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: the newest block does not move. `disagreement`: nodes are on different branches, so payments are seen but not confirmed. `no_common_block`: the chain is not the one that was followed. New values may be added
+             * @enum {string}
+             */
+            condition: "ok" | "silent" | "frozen" | "disagreement" | "no_common_block";
+            /** @description What that means for a payment, in a sentence for people */
+            message: string;
+            /** @description Height of the newest block read; null before the first */
+            head_height: number | null;
+            /** @description When that block was made; null before the first */
+            head_time: number | null;
         };
         /**
          * @example {
@@ -8955,6 +9024,109 @@ export interface operations {
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
+        };
+    };
+    "networks.status": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description NetworkStates */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "network": "base",
+                     *             "environment": "mainnet",
+                     *             "healthy": true,
+                     *             "condition": "ok",
+                     *             "message": "Payments are seen and confirmed as usual.",
+                     *             "head_height": 38764112,
+                     *             "head_time": 1766320496
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NetworkStates"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
         };
     };
     "wallets.list": {

@@ -13,6 +13,7 @@ import {
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { fromZero, Health } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -22,6 +23,7 @@ import { InvoiceStatus, type Metadata } from "../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import type { InvoiceSettings } from "../../schemas/MerchantSettings.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
+import { ExceptionType } from "../../schemas/Payment.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import {
   type Aggregate,
@@ -39,6 +41,7 @@ import {
   decisionWrites,
   invoiceWrite,
   makeRepo,
+  openExceptionCounts,
   type Opened,
   type Repo,
   type UnmatchedPayment,
@@ -344,6 +347,7 @@ export class Invoices extends Context.Service<Invoices, {
       )
     })
 
+    yield* Effect.forEach(Object.values(series), (each) => fromZero(each), { discard: true })
     yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...due })
 
     return Invoices.of({
@@ -362,6 +366,23 @@ export class Invoices extends Context.Service<Invoices, {
     })
   }))
 }
+
+const openExceptions = Metric.gauge("exceptions_open", {
+  description: "Exceptions that wait for a decision, by type"
+})
+
+/** How long counts of open exceptions are kept: reading them costs more the more there are. */
+const exceptionCountsLife = "15 seconds"
+
+/** Shows how many exceptions are open in every scrape. They are business, not a fault of the service: health stays as it is. */
+export const exceptionMetrics = Effect.gen(function*() {
+  const recent = yield* Effect.cachedWithTTL(yield* openExceptionCounts, exceptionCountsLife)
+  const show = (found: ReadonlyMap<string, number>) =>
+    Effect.forEach(ExceptionType.literals, (type) =>
+      Metric.update(Metric.withAttributes(openExceptions, { type }), found.get(type) ?? 0), { discard: true })
+  yield* show(new Map())
+  yield* (yield* Health).register({ check: null, look: Effect.as(Effect.flatMap(recent, show), []) })
+})
 
 const reached = Metric.counter("invoices_total", {
   description: "Invoices by the status they came to",

@@ -104,5 +104,10 @@ export const migrations: Migrations = {
   "0005_unmatched_payments": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`ALTER TABLE exceptions ALTER COLUMN invoice_id DROP NOT NULL`
+  }),
+  // They are counted for metrics, and few of all that ever were are open.
+  "0006_open_exceptions": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE INDEX exceptions_open ON exceptions (type) WHERE status = 'open'`
   })
 }

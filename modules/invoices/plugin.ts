@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { InvoiceCompanions, Invoices } from "./actor.ts"
+import { exceptionMetrics, InvoiceCompanions, Invoices } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { invoiceStates } from "./machine.ts"
@@ -55,7 +55,7 @@ export const plugin = Plugin.make({
   tables,
   rollups: [invoiceStates],
   layer: () =>
-    Layer.mergeAll(HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)), rpcHandlers).pipe(
+    Layer.mergeAll(HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)), rpcHandlers, Layer.effectDiscard(exceptionMetrics)).pipe(
       Layer.provideMerge(Invoices.layer),
       Layer.provideMerge(InvoiceCompanions.layer)
     )

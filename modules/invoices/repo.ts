@@ -518,4 +518,11 @@ export const makeRepo = Effect.gen(function*() {
   return { exception, find, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
+/** How many exceptions of each type are open, in the whole deployment; a type without any is not there. */
+export const openExceptionCounts = Effect.map(SqlClient.SqlClient, (sql) =>
+  sql<{ type: string; count: bigint }>`SELECT type, count(*) AS count FROM exceptions WHERE status = 'open' GROUP BY type`.pipe(
+    Effect.orDie,
+    Effect.map((rows): ReadonlyMap<string, number> => new Map(rows.map(({ count, type }) => [type, Number(count)])))
+  ))
+
 export type Repo = Effect.Success<typeof makeRepo>

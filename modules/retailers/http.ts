@@ -11,7 +11,7 @@ import { uuidV4 } from "../../runtime/Uuid.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
 import { CallbacksApi, handlers, signatureLayer } from "./http/Callbacks.ts"
-import { firstPauseMillis, makeCalls } from "./http/Calls.ts"
+import { callsFromZero, firstPauseMillis, makeCalls } from "./http/Calls.ts"
 import { signingKey } from "./http/Signature.ts"
 import { addressBody, cancelBody, offerOf, placementBody, quoteBody, reportsOf, verdictOf } from "./http/Wire.ts"
 
@@ -69,6 +69,7 @@ const understood = <A>(read: Result.Result<A, string>): Effect.Effect<A, Retaile
 
 const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions.Type, pauseMillis: number) {
   const retailers = yield* Retailers
+  yield* callsFromZero
   const call = yield* makeCalls({
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     environment: options.environment,

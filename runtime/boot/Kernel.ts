@@ -5,7 +5,9 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../actors/Local.ts"
+import * as ChainHealth from "../chains/Health.ts"
 import * as Chains from "../chains/Journal.ts"
+import * as Flushes from "../commit/Flushes.ts"
 import * as Commit from "../commit/GroupCommit.ts"
 import * as EventRetention from "../commit/Retention.ts"
 import type { Loaded, Picked } from "../Config.ts"
@@ -13,8 +15,10 @@ import type { AnyPlugin } from "../config/Plugins.ts"
 import * as EventBus from "../eventbus/Tail.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../leases/Database.ts"
+import * as LeaseHealth from "../leases/Health.ts"
 import * as MerchantClock from "../merchantclock/Rows.ts"
 import { migrate } from "../Migrate.ts"
+import * as PriceHealth from "../quotes/Health.ts"
 import * as Quotes from "../quotes/Median.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Secrets from "../secrets/Master.ts"
@@ -27,6 +31,7 @@ import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
 import { measure, probe } from "../telemetry/HttpMetrics.ts"
+import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../timers/Rows.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
 import * as Webhooks from "../webhooks/Deliverer.ts"
@@ -98,7 +103,15 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )
+  const health = Layer.mergeAll(
+    Flushes.healthLayer,
+    ChainHealth.healthLayer,
+    LeaseHealth.healthLayer,
+    TimerHealth.healthLayer,
+    PriceHealth.healthLayer
+  )
   return middleware(probe).pipe(
+    Layer.provideMerge(health),
     Layer.provideMerge(Sockets.layer),
     Layer.provideMerge(Http.layer(apisOf(plugins))),
     Layer.provideMerge(middleware(measure)),

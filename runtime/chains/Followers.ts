@@ -20,6 +20,7 @@ import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 import * as Receivers from "./Receivers.ts"
 import type { make as makeTargets } from "./Targets.ts"
+import { fromZero } from "../Telemetry.ts"
 import { admit, screen } from "./Unlisted.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
@@ -52,6 +53,8 @@ const unrecorded = Metric.counter("unlisted_transfers_dropped_total", {
   description: "Transfers of tokens that are not in the catalogue, over the limits of what is recorded",
   incremental: true
 })
+/** What the alerts are of. */
+const alertKinds = ["reorg_below_final", "report_ended", "balance"] as const
 const headLag = Metric.gauge("payment_detection_lag_seconds")
 const health = Metric.gauge("network_health")
 
@@ -145,6 +148,12 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let caughtUpToken: bigint | null = null
   /** A block came since the last look ended. */
   let isReading = false
+
+  yield* fromZero(reorgs, [attributes])
+  yield* fromZero(unrecorded, [attributes])
+  yield* fromZero(alerts, alertKinds.map((kind) => ({ ...attributes, kind })))
+  yield* Metric.update(Metric.withAttributes(headLag, attributes), 0)
+  yield* Metric.update(Metric.withAttributes(health, attributes), 1)
 
   const heights = () => ({ head: ring[0]!.height, finalized })
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis

@@ -17,8 +17,9 @@ import {
   writeArguments
 } from "./Batch.ts"
 import { prepare } from "./Catalog.ts"
-import { type Fault, faultOf } from "./Fault.ts"
+import { type Fault, faultOf, sqlState } from "./Fault.ts"
 import { CommitFeed, type Landed } from "./Feed.ts"
+import { failed, FlushLog, noFlushes, stored } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
 import { keptOf } from "./Sums.ts"
@@ -106,6 +107,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const listeners = new Set<(landed: ReadonlyArray<Landed>) => void>()
     const lanes = Array.from({ length: laneCount }, (): Lane => ({ waiting: [], writer: undefined }))
     let closed = false
+    let flushes = noFlushes
 
     /** Not waited for past the limit, interruption included: a connection that never answers must not hold a lane. */
     const call = <A extends object>(text: string, values: ReadonlyArray<unknown>) =>
@@ -123,12 +125,14 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const land = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbered>) =>
       Effect.sync(() => {
         const { answers, landed } = numberEvents(batch, rows)
+        flushes = stored(flushes, monotonicMillis())
         if (landed.length > 0) listeners.forEach((listener) => listener(landed))
         batch.forEach(({ resume }, index) => resume(Effect.succeed(answers[index]!)))
       })
 
     const abandon = (lane: Lane, batch: ReadonlyArray<Pending>, error: SqlError.SqlError | "timeout") =>
       Effect.gen(function*() {
+        flushes = failed(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
         yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length }, error)
         yield* failAll(batch, unavailable)
         // Who waits behind a database that does not answer would wait the same limit again for the same answer.
@@ -257,7 +261,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         () => Effect.sync(() => void listeners.delete(listener))
       )
 
-    return Context.make(Commit, { append }).pipe(Context.add(CommitFeed, { listen }))
+    return Context.make(Commit, { append }).pipe(
+      Context.add(CommitFeed, { listen }),
+      Context.add(FlushLog, { read: Effect.sync(() => flushes) })
+    )
   })
 
 /** Calls of a batch so far, by why they failed. */
@@ -276,5 +283,5 @@ const noTries: Tries = { again: 0, lost: 0, untangleUntil: null }
 export const layer = (
   tables: ReadonlyArray<string>,
   rollups: ReadonlyArray<Rollup> = []
-): Layer.Layer<Commit | CommitFeed, SqlError.SqlError, SqlClient.SqlClient> =>
+): Layer.Layer<Commit | CommitFeed | FlushLog, SqlError.SqlError, SqlClient.SqlClient> =>
   Layer.effectContext(make(tables, rollups))

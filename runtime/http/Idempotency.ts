@@ -12,6 +12,7 @@ import { Secrets } from "../Secrets.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, familyOf, publicErrorOf } from "./Families.ts"
 import { makeFind, open, pruning, type SealedReply, type StoredReply } from "./Replies.ts"
+import { fromZero } from "../Telemetry.ts"
 
 /** How long a second request waits for the first one with its key (API reference, "Idempotency"). */
 export const waitMillis = 5_000
@@ -243,6 +244,7 @@ export const layer: Layer.Layer<
 > = Layer.effectContext(
   Effect.gen(function*() {
     const middleware = yield* make
+    yield* fromZero(replays)
     yield* pruning
     return Context.make(Idempotent, middleware(false) as never).pipe(
       Context.add(IdempotencyRequired, middleware(true) as never)

@@ -10,6 +10,7 @@ import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
+import { fromZero } from "../Telemetry.ts"
 import { callerBehind, networksOf } from "./Addresses.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
@@ -63,6 +64,8 @@ const make = Effect.gen(function*() {
     answerHeaders["ratelimit-reset"] = String(seconds)
     answerHeaders["ratelimit-policy"] = policies[name]
   }
+
+  yield* fromZero(limited, [...Object.keys(limitTexts), "in_flight"].map((limit) => ({ limit })))
 
   const refuse = (name: string, seconds: number) =>
     Effect.andThen(Metric.update(Metric.withAttributes(limited, { limit: name }), 1), Effect.fail(refusal(name, seconds)))

@@ -2,7 +2,7 @@
  * Prices by agreement: every source is polled, what is fresh is compared, the exact median is the price. Nothing here
  * is a float; a price too old, from the future, or unreadable is refused and logged, never used.
  */
-import { Cause, Clock, Deferred, Effect, Latch, Layer, Metric, Scope } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Latch, Layer, Metric, Scope } from "effect"
 import { isWithin, medianRate, type Rate, rateText, readRate } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
@@ -17,6 +17,7 @@ import {
   type Spot
 } from "../Quotes.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
+import { type PriceState, PriceStates } from "./Health.ts"
 
 /** Milliseconds between polls: a quarter of {@link freshSeconds}, so three lost polls leave prices fresh. */
 export const pollMillis = 30_000
@@ -255,16 +256,10 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
     return judged
   }
 
-  /** Judges every asset in use: tells how old its price is, and logs, once a minute, what contradicts itself. */
-  const review = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    const nowSeconds = Math.floor(now / 1000)
-    const doubts: Array<string> = []
+  const showAges = Effect.fnUntraced(function*(nowSeconds: number) {
     const ages = new Map<string, number>()
     for (const environment of environments) {
       for (const asset of new Set(tokenAssets(environment))) {
-        const judged = market(asset, environment, nowSeconds)
-        if (isRefusal(judged) && judged.kind === "contradiction") doubts.push(`${asset}: ${judged.reason}`)
         const last = good.get(`${environment}:${asset}`)
         if (last !== undefined) ages.set(asset, Math.max(ages.get(asset) ?? 0, nowSeconds - last.at))
       }
@@ -272,6 +267,39 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
     for (const [token, age] of [...ages].slice(0, maximumSeries)) {
       yield* Metric.update(Metric.withAttributes(staleness, { token }), age)
     }
+  })
+
+  const beganAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+
+  /** Each environment that has tokens; the ages of prices go on also while no source is asked. */
+  const states = Effect.gen(function*() {
+    const nowSeconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    yield* showAges(nowSeconds)
+    return environments.map((environment): PriceState => {
+      const assets = [...new Set(tokenAssets(environment))]
+      const without = assets.filter((asset) => isRefusal(market(asset, environment, nowSeconds)))
+      const lost = without.filter((asset) => good.has(`${environment}:${asset}`))
+      return {
+        environment,
+        sources: [...sources.values()].filter(({ source }) => source.environments.includes(environment)).length,
+        assets: assets.length,
+        lost,
+        unpriced: without.length - lost.length,
+        ageSeconds: nowSeconds - beganAt
+      }
+    })
+  })
+
+  /** Judges every asset in use: tells how old its price is, and logs, once a minute, what contradicts itself. */
+  const review = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const nowSeconds = Math.floor(now / 1000)
+    const doubts = environments.flatMap((environment) =>
+      [...new Set(tokenAssets(environment))].flatMap((asset) => {
+        const judged = market(asset, environment, nowSeconds)
+        return isRefusal(judged) && judged.kind === "contradiction" ? [`${asset}: ${judged.reason}`] : []
+      }))
+    yield* showAges(nowSeconds)
     if (doubts.length === 0 || elapsed(doubtsLoggedAt, now) < logEveryMillis) return
     doubtsLoggedAt = now
     yield* Effect.logWarning(`Refused to price ${doubts.slice(0, maximumListed).join("; ")}`)
@@ -421,11 +449,11 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
     return isRefusal(shown) ? null : shown
   }
 
-  return Quotes.of({ register, spot, latest })
+  return Context.make(Quotes, { register, spot, latest }).pipe(Context.add(PriceStates, { read: states }))
 })
 
 /** Polls for as long as the layer lives; see {@link Pricing}. */
-export const layerWith = (pricing: Pricing): Layer.Layer<Quotes, never, TokenCatalog> =>
-  Layer.effect(Quotes, make(pricing))
+export const layerWith = (pricing: Pricing): Layer.Layer<Quotes | PriceStates, never, TokenCatalog> =>
+  Layer.effectContext(make(pricing))
 
-export const layer: Layer.Layer<Quotes, never, TokenCatalog> = layerWith({ depeg: "market" })
+export const layer: Layer.Layer<Quotes | PriceStates, never, TokenCatalog> = layerWith({ depeg: "market" })

@@ -7,6 +7,7 @@ import { Clock, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { Leases } from "../Leases.ts"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
+import { fromZero } from "../Telemetry.ts"
 import { KnownWindows } from "./KnownWindows.ts"
 
 /** A call does not wait longer for the database; then it is not asked for {@link pauseMillis}. */
@@ -131,6 +132,7 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
     Effect.andThen(Effect.sleep(span)),
     Effect.forever
   )
+  yield* fromZero(failures)
   const leases = yield* Leases
   yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
 

@@ -189,6 +189,8 @@ const make = Effect.gen(function*() {
     return Effect.andThen(Metric.update(open, tally.open), Metric.update(slow, newlySlow))
   }, { discard: true })
 
+  yield* measure
+
   /** Payors hear nothing while the database does not answer, and must not think that nothing happens. */
   const endStale = () => {
     if (bus.staleMillis() < maximumStaleMillis) return

@@ -1,21 +1,50 @@
 /** Whether the service can do its work, as probes and internal services read it. */
 import { Schema } from "effect"
 
+/** What is looked at, beside the database itself. */
+export const PartName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices"])
+export type PartName = typeof PartName.Type
+
+/** Something that is wrong, in a sentence for the operator: what it means and what to do. */
+export const HealthProblem = Schema.Struct({ check: Schema.String, message: Schema.String })
+export type HealthProblem = typeof HealthProblem.Type
+
+const Check = Schema.Struct({ ok: Schema.Boolean })
+
 export const HealthReport = Schema.Struct({
-  /** `degraded`: it works, something needs a look; `unavailable`: send no requests now. */
+  /**
+   * `degraded`: this instance serves, something needs a look; `unavailable`: send it no requests now. What only stands
+   * still elsewhere, as one network's nodes or a queue, degrades: requests that go to another instance move none of it.
+   */
   status: Schema.Literals(["ok", "degraded", "unavailable"]),
+  /** Why it is unavailable; empty while it is not. */
+  unavailable: Schema.Array(HealthProblem),
+  /** What needs a look. */
+  degraded: Schema.Array(HealthProblem),
   checks: Schema.Struct({
     /** The database answered within {@link databasePatienceMillis}. */
-    database: Schema.Struct({ ok: Schema.Boolean }),
+    database: Check,
     /** Every table is at this build's version. */
-    migrations: Schema.Struct({ ok: Schema.Boolean }),
+    migrations: Check,
     /**
      * How long the oldest webhook delivery could have been sent and was not: what waits for a receiver is not in it. Null
      * while unknown.
      */
     deliveries: Schema.Struct({ ok: Schema.Boolean, oldest_due_seconds: Schema.NullOr(Schema.Int) }),
     /** False once a stop was asked for. */
-    accepting: Schema.Struct({ ok: Schema.Boolean })
+    accepting: Check,
+    /** What was written last was stored. */
+    writes: Check,
+    /** Every network's nodes answer, move on and agree. */
+    networks: Check,
+    /** Each piece of background work is done by some instance. */
+    leases: Check,
+    /** No payment that was seen waits to be credited. */
+    transfers: Check,
+    /** Nothing that is due, as an expiry, waits. */
+    timers: Check,
+    /** There is a price for what is quoted. */
+    prices: Check
   })
 })
 export type HealthReport = typeof HealthReport.Type
@@ -26,25 +55,58 @@ export const databasePatienceMillis = 2_000
 /** Seconds after which a delivery that could have been sent means that something of ours is stuck: ten leases over. */
 export const staleDeliverySeconds = 300
 
+/** What a part found: nothing where all is well. */
+export interface Finding {
+  readonly effect: "degraded" | "unavailable"
+  readonly message: string
+}
+
 /** What was found out, before it is judged. */
 export interface Findings {
   readonly database: boolean
   readonly migrated: boolean
   readonly outboxLagSeconds: number | null
   readonly stopping: boolean
+  readonly parts: ReadonlyArray<Finding & { readonly check: PartName }>
 }
 
-/** The report of `findings`. A late delivery degrades only: refusing requests would not send it sooner. */
-export const judge = ({ database, migrated, outboxLagSeconds, stopping }: Findings): HealthReport => {
+/** The report of `findings`. Pure. */
+export const judge = ({ database, migrated, outboxLagSeconds, parts, stopping }: Findings): HealthReport => {
   const timely = outboxLagSeconds === null || outboxLagSeconds <= staleDeliverySeconds
-  const able = database && migrated && !stopping
+  const problems = (effect: Finding["effect"]) =>
+    parts.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({ check, message }))
+  const unavailable: ReadonlyArray<HealthProblem> = [
+    ...(stopping ? [{ check: "accepting", message: "The service is stopping." }] : []),
+    ...(database ? [] : [{
+      check: "database",
+      message: `The database did not answer in ${databasePatienceMillis / 1000} s: nothing can be read or written until it does.`
+    }]),
+    ...(migrated ? [] : [{ check: "migrations", message: "The service is starting: its tables are not ready yet." }]),
+    ...problems("unavailable")
+  ]
+  const degraded: ReadonlyArray<HealthProblem> = [
+    ...(timely ? [] : [{
+      check: "deliveries",
+      message: `A webhook delivery could have been sent ${outboxLagSeconds} s ago and was not: see the log for deliveries that fail.`
+    }]),
+    ...problems("degraded")
+  ]
+  const isWell = (check: PartName) => ({ ok: parts.every((part) => part.check !== check) })
   return {
-    status: able ? (timely ? "ok" : "degraded") : "unavailable",
+    status: unavailable.length > 0 ? "unavailable" : degraded.length > 0 ? "degraded" : "ok",
+    unavailable,
+    degraded,
     checks: {
       database: { ok: database },
       migrations: { ok: migrated },
       deliveries: { ok: timely, oldest_due_seconds: outboxLagSeconds },
-      accepting: { ok: !stopping }
+      accepting: { ok: !stopping },
+      writes: isWell("writes"),
+      networks: isWell("networks"),
+      leases: isWell("leases"),
+      transfers: isWell("transfers"),
+      timers: isWell("timers"),
+      prices: isWell("prices")
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Counts and times of requests by route pattern and status: never by path, which would hold ids. */
 import { Clock, Context, Effect, Metric } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { fromZero } from "../Telemetry.ts"
 
 /** Upper bounds in seconds: from a cached read to the longest a handler may take. */
 const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -11,6 +12,14 @@ const durations = Metric.histogram("http_request_duration_seconds", {
   description: "Seconds from a request's head to its answer's",
   boundaries
 })
+
+const serverErrors = Metric.counter("http_server_errors_total", {
+  description: "Requests answered 500 or above, by status: those of every route",
+  incremental: true
+})
+
+/** Statuses there are always series for, so that an alert on them can fire at the first one. */
+export const errorsFromZero = fromZero(serverErrors, ["500", "503"].map((status) => ({ status })))
 
 /** The route pattern of the request being served, found by {@link probe}, read by {@link measure}. */
 class MatchedRoute extends Context.Reference<{ pattern: string | undefined }>(
@@ -33,7 +42,9 @@ const seriesOf = <A>(known: Map<string, A>, key: string, make: () => A): A => {
 const observe = (route: string, status: string, seconds: number) => {
   const counter = seriesOf(counters, `${status} ${route}`, () => Metric.withAttributes(requests, { route, status }))
   const histogram = seriesOf(histograms, route, () => Metric.withAttributes(durations, { route }))
-  return Effect.andThen(Metric.update(counter, 1), Metric.update(histogram, seconds))
+  const counted = Effect.andThen(Metric.update(counter, 1), Metric.update(histogram, seconds))
+  if (status < "500") return counted
+  return Effect.andThen(counted, Metric.update(Metric.withAttributes(serverErrors, { status }), 1))
 }
 
 /** The outermost global middleware: add it first. */

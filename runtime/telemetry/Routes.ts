@@ -7,6 +7,7 @@ import { RequestInfo } from "../Http.ts"
 import { errorResponse } from "../http/Families.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
 import { Health, metricsPrefix } from "../Telemetry.ts"
+import { errorsFromZero } from "./HttpMetrics.ts"
 
 const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
 const memory = Metric.gauge("process_resident_memory_bytes", { description: "Memory of the process" })
@@ -60,6 +61,7 @@ export const mount = Effect.fnUntraced(function*(
   metrics: "open" | "closed" | Redacted.Redacted
 ) {
   const health = yield* Health
+  yield* errorsFromZero
   const started = yield* Clock.currentTimeMillis
   const allowed = (header: string | undefined) =>
     metrics === "open" || metrics !== "closed" && bearerMatches(header, metrics)

@@ -1,8 +1,9 @@
 /** One fiber per source, on the one instance that holds the source's lease. */
-import { Cause, Clock, Effect, Latch, Layer } from "effect"
+import { Cause, Clock, Context, Effect, Latch, Layer } from "effect"
 import { Leases } from "../Leases.ts"
 import { MerchantClock } from "../MerchantClock.ts"
 import { type DueSource, Timers } from "../Timers.ts"
+import { DueTimes } from "./Health.ts"
 
 /** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
 const pollMillis = 5_000
@@ -21,6 +22,7 @@ const make = Effect.gen(function*() {
   const clock = yield* MerchantClock
   const leases = yield* Leases
   const latches = new Map<string, Latch.Latch>()
+  const sources = new Map<string, DueSource>()
 
   yield* clock.onAdvance(() => Effect.sync(() => {
     for (const latch of latches.values()) latch.openUnsafe()
@@ -66,16 +68,25 @@ const make = Effect.gen(function*() {
         Effect.sync(() => {
           if (latches.has(source.name)) throw new Error(`Two timers are named "${source.name}"`)
           latches.set(source.name, latch)
+          sources.set(source.name, source)
         }),
-        () => Effect.sync(() => latches.delete(source.name))
+        () =>
+          Effect.sync(() => {
+            latches.delete(source.name)
+            sources.delete(source.name)
+          })
       )
       yield* Effect.forkScoped(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
     })
 
   const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())
 
-  return Timers.of({ register, wake })
+  const read = Effect.suspend(() =>
+    Effect.forEach([...sources.values()], ({ name, nextDueMillis }) =>
+      Effect.map(nextDueMillis, (dueMillis) => ({ name, dueMillis }))))
+
+  return Context.make(Timers, { register, wake }).pipe(Context.add(DueTimes, { read }))
 })
 
 /** Timers under the leases `timer:<name>`. */
-export const layer: Layer.Layer<Timers, never, Leases | MerchantClock> = Layer.effect(Timers, make)
+export const layer: Layer.Layer<Timers | DueTimes, never, Leases | MerchantClock> = Layer.effectContext(make)

@@ -20,6 +20,7 @@ import {
 import { makeResults } from "./Results.ts"
 import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
+import { fromZero } from "../Telemetry.ts"
 
 /** An answer counts within 10 s (API reference, "Delivery"). */
 export const attemptTimeoutMillis = 10_000
@@ -74,6 +75,7 @@ const unanswered = (failure: TransportFailed): Outcome =>
     : { _tag: "Unanswered", reason: failure.reason, timedOut: failure.timedOut }
 
 const make = (drainMillis: number) => Effect.gen(function*() {
+  yield* Effect.forEach(Object.values(counts), (series) => fromZero(series), { discard: true })
   const settings = yield* Settings
   const secrets = yield* Secrets
   const bus = yield* EventBus

@@ -5,6 +5,7 @@ import type { Leases } from "../Leases.ts"
 import { batchSize, counting, inBatches, rounds } from "../Retention.ts"
 import { byIndex } from "../store/IndexPlans.ts"
 import { maximumUnspentMillis } from "./Attempts.ts"
+import { fromZero } from "../Telemetry.ts"
 
 /** How long attempts are kept (API reference, "Endpoint management"). */
 export const attemptsKeptDays = 30
@@ -112,8 +113,9 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
 
 /** Both, for as long as the service runs. */
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
-  Effect.andThen(
+  Effect.all([
+    fromZero(expired),
     rounds("webhooks-expiry", expiryPause, expireOnce),
     rounds("webhooks-attempts-prune", pruningPause, pruneAttemptsOnce)
-  )
+  ], { discard: true })
 )

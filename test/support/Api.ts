@@ -16,6 +16,7 @@ import { Rpc } from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { fromMasters } from "../../runtime/secrets/Master.ts"
 import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
+import { Health } from "../../runtime/Telemetry.ts"
 import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { databaseLayer } from "./Database.ts"
@@ -85,6 +86,9 @@ export const secretsLayer: Layer.Layer<Secrets> = Layer.effect(Secrets, Effect.o
 /** An internal door nobody opens. */
 export const noRpc: Layer.Layer<Rpc> = Layer.succeed(Rpc, { serve: () => Effect.void })
 
+/** A health that nobody asks for. */
+export const noHealth: Layer.Layer<Health> = Layer.mock(Health, { register: () => Effect.void })
+
 /** A plugin's tables, as the kernel needs them. */
 export interface TestTables {
   readonly name: string
@@ -108,7 +112,7 @@ export const kernel = <E>(
   return Layer.mergeAll(Tail.layer, MerchantClock.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
     Layer.provideMerge(migrated),
-    Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc))
+    Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))
   )
 }
 

@@ -6,6 +6,7 @@ import { retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { RetailerUnavailable } from "../../retail/plugin.ts"
 import { signatureOf } from "./Signature.ts"
+import { fromZero } from "../../../runtime/Telemetry.ts"
 
 /** Bytes of an answer that are read at most; 50 items, each field as long as it may be, take 200 KiB. */
 export const maximumAnswerBytes = 262_144
@@ -20,6 +21,10 @@ const calls = Metric.counter("retailer_calls_total", {
   description: "Tries to call the fulfilment service, by operation and how they ended",
   incremental: true
 })
+
+/** Every series of {@link calls}, before the first call. */
+export const callsFromZero = fromZero(calls, ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
+  ["answered", "failed"].map((outcome) => ({ operation, outcome }))))
 
 export interface CallsOptions {
   /** Without a slash at its end. */

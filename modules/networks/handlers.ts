@@ -1,0 +1,22 @@
+/** Wire <-> what the chains say of themselves: from memory, no query. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Chains } from "../../runtime/Chains.ts"
+import { jsonText } from "../../runtime/Http.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { publicError } from "../../schemas/Errors.ts"
+import { NetworksApi } from "./api.ts"
+import { networkStates } from "./machine.ts"
+
+export const handlers = HttpApiBuilder.group(NetworksApi, "networks", Effect.fn(function*(handlers) {
+  const chains = yield* Chains
+  const { environments } = yield* Settings
+  return handlers.handle("status", Effect.fnUntraced(function*({ query: { environment } }) {
+    if (environment !== undefined && !environments.includes(environment)) {
+      return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+    }
+    const asked = environment === undefined ? environments : [environment]
+    const data = networkStates(asked.flatMap((each) => chains.status(each)))
+    return jsonText(JSON.stringify({ success: true, data: { object: "list", data, has_more: false } }))
+  }))
+}))
