@@ -5,7 +5,7 @@
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 import type { Write } from "./Commit.ts"
 import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"
-import type { BaseUnits } from "../schemas/Money.ts"
+import type { BaseUnits, UsdMillis } from "../schemas/Money.ts"
 import type { Token, TokenType } from "../schemas/Token.ts"
 import type { WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
@@ -59,6 +59,33 @@ export type ChainEvent =
   | { readonly _tag: "Finality"; readonly finalized: bigint | null }
   /** How the endpoints stand to each other, sent when it changes. A driver that sends none is always `ok`. */
   | { readonly _tag: "Condition"; readonly condition: DriverCondition }
+
+/**
+ * What endpoints have in a block that was read before. `Agreed`: more of those that answer have it than have another block
+ * there, and an endpoint beside the one it was read from is among them; `Alone`: there is one endpoint, which was asked
+ * again; `Disagreed`: it is not so; `Unavailable`: nobody else answers.
+ */
+export type Corroboration =
+  | {
+    readonly _tag: "Agreed" | "Alone"
+    /** Epoch seconds of the block. */
+    readonly time: number
+    /** The transfers to watched addresses as each endpoint shows them; of one that shows its reading to be incomplete, none. */
+    readonly readings: ReadonlyArray<ReadonlyArray<ObservedTransfer>>
+    /** Every configured endpoint has answered. */
+    readonly isWhole: boolean
+  }
+  | { readonly _tag: "Disagreed" }
+  | { readonly _tag: "Unavailable" }
+
+/** A transfer of a token to a watched address, as a search shows it: its place in its transaction is not known. */
+export interface FoundTransfer {
+  readonly point: ChainPoint
+  readonly txHash: string
+  readonly matchKey: string
+  readonly tokenAddress: string
+  readonly amount: bigint
+}
 
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
@@ -171,6 +198,25 @@ export interface ChainDriver {
    * sets its own time limit. Null where the chain has no contracts that are read this way.
    */
   readonly readContract: ((to: string, data: string) => Effect.Effect<string, DriverError>) | null
+  /**
+   * Reads a block again before its transfers are confirmed: from an endpoint it was not read from, and where `isThorough`
+   * from all of them. Null where nodes cannot differ: the chain is in this process.
+   */
+  readonly corroborate:
+    | ((point: ChainPoint, watch: WatchSet, isThorough: boolean) => Effect.Effect<Corroboration>)
+    | null
+  /**
+   * Token transfers to watched addresses in a range of blocks, both ends included, from another endpoint than the one
+   * that is followed where there is one: what `follow` was not shown is found so. Null as above.
+   */
+  readonly findTransfers:
+    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<ReadonlyArray<FoundTransfer>, DriverError>)
+    | null
+  /**
+   * A payment of this many thousandths of a dollar or more, or of an invoice of as many, is confirmed only where two
+   * endpoints have its block. Null: none needs that.
+   */
+  readonly agreementAbove: UsdMillis | null
 }
 
 /** Where a transfer stands on its chain. */

@@ -403,5 +403,9 @@ export const runtimeMigrations: Migrations = {
       written_at timestamptz NOT NULL,
       filler bytea NOT NULL
     );
-    ALTER TABLE trial_writes ALTER COLUMN filler SET STORAGE EXTERNAL`)
+    ALTER TABLE trial_writes ALTER COLUMN filler SET STORAGE EXTERNAL`),
+  // A payment above its network's threshold waits for two endpoints; what was left out at first is searched for.
+  "0026_corroboration": statements(`
+    ALTER TABLE transfers ADD COLUMN required_agreement boolean NOT NULL DEFAULT false;
+    ALTER TABLE chain_cursors ADD COLUMN searched bigint`)
 }

@@ -36,6 +36,8 @@ export type ConfirmationPolicy = typeof ConfirmationPolicy.Type
 export interface RequiredDepth {
   readonly blocks: number
   readonly finalized: boolean
+  /** Two endpoints must have its block; absent: one is enough while no other contradicts it. */
+  readonly agreement?: boolean
 }
 
 /** Policy `standard` on mainnet (API reference, "Default confirmations"). */

@@ -3,14 +3,17 @@
  * One entry per (network, environment). Eight JSON-RPC methods are spoken directly, which needs no client library.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { baseUnits } from "../../schemas/Money.ts"
+import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
-import { type ChainDriver, Chains } from "../../runtime/Chains.ts"
+import { type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
+import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
+import { standstillSeconds } from "./evm/EndpointPool.ts"
+import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
 import { follow } from "./evm/Follow.ts"
-import { make as makeRpc, type JsonRpc, Quantity } from "./evm/JsonRpc.ts"
+import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
 import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
@@ -21,8 +24,11 @@ const defaultPollMillis: Partial<Record<Network, number>> = {
 export const EvmOptions = Schema.Struct({
   network: Schema.Literals(["ethereum", "base", "optimism", "arbitrum", "avalanche", "bsc"]),
   environment: Environment,
-  /** JSON-RPC endpoints, best first. They may hold keys. */
-  rpc: Schema.NonEmptyArray(Schema.RedactedFromValue(Schema.NonEmptyString)),
+  /**
+   * JSON-RPC endpoints, best first, at most 8. They may hold keys. Two of different operators, or one beside your own
+   * node, keep one of them from deciding about money alone.
+   */
+  rpc: Schema.NonEmptyArray(Schema.RedactedFromValue(Schema.NonEmptyString)).check(Schema.isMaxLength(8)),
   /** Extended public key of the account m/44'/60'/0' where funds arrive; without one the network is only watched. */
   xpub: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
   /**
@@ -33,6 +39,16 @@ export const EvmOptions = Schema.Struct({
   pollMillis: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 10, maximum: 60_000 }))),
   /** Ask the node for its `finalized` mark; default true. */
   finalizedTag: Schema.optionalKey(Schema.Boolean),
+  /**
+   * Seconds an endpoint's head may stand still, or lie behind another endpoint's, before it counts as frozen, 1 to 3,600;
+   * default ten blocks of the network, at least 30. On devnet a head may stand still for ever unless this is set.
+   */
+  frozenSeconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600 }))),
+  /**
+   * Whole dollars from which on a payment, or any payment of an invoice of as many, is confirmed only where two endpoints
+   * have its block; 0: every payment. Needs two endpoints. Default on mainnet with two endpoints: 1,000; else none.
+   */
+  agreementAboveUsd: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))),
   /** For a private network: the chain id its nodes answer with instead of the public one. Devnet only. */
   chainId: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 })
@@ -48,6 +64,12 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
   }
 }
 
+/**
+ * Dollars from which on two endpoints must agree where the options do not say: what a merchant may lose to a wrong node
+ * before anybody looks, against the payments that wait when one of two endpoints is away.
+ */
+const defaultAgreementUsd = 1_000
+
 /** `decimals()`, as every ERC-20 contract answers it (EIP-20). */
 const decimalsSelector = "0x313ce567"
 
@@ -58,16 +80,36 @@ const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> 
     (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? Number(BigInt(bytes)) : null
   )
 
+interface Balance {
+  readonly balance: BaseUnits
+  readonly hasSent: boolean
+}
+
+const readBalance = (endpoint: Endpoint, address: string, height: bigint): Effect.Effect<Balance, DriverError> => {
+  const at = `0x${height.toString(16)}`
+  return Effect.map(
+    Effect.all([
+      endpoint.call("eth_getBalance", [address, at], Quantity),
+      endpoint.call("eth_getTransactionCount", [address, at], Quantity)
+    ], { concurrency: 2 }),
+    ([balance, sent]) => ({ balance: baseUnits(BigInt(balance)), hasSent: BigInt(sent) > 0n })
+  )
+}
+
+/** Balances that two endpoints name differently are no balance; where only one answers, its word is taken. */
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
-  rpc.pinned((endpoint) => {
-    const at = `0x${height.toString(16)}`
-    return Effect.map(
-      Effect.all([
-        endpoint.call("eth_getBalance", [address, at], Quantity),
-        endpoint.call("eth_getTransactionCount", [address, at], Quantity)
-      ], { concurrency: 2 }),
-      ([balance, sent]) => ({ balance: baseUnits(BigInt(balance)), hasSent: BigInt(sent) > 0n })
-    )
+  Effect.gen(function*() {
+    const asked = rpc.endpoints.filter(({ place }) => !rpc.pool().endpoints[place]!.isResting).slice(0, 2)
+    if (asked.length < 2) return yield* rpc.pinned((endpoint) => readBalance(endpoint, address, height))
+    const read = (endpoint: Endpoint) =>
+      Effect.result(rpc.attempt(endpoint, (each) => readBalance(each, address, height)))
+    const [one, other] = yield* Effect.all([read(asked[0]!), read(asked[1]!)], { concurrency: 2 })
+    if (one._tag === "Failure") return yield* Effect.fromResult(other)
+    if (other._tag === "Failure" || other.success.balance === one.success.balance) return one.success
+    return yield* new DriverError({
+      network: asked[0]!.network,
+      reason: `two endpoints name different balances of ${address} at block ${height}`
+    })
   })
 
 const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => (height, anchor, watch) =>
@@ -90,15 +132,33 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
   if (options.xpub !== undefined && options.startIndex === undefined && environment === "mainnet") {
     return yield* refuse("set `startIndex`: 0 for an account never used, else past the highest index your wallet shows")
   }
+  for (const [place, url] of options.rpc.entries()) {
+    const refusal = environment === "mainnet" ? plainHttpRefusal(Redacted.value(url)) : null
+    if (refusal !== null) return yield* refuse(`rpc ${place + 1} of ${options.rpc.length}: ${refusal}`)
+  }
+  if (options.agreementAboveUsd !== undefined && options.rpc.length < 2) {
+    return yield* refuse("`agreementAboveUsd` needs two endpoints: give a second url in `rpc`, or leave it out")
+  }
   const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
   if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
   const chainId = options.chainId ?? publicChainId(network, environment)!
-  const rpc = yield* makeRpc({ network, urls: options.rpc, chainId })
+  const standstill = standstillSeconds[network]!
+  const limits = {
+    lagMillis: (options.frozenSeconds ?? standstill) * 1000,
+    standstillMillis: environment === "mainnet"
+      ? (options.frozenSeconds ?? standstill) * 1000
+      : options.frozenSeconds === undefined ? null : options.frozenSeconds * 1000
+  }
+  const rpc = yield* makeRpc({ network, urls: options.rpc, chainId, limits })
+  const readers = makeReaders()
+  const agreementAboveUsd = options.agreementAboveUsd ??
+    (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
   yield* Effect.mapError(rpc.verify, (error) => refuse(error.reason))
   const following = {
     network,
     environment,
     rpc,
+    readers,
     pollMillis: options.pollMillis ?? defaultPollMillis[network]!,
     finalizedTag: options.finalizedTag ?? true
   }
@@ -113,7 +173,10 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     follow: (recent, watch) => follow(following, recent, watch),
     readBlock: readBlock(network, rpc),
     balanceAt: balanceAt(rpc),
-    readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data))
+    readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data)),
+    corroborate: makeCorroborate(rpc, readers),
+    findTransfers: makeFindTransfers(rpc),
+    agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
   }
   return driver
 })

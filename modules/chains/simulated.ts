@@ -220,7 +220,10 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   follow: chain.follow,
   readBlock: chain.readBlock,
   balanceAt: null,
-  readContract: null
+  readContract: null,
+  corroborate: null,
+  findTransfers: null,
+  agreementAbove: null
 })
 
 /** The chains and their drivers; blocks come as long as the scope lives. */

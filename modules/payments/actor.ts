@@ -49,6 +49,7 @@ import {
   isNetwork,
   isOffered,
   lockedRateAt,
+  needsAgreement,
   type PayorSocket,
   seenAtOf,
   sessionEnd,
@@ -602,16 +603,18 @@ const makeCredit = Effect.gen(function*() {
   return Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
     const paymentId = paymentIdOf(entry)
     const known = payments.find(({ id }) => id === paymentId)
-    const writes = [chains.handled(entry, depthOf(entry, invoice))]
     if (entry.status === "reverted") {
       const commands: ReadonlyArray<Command> = known === undefined ? [] : [{ _tag: "Revert", paymentId }]
-      return { commands, writes }
+      return { commands, writes: [chains.handled(entry, depthOf(entry, invoice))] }
     }
     // Included again before anyone was told that it had gone: what was counted is taken back first.
     const again = known !== undefined && known.status !== "reverted" &&
       (entry.status === "seen" || known.units !== entry.amount)
     const fresh = known === undefined || known.status === "reverted" || again
     const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
+    const threshold = chains.driver(entry.network, entry.environment)?.agreementAbove ?? null
+    const agreement = needsAgreement(threshold, invoice.amount, valueOf(arrival ?? known!))
+    const writes = [chains.handled(entry, { ...depthOf(entry, invoice), agreement })]
     const observe: ReadonlyArray<Command> = [
       ...(again ? [{ _tag: "Revert", paymentId } as const] : []),
       ...(arrival === null ? [] : [{ _tag: "Observe", arrival } as const])
@@ -660,6 +663,10 @@ const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"])
     }
   }
 }
+
+/** What a payment is worth as far as it is known: null without a price, zero where it does not count. */
+const valueOf = ({ amount, metadata }: Pick<Arrival, "amount" | "metadata">): UsdMillis | null =>
+  metadata.quote === null && metadata.exception === null ? null : amount
 
 const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>
   requiredDepth(entry.network, entry.environment, invoice.policy.confirmations, invoice.amount)

@@ -341,3 +341,17 @@ export const isOffered = (
     ? !isBlocked(token.id) && receiving.get(familyOf(token.network))?.refusedTokens.includes(token.id) !== true
     : token.id === locked.tokenId
 }
+
+/**
+ * Whether a payment is confirmed only where two endpoints of its network have its block: from `threshold` on, by its own
+ * value or its invoice's, so that a large invoice is not paid in small parts past it. A payment without a price may be
+ * worth anything.
+ *
+ * @example
+ * needsAgreement(usdMillis(1_000_000n), usdMillis(999_999n), usdMillis(5_000n)) // => false
+ */
+export const needsAgreement = (
+  threshold: UsdMillis | null,
+  invoiceAmount: UsdMillis,
+  value: UsdMillis | null
+): boolean => threshold !== null && (value === null || invoiceAmount >= threshold || value >= threshold)

@@ -23,6 +23,7 @@ import type { make as makeTargets } from "./Targets.ts"
 import { fromZero } from "../Telemetry.ts"
 import { admit, screen } from "./Unlisted.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
+import { makeVerifying, type Place, type Verified } from "./Verification.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
@@ -41,6 +42,8 @@ const leaseMillis = 6_000
 const idleCursorMillis = 5_000
 /** How often a follower looks for entries other instances made ready, and others look at its cursor. */
 const tickMillis = 1_000
+/** How often what waits for another endpoint is looked at again, and new blocks are searched. */
+const verifyMillis = 1_000
 /** Conflicts in a row on one fact before the follower starts again from its cursor. */
 const conflictRetries = 10
 /** Pause after a failure: doubles from the first to the longest. */
@@ -72,7 +75,7 @@ interface ReportedBlock {
 type Reading = Balances.Reading | ReportedBlock
 
 /** What one turn of a follower works on. */
-type Item = Exclude<ChainEvent, Finality> | Looked | { readonly _tag: "Check" } | Reading
+type Item = Exclude<ChainEvent, Finality> | Looked | { readonly _tag: "Check" } | Reading | Verified
 
 type Finality = Extract<ChainEvent, { readonly _tag: "Finality" }>
 
@@ -125,6 +128,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const wakes = yield* Queue.sliding<{ readonly _tag: "Check" }>(1)
   const readings = yield* Queue.bounded<Reading>(1)
   const lookWakes = yield* Queue.sliding<void>(1)
+  const verified = yield* Queue.bounded<Verified>(1)
+  const verifyWakes = yield* Queue.sliding<void>(1)
   const readingTurn = yield* Semaphore.make(1)
 
   let ring: ReadonlyArray<RingPoint> = []
@@ -134,6 +139,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let condition: Cursor["condition"] = "ok"
   let finalized: bigint | null = null
   let seenUntil: number | null = null
+  let searched: bigint | null = null
   let answeredAt = clock.currentTimeMillisUnsafe()
   let following = false
   let mayWait = true
@@ -182,6 +188,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       storedAt: Math.floor(storing / 1000),
       seenUntil: until,
       caughtUpToken,
+      searched,
       version: version + 1
     }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
@@ -192,7 +199,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   })
 
   const idOf = ({ index, txHash }: ObservedTransfer) => transferId(network, environment, txHash, index)
-  const isListed = ({ tokenAddress }: ObservedTransfer) =>
+  const isListed = ({ tokenAddress }: Pick<ObservedTransfer, "tokenAddress">) =>
     tokenAddress === null || catalog.find(network, environment, tokenAddress) !== undefined
 
   /** Entries that seeing these transfers at `point` makes or changes. */
@@ -277,6 +284,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   const rollback = Effect.fnUntraced(function*(fence: Fence, to: ChainPoint) {
     generation += 1
+    if (searched !== null && searched > to.height) searched = to.height
     const final = ring.length === 0 ? 0n : finalHeight(network, environment, heights())
     yield* Metric.update(Metric.withAttributes(reorgs, attributes), 1)
     yield* Effect.logWarning("chain reorganised", { network, from: ring[0]?.height, to: to.height })
@@ -309,13 +317,39 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (ring.length === 0 || !mayWait) return
     mayWait = yield* rows.anySeen(network, environment)
     if (!mayWait) return
-    while (true) {
+    while (driver.corroborate === null) {
       const found = yield* rows.deepEnough(network, environment, heights(), rowsPerCommit)
       if (found.length === 0) break
       yield* write(fence, found.map((entry) => transferWrite(confirmed(entry, heights().head))))
       yield* wakeHandler
     }
+    yield* Queue.offer(verifyWakes, undefined)
     yield* Queue.offer(lookWakes, undefined)
+  })
+
+  /** Writes what another look at a block came to, of entries that are still as they were then. */
+  const applyVerified = Effect.fnUntraced(function*(fence: Fence, item: Verified) {
+    if (item.generation !== generation || ring.length === 0) return
+    if (item.searched !== undefined) searched = item.searched
+    const ids = [...item.confirm, ...item.revert]
+    const found = (ids.length === 0 ? [] : yield* rows.transfers(ids))
+      .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)
+    const added = item.missing.length === 0 ? [] : yield* sightings(item.missing, item.point)
+    for (const { height, id } of added) {
+      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "transfer_left_out" }), 1)
+      yield* Effect.logWarning("an endpoint left a transfer out at first", { network, id, height })
+    }
+    const changed = [
+      ...found.map((entry) => item.revert.includes(entry.id) ? reverted(entry) : confirmed(entry, heights().head)),
+      ...added
+    ]
+    for (let from = 0; from < changed.length; from += rowsPerCommit) {
+      yield* write(fence, changed.slice(from, from + rowsPerCommit).map((entry) => transferWrite(entry)))
+    }
+    if (changed.length > 0) {
+      mayWait = true
+      yield* wakeHandler
+    }
   })
 
   /** Ends reports whose looks are over, unless they were found meanwhile. */
@@ -419,6 +453,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return credit(fence, item)
       case "ReportedBlock":
         return Effect.andThen(receiveReported(fence, item), Deferred.succeed(item.done, undefined))
+      case "Verified":
+        return applyVerified(fence, item)
     }
   }
 
@@ -451,6 +487,31 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
+  /** Reads blocks again beside the follower, as soon as entries are deep enough, and searches new blocks. */
+  const verifying = Effect.gen(function*() {
+    if (driver.corroborate === null) return
+    const place = (): Place | null => ring.length === 0 ? null : { generation, ring, heights: heights(), searched }
+    const { search, verify } = yield* makeVerifying({
+      driver,
+      rows,
+      watch: targets.watch(family, environment),
+      isListed,
+      place,
+      apply: Effect.fnUntraced(function*(result) {
+        const done = yield* Deferred.make<void>()
+        yield* Queue.offer(verified, { _tag: "Verified", ...result, done })
+        yield* Deferred.await(done)
+      })
+    })
+    const looked = <A, E>(work: Effect.Effect<A, E>) =>
+      Effect.catchCause(work, (cause) => Effect.logWarning("blocks could not be verified", { network }, cause))
+    yield* Effect.forkScoped(Effect.repeat(looked(search), Schedule.spaced(verifyMillis)))
+    while (true) {
+      yield* Effect.timeoutOption(Queue.take(verifyWakes), verifyMillis)
+      yield* looked(verify)
+    }
+  })
+
   const run = Effect.fnUntraced(function*(fence: Fence) {
     const stored = yield* rows.cursor(network, environment)
     // Where nothing was ever read nothing can have been paid; an older cursor than before is that of a restored backup.
@@ -463,6 +524,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     finalized = stored?.finalized ?? null
     condition = stored?.condition ?? "ok"
     seenUntil = stored?.seenUntil ?? null
+    searched = stored?.searched ?? null
     mayWait = true
     following = true
     // A driver looks again when its last event was taken, so the next look begins after this one's end.
@@ -480,18 +542,20 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     )
     const ticks = Stream.map(Stream.tick(tickMillis), (): Item => ({ _tag: "Check" }))
     const items = Stream.mergeAll(
-      [chain, ticks, Stream.fromQueue(wakes), Stream.fromQueue(readings)],
+      [chain, ticks, Stream.fromQueue(wakes), Stream.fromQueue(readings), Stream.fromQueue(verified)],
       { concurrency: "unbounded", bufferSize: 16 }
     )
     yield* Effect.forkScoped(Effect.forever(readReported))
     yield* Effect.forkScoped(Effect.repeat(readBalances, Schedule.spaced(Balances.passMillis(environment))))
+    yield* Effect.forkScoped(verifying)
     yield* Stream.runForEach(items, (item) =>
       process(fence, item).pipe(
         Effect.andThen(noteEnd(fence, item)),
         Effect.retry({
           while: (error) => error instanceof Conflict,
           schedule: Schedule.max([Schedule.recurs(conflictRetries), Schedule.spaced(5)])
-        })
+        }),
+        Effect.tap(() => item._tag === "Verified" ? Deferred.succeed(item.done, undefined) : Effect.void)
       ))
   }, Effect.scoped)
 

@@ -29,6 +29,8 @@ export interface Cursor {
   readonly storedAt: number
   /** The lease under which it had read its chain up to the end; null: none did. */
   readonly caughtUpToken: bigint | null
+  /** Up to this height blocks were searched once more for transfers that were not shown at first; null: none was. */
+  readonly searched: bigint | null
   /** 0 before the first row. */
   readonly version: number
 }
@@ -129,6 +131,7 @@ export const transferWrite = (entry: JournalEntry, retryAt = 0): Write => ({
     handled: entry.handled,
     required_blocks: entry.required?.blocks ?? null,
     required_finalized: entry.required?.finalized ?? null,
+    required_agreement: entry.required?.agreement ?? false,
     confirmations: entry.confirmations,
     attempts: entry.attempts,
     retry_at: retryAt,
@@ -153,7 +156,8 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     condition: cursor.condition,
     stored_at: cursor.storedAt,
     seen_until: cursor.seenUntil,
-    caught_up_token: cursor.caughtUpToken === null ? null : cursor.caughtUpToken.toString()
+    caught_up_token: cursor.caughtUpToken === null ? null : cursor.caughtUpToken.toString(),
+    searched: cursor.searched === null ? null : cursor.searched.toString()
   }
 })
 
@@ -201,7 +205,11 @@ const readEntry = (raw: Raw): JournalEntry => ({
   handled: raw["handled"],
   required: raw["required_blocks"] === null
     ? null
-    : { blocks: raw["required_blocks"], finalized: raw["required_finalized"] },
+    : {
+      blocks: raw["required_blocks"],
+      finalized: raw["required_finalized"],
+      ...(raw["required_agreement"] ? { agreement: true } : {})
+    },
   confirmations: raw["confirmations"],
   attempts: raw["attempts"],
   doubted: raw["doubted"],
@@ -274,6 +282,7 @@ const readCursor = (raw: Raw): Cursor => ({
   storedAt: count(raw["stored_at"]),
   seenUntil: raw["seen_until"] === null ? null : count(raw["seen_until"]),
   caughtUpToken: raw["caught_up_token"] === null ? null : BigInt(raw["caught_up_token"]),
+  searched: raw["searched"] === null ? null : BigInt(raw["searched"]),
   version: count(raw["version"])
 })
 
@@ -309,14 +318,28 @@ export const make = Effect.gen(function*() {
     above: (network: Network, environment: Environment, height: bigint, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND height > ${height} AND status <> 'reverted' ORDER BY height DESC LIMIT ${limit}`),
-    /** Seen entries that are deep enough now. Those the driver has not seen itself (0 confirmations) are not. */
-    deepEnough: (network: Network, environment: Environment, heights: ChainHeights, limit: number) =>
+    /**
+     * Seen entries that are deep enough now, but for those in the blocks `except`. Those the driver has not seen itself
+     * (0 confirmations) are not.
+     */
+    deepEnough: (
+      network: Network,
+      environment: Environment,
+      heights: ChainHeights,
+      limit: number,
+      except: ReadonlyArray<string> = []
+    ) =>
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND status = 'seen' AND confirmations > 0 AND required_blocks IS NOT NULL
+        AND NOT (block_hash = ANY(${except}))
         AND CASE WHEN required_finalized AND ${heights.finalized}::bigint IS NOT NULL
           THEN height <= ${heights.finalized}::bigint
           ELSE height <= ${heights.head}::bigint - required_blocks + 1 END
         ORDER BY height LIMIT ${limit}`),
+    /** Entries that still count in blocks at these heights. */
+    atHeights: (network: Network, environment: Environment, heights: ReadonlyArray<bigint>) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND height IN ${sql.in(heights)} AND status <> 'reverted'`),
     anySeen: (network: Network, environment: Environment) =>
       Effect.map(
         rows((raw) => raw["found"] as boolean)(sql`SELECT EXISTS (SELECT FROM transfers WHERE network = ${network}

@@ -101,6 +101,7 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     caughtUpToken: null,
     seenUntil: null,
     storedAt: 1,
+    searched: null,
     version: Number(known?.version ?? 0) + 1
   }))
 })

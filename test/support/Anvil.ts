@@ -63,10 +63,14 @@ const call = (url: string, method: string, params: ReadonlyArray<unknown>) =>
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
-/** Starts a node for `network`, which says that it is the one of `environment`; killed when the scope closes. */
+/**
+ * Starts a node for `network`, which says that it is the one of `environment`; killed when the scope closes. With
+ * `forkOf`, the URL of another, it has that one's blocks so far and goes its own way from there.
+ */
 export const anvil = (
   network: Network = "base",
-  environment: Environment = "devnet"
+  environment: Environment = "devnet",
+  forkOf?: string
 ): Effect.Effect<Anvil, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
@@ -74,9 +78,10 @@ export const anvil = (
     const path = yield* binary
     yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(path, ["--port", String(port), "--chain-id", String(chainId), "--silent", "--accounts", "4"], {
-          stdio: "ignore"
-        })
+        spawn(path, [
+          ...["--port", String(port), "--chain-id", String(chainId), "--silent", "--accounts", "4"],
+          ...(forkOf === undefined ? [] : ["--fork-url", forkOf, "--no-rate-limit"])
+        ], { stdio: "ignore" })
       ),
       (child) =>
         Effect.callback<void>((resume) => {

@@ -2,9 +2,9 @@
 import { Effect, Schema } from "effect"
 import { checksummed } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { type ChainPoint, DriverError, type ObservedTransfer } from "../../../runtime/Chains.ts"
+import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { type Endpoint, Quantity } from "./JsonRpc.ts"
+import { type Endpoint, Quantity, tooLarge } from "./JsonRpc.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -13,13 +13,26 @@ const Hex = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]*$/i))
 const headerFields = { number: Quantity, hash: Hex, parentHash: Hex, timestamp: Quantity }
 const Header = Schema.Struct(headerFields)
 const Transaction = Schema.Struct({ hash: Hex, from: Hex, to: Schema.NullOr(Hex), value: Quantity })
-const Block = Schema.Struct({ ...headerFields, transactions: Schema.Array(Transaction) })
-const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hex), data: Hex })
+const Block = Schema.Struct({
+  ...headerFields,
+  logsBloom: Schema.optionalKey(Hex),
+  transactions: Schema.Array(Transaction)
+})
+const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hex), data: Hex, logIndex: Quantity })
 const Receipt = Schema.Struct({
   transactionHash: Hex,
+  transactionIndex: Quantity,
   blockHash: Hex,
   status: Schema.optionalKey(Quantity),
   logs: Schema.Array(Log)
+})
+const FoundLog = Schema.Struct({
+  address: Hex,
+  topics: Schema.Array(Hex),
+  data: Hex,
+  blockNumber: Quantity,
+  blockHash: Hex,
+  transactionHash: Hex
 })
 
 export interface BlockHeader extends ChainPoint {
@@ -31,6 +44,8 @@ export interface BlockHeader extends ChainPoint {
 export interface FullBlock extends BlockHeader {
   readonly transactions: ReadonlyArray<typeof Transaction.Type>
   readonly receipts: ReadonlyArray<typeof Receipt.Type>
+  /** What the block's header says of its logs; null where the node does not tell. */
+  readonly logsBloom: string | null
 }
 
 const headerOf = (raw: typeof Header.Type): BlockHeader => ({
@@ -49,9 +64,24 @@ export const readHeader = (endpoint: Endpoint, at: bigint | "latest" | "finalize
     (raw) => raw === null ? null : headerOf(raw)
   )
 
+/** Receipts read side by side where all of a block's at once are too large. */
+const singleReceipts = 8
+
+/** Every receipt of a block by itself: slower, and none of them can be larger than what one transaction may hold. */
+const readReceiptsSingly = Effect.fnUntraced(function*(endpoint: Endpoint, height: bigint) {
+  const block = yield* endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(Block))
+  if (block === null) return null
+  const receipts = yield* Effect.forEach(
+    block.transactions,
+    ({ hash }) => endpoint.call("eth_getTransactionReceipt", [hash], Schema.NullOr(Receipt)),
+    { concurrency: singleReceipts }
+  )
+  return receipts.includes(null) ? null : receipts as ReadonlyArray<typeof Receipt.Type>
+})
+
 /**
  * A block with its receipts, or null when the node does not have both, or not of the same block: a reorg between the
- * two calls. The caller looks again.
+ * two calls. The caller looks again. Fails when the answers are of one block and contradict themselves.
  */
 export const readBlock = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -59,12 +89,21 @@ export const readBlock = Effect.fnUntraced(function*(
 ): Effect.fn.Return<FullBlock | null, DriverError> {
   const [block, receipts] = yield* Effect.all([
     endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(Block)),
-    endpoint.call("eth_getBlockReceipts", [hex(height)], Schema.NullOr(Schema.Array(Receipt)))
+    endpoint.call("eth_getBlockReceipts", [hex(height)], Schema.NullOr(Schema.Array(Receipt))).pipe(
+      Effect.catch((error) =>
+        error.reason.includes(tooLarge) ? readReceiptsSingly(endpoint, height) : Effect.fail(error)
+      )
+    )
   ], { concurrency: 2 })
-  if (block === null || receipts === null) return null
-  return belongTogether(block, receipts)
-    ? { ...headerOf(block), transactions: block.transactions, receipts }
-    : null
+  if (block === null || receipts === null || !receipts.every(({ blockHash }) => blockHash === block.hash)) return null
+  const contradiction = contradictionOf(block.transactions.map(({ hash }) => hash), receipts)
+  if (contradiction !== null) {
+    return yield* new DriverError({
+      network: endpoint.network,
+      reason: `rpc ${endpoint.place + 1} contradicts itself in block ${height}: ${contradiction}`
+    })
+  }
+  return { ...headerOf(block), transactions: block.transactions, receipts, logsBloom: block.logsBloom ?? null }
 })
 
 /**
@@ -84,11 +123,59 @@ export const readBlockBelow = Effect.fnUntraced(function*(
   return yield* new DriverError({ network, reason: `block ${anchor.height} is not the one that was followed` })
 })
 
-/** One receipt per transaction, in order, all of this block. */
-const belongTogether = (block: typeof Block.Type, receipts: ReadonlyArray<typeof Receipt.Type>): boolean =>
-  receipts.length === block.transactions.length &&
-  receipts.every((receipt, place) =>
-    receipt.blockHash === block.hash && receipt.transactionHash === block.transactions[place]!.hash
+/**
+ * What is wrong with the receipts of a block, else null: there is one for each transaction, in order, and their logs are
+ * numbered through the block from 0, so that one that was left out or doubled shows.
+ */
+export const contradictionOf = (
+  transactions: ReadonlyArray<string>,
+  receipts: ReadonlyArray<{
+    readonly transactionHash: string
+    readonly transactionIndex: string
+    readonly logs: ReadonlyArray<{ readonly logIndex: string }>
+  }>
+): string | null => {
+  if (receipts.length !== transactions.length) {
+    return `${receipts.length} receipts of ${transactions.length} transactions`
+  }
+  let logs = 0n
+  for (const [place, receipt] of receipts.entries()) {
+    if (receipt.transactionHash !== transactions[place] || BigInt(receipt.transactionIndex) !== BigInt(place)) {
+      return `receipt ${place} is not of transaction ${place}`
+    }
+    for (const { logIndex } of receipt.logs) {
+      if (BigInt(logIndex) !== logs) return `log ${logs} has the number ${BigInt(logIndex)}`
+      logs += 1n
+    }
+  }
+  return null
+}
+
+/** Token transfers to watched addresses in a range of blocks, by the node's index of logs. */
+export const findTransfers = (
+  endpoint: Endpoint,
+  from: bigint,
+  to: bigint,
+  watched: (matchKey: string) => boolean
+): Effect.Effect<ReadonlyArray<FoundTransfer>, DriverError> =>
+  Effect.map(
+    endpoint.call(
+      "eth_getLogs",
+      [{ fromBlock: hex(from), toBlock: hex(to), topics: [transferTopic] }],
+      Schema.Array(FoundLog)
+    ),
+    (logs) =>
+      logs.flatMap((log) => {
+        const transfer = tokenTransfer(log, watched)
+        const height = BigInt(log.blockNumber)
+        return transfer === undefined || height < from || height > to ? [] : [{
+          point: { height, hash: log.blockHash },
+          txHash: log.transactionHash,
+          matchKey: transfer.matchKey,
+          tokenAddress: transfer.tokenAddress,
+          amount: transfer.amount
+        }]
+      })
   )
 
 /**
@@ -126,7 +213,7 @@ export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boo
 }
 
 /** An ERC-20 `Transfer`: three topics (an NFT's has four) and one word of data. */
-const tokenTransfer = (log: typeof Log.Type, watched: (matchKey: string) => boolean) => {
+const tokenTransfer = (log: Pick<typeof Log.Type, "address" | "data" | "topics">, watched: (matchKey: string) => boolean) => {
   const { address, data, topics } = log
   if (topics.length !== 3 || topics[0] !== transferTopic || data.length !== 66) return undefined
   const matchKey = `0x${topics[2]!.slice(26).toLowerCase()}`

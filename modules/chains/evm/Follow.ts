@@ -1,8 +1,17 @@
 /** Following an EVM chain by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
-import { Effect, Stream } from "effect"
-import type { Environment, Network } from "../../../schemas/Network.ts"
-import { type ChainEvent, type ChainPoint, DriverError, type WatchSet } from "../../../runtime/Chains.ts"
+import { Clock, Effect, Metric, Schedule, Stream } from "effect"
+import { type Environment, type Network, requiredDepth } from "../../../schemas/Network.ts"
+import {
+  type ChainEvent,
+  type ChainPoint,
+  type DriverCondition,
+  DriverError,
+  type WatchSet
+} from "../../../runtime/Chains.ts"
 import { type BlockHeader, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
+import { type BranchVotes, decideBranch } from "./Branches.ts"
+import type { BlockReaders } from "./Corroboration.ts"
+import { branches, conditionOf, isFrozen, order } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 
 /** Blocks fetched side by side while catching up. */
@@ -18,11 +27,19 @@ const shrinkLooks: Record<Environment, number> = { devnet: 3, mainnet: 1_000 }
 const tornLooks = 20
 /** A devnet chain that shares no block with us and is this short was started anew. */
 const resetLimit = 20_000n
+/** How often the endpoints that are not followed are asked for their heads, at the longest. */
+const longestWatchMillis = 5_000
+
+const endpointsOnOtherBranch = Metric.gauge("chain_endpoints_on_other_branch")
+const endpointsFrozen = Metric.gauge("chain_endpoints_frozen")
+const endpointsResting = Metric.gauge("chain_endpoints_failing")
 
 export interface FollowOptions {
   readonly network: Network
   readonly environment: Environment
   readonly rpc: JsonRpc
+  /** Learns which endpoint each block was read from. */
+  readonly readers: BlockReaders
   readonly pollMillis: number
   /** Whether to ask for the node's finality mark. */
   readonly finalizedTag: boolean
@@ -34,34 +51,98 @@ export const follow = (
   recent: ReadonlyArray<ChainPoint>,
   watch: WatchSet
 ): Stream.Stream<ChainEvent, DriverError> =>
-  Stream.suspend(() => {
-    const look = looking(options, recent, watch)
+  Stream.unwrap(Effect.gen(function*() {
+    const { look, others } = yield* looking(options, recent, watch)
+    const { lagMillis } = options.rpc.pool()
+    const watchMillis = Math.min(longestWatchMillis, lagMillis / 3)
+    yield* Effect.forkScoped(Effect.delay(Effect.repeat(others, Schedule.spaced(watchMillis)), watchMillis))
     return Stream.fromEffectRepeat(look).pipe(Stream.flatMap(Stream.fromIterable))
-  })
+  }))
 
 /** A look at the chain, again and again: each yields what is new and waits when nothing was. */
-const looking = (
+const looking = Effect.fnUntraced(function*(
   options: FollowOptions,
   recent: ReadonlyArray<ChainPoint>,
   watch: WatchSet
-): Effect.Effect<ReadonlyArray<ChainEvent>, DriverError> => {
-  const { environment, finalizedTag, network, pollMillis, rpc } = options
+) {
+  const { environment, finalizedTag, network, pollMillis, readers, rpc } = options
+  const clock = yield* Clock.Clock
+  const settledBlocks = requiredDepth(network, environment, "standard", 0n).blocks
   let ring = recent.slice(0, ringSize)
   let shorter = 0
   let torn = 0
   let waiting = false
   let finalized: bigint | null = null
+  /** Null before the first event of it, which is sent however the network stands. */
+  let condition: DriverCondition | null = null
+  /** When an endpoint on the followed branch last answered. */
+  let followedAt = clock.currentTimeMillisUnsafe()
+  /** The endpoint that answered the last look; the others are watched beside it. */
+  let lastServed: number | null = null
+
+  const now = () => clock.currentTimeMillisUnsafe()
 
   const roll = (to: ChainPoint): ReadonlyArray<ChainEvent> => {
     ring = ring.filter((point) => point.height <= to.height)
     return [{ _tag: "Rollback", to }]
   }
 
+  /** What an endpoint has at a height: a hash, `null` for no block, undefined for no answer. */
+  const hashAt = (endpoint: Endpoint, height: bigint) =>
+    rpc.attempt(endpoint, (each) => readHeader(each, height)).pipe(
+      Effect.map((header) => header === null ? null : header.hash),
+      Effect.catch((error) => Effect.as(Effect.logDebug("no vote", error.reason), undefined))
+    )
+
+  /** Asks every other endpoint which of two branches it is on. */
+  const vote = Effect.fnUntraced(function*(shown: Endpoint, height: bigint, ours: string, theirs: string | null) {
+    const others = rpc.endpoints.filter(({ place }) => place !== shown.place)
+    const hashes = yield* Effect.forEach(others, (each) => hashAt(each, height), { concurrency: "unbounded" })
+    const count = (isOf: (hash: string | null | undefined) => boolean) => hashes.filter(isOf).length
+    const votes: BranchVotes = {
+      followed: count((hash) => hash === ours),
+      other: 1 + count((hash) => hash === theirs),
+      missing: count((hash) => hash === undefined || (hash === null && theirs !== null)),
+      third: count((hash) => typeof hash === "string" && hash !== ours && hash !== theirs)
+    }
+    return votes
+  })
+
+  /**
+   * The endpoint does not have the followed branch: which one is followed from here is a question to all of them. Answers
+   * null where the followed branch is kept.
+   */
+  const leave = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader, to: ChainPoint) {
+    if (rpc.endpoints.length === 1) return roll(to)
+    const first = ring.findLast((point) => point.height > to.height)!
+    const theirs = first.height > head.height ? null : yield* readHeader(endpoint, first.height)
+    const votes = yield* vote(endpoint, first.height, first.hash, theirs?.hash ?? null)
+    const undone = Number(ring[0]!.height - to.height)
+    const decision = decideBranch(votes, undone, settledBlocks, now() - followedAt)
+    if (decision === "follow") {
+      yield* Effect.logInfo("another branch is followed", { network, from: first, votes, undone })
+      return roll(to)
+    }
+    rpc.observe({ _tag: "Branch", place: endpoint.place, branch: "other", at: now() })
+    return null
+  })
+
   const undo = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     for (const point of ring) {
       if (point.height > head.height) continue
       const header = point.height === head.height ? head : yield* readHeader(endpoint, point.height)
-      if (header !== null && header.hash === point.hash) return roll(point)
+      if (header !== null && header.hash === point.hash) {
+        return point === ring[0] ? [] : yield* leave(endpoint, head, point)
+      }
+    }
+    if (rpc.endpoints.length > 1) {
+      const oldest = ring[ring.length - 1]!
+      const shown = oldest.height > head.height ? null : yield* readHeader(endpoint, oldest.height)
+      const votes = yield* vote(endpoint, oldest.height, oldest.hash, shown?.hash ?? null)
+      if (decideBranch(votes, ringSize, settledBlocks, now() - followedAt) !== "follow") {
+        rpc.observe({ _tag: "Branch", place: endpoint.place, branch: "other", at: now() })
+        return null
+      }
     }
     const genesis = environment === "devnet" && head.height < resetLimit ? yield* readHeader(endpoint, 0n) : null
     if (genesis !== null) return roll({ height: -1n, hash: genesis.parentHash })
@@ -102,6 +183,7 @@ const looking = (
     return run.map((block): ChainEvent => {
       const point = { height: block.height, hash: block.hash }
       ring = [point, ...ring].slice(0, ringSize)
+      readers.set(block.hash, endpoint.place)
       return {
         _tag: "Forward",
         point,
@@ -121,9 +203,15 @@ const looking = (
     finalized = header?.height ?? finalized
   })
 
-  const lookOnce = Effect.fnUntraced(function*(endpoint: Endpoint) {
+  const readHead = Effect.fnUntraced(function*(endpoint: Endpoint) {
     const head = yield* readHeader(endpoint, "latest")
     if (head === null) return yield* new DriverError({ network, reason: "the node has no blocks" })
+    rpc.observe({ _tag: "Head", place: endpoint.place, head, at: now() })
+    return head
+  })
+
+  /** What is new at one endpoint; null where it is not on the followed branch. */
+  const lookAt = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     const top = ring[0]
     if (top !== undefined && head.height === top.height && head.hash === top.hash) {
       shorter = 0
@@ -134,6 +222,8 @@ const looking = (
       yield* readFinalized(endpoint)
       return yield* advance(endpoint, head)
     }
+    // So far behind that it has nothing to compare: it is neither with us nor against us.
+    if (rpc.endpoints.length > 1 && head.height < ring[ring.length - 1]!.height) return null
     const lagging = ring.some((point) => point.height === head.height && point.hash === head.hash)
     shorter += 1
     if (lagging && shorter < shrinkLooks[environment]) return []
@@ -141,11 +231,97 @@ const looking = (
     return yield* undo(endpoint, head)
   })
 
-  return Effect.gen(function*() {
+  /**
+   * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one on
+   * another branch leaves the look to the next.
+   */
+  const lookOnce = Effect.gen(function*() {
+    const places = order(rpc.pool(), now())
+    let last: DriverError | null = null
+    let isOnOther = false
+    let standing: number | null = null
+    for (const [tried, place] of places.entries()) {
+      const endpoint = rpc.endpoints[place]!
+      const hasNext = places.slice(tried + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
+      const outcome = yield* Effect.result(rpc.attempt(endpoint, Effect.fnUntraced(function*(pinned) {
+        const head = yield* readHead(pinned)
+        if (hasNext && isFrozen(rpc.pool(), place, now())) return "frozen" as const
+        return yield* lookAt(pinned, head)
+      })))
+      if (outcome._tag === "Failure") last = outcome.failure
+      else if (outcome.success === "frozen") standing ??= place
+      else if (outcome.success === null) isOnOther = true
+      else return { found: outcome.success, served: place }
+    }
+    if (standing !== null) {
+      const found = yield* rpc.attempt(rpc.endpoints[standing]!, (endpoint) =>
+        Effect.flatMap(readHead(endpoint), (head) => lookAt(endpoint, head)))
+      return { found: found ?? [], served: found === null ? null : standing }
+    }
+    if (!isOnOther && last !== null) return yield* last
+    return { found: [], served: null }
+  })
+
+  /** How the endpoints stand to each other, where that changed. */
+  const conditions = Effect.fnUntraced(function*(served: number | null) {
+    const pool = rpc.pool()
+    const next = conditionOf(pool, served, now())
+    if (next === condition) return []
+    if (next === "disagreement") {
+      yield* Effect.logError(
+        "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with an " +
+          "address on it expires. Compare the endpoints' blocks with a third node, and correct or remove the wrong one",
+        { network, environment, ...branches(pool, now()) }
+      )
+    }
+    condition = next
+    return [{ _tag: "Condition", condition: next } as const]
+  })
+
+  const look = Effect.gen(function*() {
     if (waiting) yield* Effect.sleep(pollMillis)
-    const found = yield* rpc.pinned(lookOnce)
+    const { found, served } = yield* lookOnce
+    lastServed = served
+    if (served !== null) {
+      followedAt = now()
+      rpc.observe({ _tag: "Branch", place: served, branch: "followed", at: now() })
+    }
     const last = found[found.length - 1]
     waiting = last === undefined || (last._tag === "Forward" && !last.behind)
-    return [...found, { _tag: "Finality", finalized }]
+    const changed = yield* conditions(served)
+    // Without an endpoint on the followed branch nothing was seen: the condition alone says that some endpoint answers.
+    return served === null
+      ? [{ _tag: "Condition", condition: condition! } as const]
+      : [...found, ...changed, { _tag: "Finality", finalized } as const]
   })
-}
+
+  /** Whether an endpoint has the newest block that both it and the follower have. */
+  const compare = Effect.fnUntraced(function*(endpoint: Endpoint) {
+    const head = yield* readHead(endpoint)
+    const point = ring.find(({ height }) => height <= head.height)
+    if (point === undefined) return
+    const header = point.height === head.height ? head : yield* readHeader(endpoint, point.height)
+    if (header === null || !ring.includes(point)) return
+    const branch = header.hash === point.hash ? "followed" : "other"
+    rpc.observe({ _tag: "Branch", place: endpoint.place, branch, at: now() })
+  })
+
+  /** Asks the endpoints that no look asks, so that one that fails comes back and one that goes astray is seen. */
+  const others = Effect.gen(function*() {
+    const idle = rpc.endpoints.filter(({ place }) => place !== lastServed && rpc.endpoints.length > 1)
+    yield* Effect.forEach(idle, (endpoint) =>
+      rpc.attempt(endpoint, compare).pipe(
+        Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
+      ), { discard: true, concurrency: "unbounded" })
+    const pool = rpc.pool()
+    const attributes = { network, environment }
+    const states = pool.endpoints
+    const count = (gauge: typeof endpointsFrozen, amount: number) =>
+      Metric.update(Metric.withAttributes(gauge, attributes), amount)
+    yield* count(endpointsOnOtherBranch, states.filter(({ branch }) => branch === "other").length)
+    yield* count(endpointsFrozen, states.filter((_, place) => isFrozen(pool, place, now())).length)
+    yield* count(endpointsResting, states.filter(({ isResting }) => isResting).length)
+  })
+
+  return { look, others }
+})

@@ -1,14 +1,33 @@
 /** JSON-RPC to the nodes of one EVM network: ordered endpoints, failover, and proof of the chain before any trust. */
-import { Effect, Redacted, Schema } from "effect"
-import { HttpClient, HttpClientRequest } from "effect/http"
+import { Clock, Effect, Redacted, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Network } from "../../../schemas/Network.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
+import { emptyPool, type EndpointPool, type Observation, order, step } from "./EndpointPool.ts"
 
-/** One call takes at most this long; a block of a busy chain with its receipts is a few megabytes. */
-const callTimeoutMillis = 15_000
+/** Reading a block or logs takes at most this long: with its receipts a block is a few megabytes on a busy chain. */
+const blockTimeoutMillis = 15_000
+/** Any other call: a node that needs longer is as good as away. */
+const callTimeoutMillis = 5_000
+
+/**
+ * Bytes of an answer that holds a block, its receipts or logs, at most. A block of the largest networks has 400 million
+ * gas (Base), and each log costs at least 375 (`LOG0`): cheap logs can make more than this, and such a block's receipts are
+ * then read one by one. Larger answers would take the process's memory and block its loop.
+ */
+const maximumBlockBytes = 64 * 1024 * 1024
+/** Any other answer: a word, a mark, an error. */
+const maximumAnswerBytes = 64 * 1024
+
+const blockMethods: ReadonlySet<string> = new Set([
+  "eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getTransactionReceipt", "eth_getLogs"
+])
 
 /** One endpoint: everything read through it comes from the same node, as far as its operator keeps that promise. */
 export interface Endpoint {
+  readonly network: Network
+  /** Its place in the configuration, from 0. */
+  readonly place: number
   readonly call: <A>(
     method: string,
     params: ReadonlyArray<unknown>,
@@ -19,9 +38,18 @@ export interface Endpoint {
 }
 
 export interface JsonRpc {
+  /** In the order of the configuration. */
+  readonly endpoints: ReadonlyArray<Endpoint>
+  readonly pool: () => EndpointPool
+  readonly observe: (observation: Observation) => void
+  /** Runs `work` against an endpoint, and keeps whether it answered. The chain is proven before the first call. */
+  readonly attempt: <A>(
+    endpoint: Endpoint,
+    work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>
+  ) => Effect.Effect<A, DriverError>
   /**
-   * Runs `work` against one endpoint whose chain id was checked; on failure against the next, each at most once.
-   * What worked is tried first the next time.
+   * Runs `work` against the first endpoint in the pool's order; on failure against the next, each at most once. One
+   * failure sends only this work to the next endpoint.
    */
   readonly pinned: <A>(work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>) => Effect.Effect<A, DriverError>
   /** Asks every endpoint for its chain: fails with a message for people when one that answers is on another chain. */
@@ -49,30 +77,72 @@ const isReverted = ({ code, message }: NonNullable<Response["error"]>): boolean 
 
 const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Response))
 
+/** An answer that was larger than its method's answers may be: reading it stopped there. */
+class AnswerTooLarge extends Schema.TaggedError<AnswerTooLarge>()("AnswerTooLarge", { limit: Schema.Int }) {}
+
+/** The body as text, read no further than `limit` bytes. */
+const boundedText = (response: HttpClientResponse.HttpClientResponse, limit: number) =>
+  response.stream.pipe(
+    Stream.runFoldEffect(
+      () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
+      ({ bytes, chunks }, chunk) =>
+        bytes + chunk.length > limit
+          ? Effect.fail(new AnswerTooLarge({ limit }))
+          : Effect.sync(() => {
+            chunks.push(chunk)
+            return { chunks, bytes: bytes + chunk.length }
+          })
+    ),
+    Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
+  )
+
+/** What a {@link DriverError} says of an answer that was too large; the reader of blocks asks for smaller ones then. */
+export const tooLarge = "its answer has more than"
+
+/** What a {@link DriverError} says of a call that took its whole time limit. */
+const timedOut = "no answer in"
+
 /** `urls` may hold keys: no message names more of one than its place in the list. */
 export const make = Effect.fnUntraced(function*(options: {
   readonly network: Network
   readonly urls: ReadonlyArray<Redacted.Redacted>
   readonly chainId: number
+  readonly limits: Pick<EndpointPool, "lagMillis" | "standstillMillis">
 }) {
   const { chainId, network, urls } = options
   const client = yield* HttpClient.HttpClient
+  const clock = yield* Clock.Clock
   const fail = (reason: string) => new DriverError({ network, reason })
-  let preferred = 0
+  let pool = emptyPool(urls.length, options.limits, clock.currentTimeMillisUnsafe())
+  const observe = (observation: Observation) => {
+    pool = step(pool, observation)
+  }
 
-  const endpoints = urls.map((url, place): Endpoint & { readonly proven: () => boolean; readonly prove: Prove } => {
+  const wrongChain = (place: number, found: bigint) =>
+    fail(`rpc ${place + 1} of ${urls.length} is on chain ${found}, but ${network} is chain ${chainId} here: ` +
+      "correct the url, the network or the environment, or set `chainId` for a private network")
+
+  const made = urls.map((url, place) => {
     const name = `rpc ${place + 1} of ${urls.length}`
-    let proven = false
+    let isProven = false
     const ask = Effect.fnUntraced(function*(method: string, params: ReadonlyArray<unknown>) {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
       const request = HttpClientRequest.post(Redacted.value(url)).pipe(
         HttpClientRequest.bodyText(body, "application/json")
       )
+      const limit = blockMethods.has(method) ? maximumBlockBytes : maximumAnswerBytes
+      const isHeader = method === "eth_getBlockByNumber" && params[1] === false
+      const millis = blockMethods.has(method) && !isHeader ? blockTimeoutMillis : callTimeoutMillis
       const text = yield* client.execute(request).pipe(
-        Effect.flatMap((response) => response.text),
-        Effect.timeout(callTimeoutMillis),
+        Effect.flatMap((response) => boundedText(response, limit)),
+        Effect.timeout(millis),
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-        Effect.mapError((error) => fail(`${name}, ${method}: ${error._tag}`))
+        Effect.mapError((error) => {
+          const what = error._tag === "AnswerTooLarge"
+            ? `${tooLarge} ${limit} bytes`
+            : error._tag === "TimeoutError" ? `${timedOut} ${millis / 1000} s` : error._tag
+          return fail(`${name}, ${method}: ${what}`)
+        })
       )
       return yield* readJson(text).pipe(Effect.mapError(() => fail(`${name}, ${method}: not JSON-RPC`)))
     })
@@ -82,56 +152,62 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.mapError((error) => fail(`${name}, ${method}: ${error.message.slice(0, 300)}`))
       )
     })
-    const call: Endpoint["call"] = (method, params, result) =>
-      Effect.flatMap(ask(method, params), (answer) => resultOf(method, answer, result))
+    const prove = Effect.gen(function*() {
+      const found = BigInt(yield* resultOf("eth_chainId", yield* ask("eth_chainId", []), Quantity))
+      if (found !== BigInt(chainId)) return found
+      isProven = true
+      return null
+    })
+    const proven = Effect.suspend(() =>
+      isProven
+        ? Effect.void
+        : Effect.flatMap(prove, (found) => found === null ? Effect.void : Effect.fail(wrongChain(place, found)))
+    )
+    const call: Endpoint["call"] = Effect.fnUntraced(function*(method, params, result) {
+      yield* proven
+      return yield* resultOf(method, yield* ask(method, params), result)
+    })
     const read: Endpoint["read"] = Effect.fnUntraced(function*(to, data) {
+      yield* proven
       const answer = yield* ask("eth_call", [{ to, data }, "latest"])
       if (answer.error !== undefined && isReverted(answer.error)) return "0x"
       return yield* resultOf("eth_call", answer, Data)
     })
-    const prove = Effect.gen(function*() {
-      const id = BigInt(yield* call("eth_chainId", [], Quantity))
-      if (id === BigInt(chainId)) {
-        proven = true
-        return "proven" as const
-      }
-      return { found: id }
-    })
-    return { call, read, prove, proven: () => proven }
+    const endpoint: Endpoint = { network, place, call, read }
+    return { endpoint, prove }
   })
+  const endpoints = made.map(({ endpoint }) => endpoint)
 
-  const wrongChain = (place: number, found: bigint) =>
-    fail(`rpc ${place + 1} of ${urls.length} is on chain ${found}, but ${network} is chain ${chainId} here: ` +
-      "correct the url, the network or the environment, or set `chainId` for a private network")
-
-  const verify = Effect.forEach(endpoints, (endpoint, place) =>
-    endpoint.prove.pipe(
-      Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), "proven" as const)),
-      Effect.flatMap((outcome) => outcome === "proven" ? Effect.void : Effect.fail(wrongChain(place, outcome.found)))
+  const verify = Effect.forEach(made, ({ prove }, place) =>
+    prove.pipe(
+      Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)),
+      Effect.flatMap((found) => found === null ? Effect.void : Effect.fail(wrongChain(place, found)))
     ), { discard: true, concurrency: "unbounded" })
+
+  const attempt: JsonRpc["attempt"] = (endpoint, work) =>
+    work(endpoint).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => observe({ _tag: "Answered", place: endpoint.place, at: clock.currentTimeMillisUnsafe() }))
+      ),
+      Effect.tapError((error) =>
+        Effect.sync(() => observe({
+          _tag: "Failed",
+          place: endpoint.place,
+          isTimeout: error.reason.includes(timedOut),
+          at: clock.currentTimeMillisUnsafe()
+        }))
+      )
+    )
 
   const pinned: JsonRpc["pinned"] = Effect.fnUntraced(function*(work) {
     let last: DriverError = fail("no endpoint")
-    for (let tried = 0; tried < endpoints.length; tried++) {
-      const place = (preferred + tried) % endpoints.length
-      const endpoint = endpoints[place]!
-      const outcome = yield* Effect.result(Effect.gen(function*() {
-        if (!endpoint.proven()) {
-          const proof = yield* endpoint.prove
-          if (proof !== "proven") return yield* wrongChain(place, proof.found)
-        }
-        return yield* work(endpoint)
-      }))
-      if (outcome._tag === "Success") {
-        preferred = place
-        return outcome.success
-      }
+    for (const place of order(pool, clock.currentTimeMillisUnsafe())) {
+      const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
+      if (outcome._tag === "Success") return outcome.success
       last = outcome.failure
     }
     return yield* last
   })
 
-  return { pinned, verify } satisfies JsonRpc
+  return { endpoints, pool: () => pool, observe, attempt, pinned, verify } satisfies JsonRpc
 })
-
-type Prove = Effect.Effect<"proven" | { readonly found: bigint }, DriverError>

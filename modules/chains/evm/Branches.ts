@@ -1,0 +1,42 @@
+/**
+ * Which branch is followed when an endpoint shows another than the one that was followed so far: it is asked of all of
+ * them, and the branch that more have wins. Pure.
+ */
+
+/** What endpoints have at the first height at which the branches differ, the one that showed the other branch included. */
+export interface BranchVotes {
+  /** The block that was followed. */
+  readonly followed: number
+  /** The other branch's block. */
+  readonly other: number
+  /** A third block. */
+  readonly third: number
+  /** No answer, or no block at that height. */
+  readonly missing: number
+}
+
+/** `follow` the other branch; `stay` on ours; `wait` for those that did not answer. */
+export type BranchDecision = "follow" | "stay" | "wait"
+
+/**
+ * How long the followed branch is kept when only endpoints on another one answer: two calls' time limits, so that no
+ * short absence of a node moves us to another branch.
+ */
+export const absenceMillis = 30_000
+
+/**
+ * `undoneBlocks`: how many blocks the other branch undoes. `settledBlocks`: the depth at which payments are confirmed; as
+ * deep as that, other endpoints have to speak, however long they are silent: a reorganisation of that depth is far less
+ * likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered.
+ */
+export const decideBranch = (
+  votes: BranchVotes,
+  undoneBlocks: number,
+  settledBlocks: number,
+  waitedMillis: number
+): BranchDecision => {
+  const against = Math.max(votes.followed, votes.third)
+  if (votes.other <= against) return "stay"
+  if (votes.other > against + votes.missing) return "follow"
+  return undoneBlocks < settledBlocks && waitedMillis >= absenceMillis ? "follow" : "wait"
+}

@@ -1,0 +1,170 @@
+/**
+ * What is known of a network's endpoints, and which of them is asked next. Pure: every observation is a {@link step} from
+ * one pool to the next, and times are epoch milliseconds that the caller gives.
+ */
+import type { Network } from "../../../schemas/Network.ts"
+
+/** A head as an endpoint showed it. */
+export interface ShownHead {
+  readonly height: bigint
+  readonly hash: string
+  /** Epoch seconds of the block. */
+  readonly time: number
+}
+
+/** One endpoint, by its place in the configuration. */
+export interface EndpointState {
+  /** The head it showed last; null before the first. */
+  readonly head: ShownHead | null
+  /** Hashes of the heads it showed lately, newest first: one that comes back is no movement. */
+  readonly recentHeads: ReadonlyArray<string>
+  /** When it last showed a head it had not shown lately. */
+  readonly movedAt: number
+  /** Failed calls since the last good one. */
+  readonly failures: number
+  /** Good answers since the last failed call. */
+  readonly successes: number
+  /** Asked last of all, until {@link answersToReturn} good answers in a row. */
+  readonly isResting: boolean
+  /** Whether its blocks are those that are followed; unknown before a look and after a failure. */
+  readonly branch: "unknown" | "followed" | "other"
+  /** Since when it is on that branch. */
+  readonly branchSince: number
+}
+
+export interface EndpointPool {
+  readonly endpoints: ReadonlyArray<EndpointState>
+  /** How long a head may stand still; null: for ever, as chains do that make a block only for a transaction. */
+  readonly standstillMillis: number | null
+  /** How far a head may lie behind another endpoint's, by the times of the blocks. */
+  readonly lagMillis: number
+}
+
+export type Observation =
+  | { readonly _tag: "Head"; readonly place: number; readonly head: ShownHead; readonly at: number }
+  | { readonly _tag: "Answered"; readonly place: number; readonly at: number }
+  /** `isTimeout`: it cost the whole time limit of a call, which nobody should wait for three times. */
+  | { readonly _tag: "Failed"; readonly place: number; readonly isTimeout: boolean; readonly at: number }
+  | { readonly _tag: "Branch"; readonly place: number; readonly branch: "followed" | "other"; readonly at: number }
+
+/** Failed calls in a row after which an endpoint rests. One alone only sends that one call to the next endpoint. */
+export const failuresToRest = 3
+/** Good answers in a row after which it has its place again. */
+export const answersToReturn = 3
+/** Heads remembered to tell movement from going round: more nodes than a balancer is likely to have. */
+const recentHeadsLimit = 16
+/** A head may lie this far in the future by its own clock and still show that others are behind it. */
+const clockToleranceMillis = 60_000
+/** Endpoints are this long on two branches before it counts: the moment in which one has seen a reorganisation. */
+export const disagreementMillis = 10_000
+
+/**
+ * Seconds a head may stand still on mainnet: ten blocks, at least 30 s, and 60 s where blocks come at no fixed pace.
+ * Block times: Ethereum 12 s (consensus specification, `SECONDS_PER_SLOT`); Base and OP Mainnet 2 s (OP Stack,
+ * `block_time`); Arbitrum 0.25 s and only where there are transactions (Nitro sequencer); Avalanche C-Chain about 2 s and
+ * only where there are transactions (ACP-176, ACP-226); BSC 0.75 s (BEP-524).
+ */
+export const standstillSeconds: Readonly<Partial<Record<Network, number>>> = {
+  ethereum: 120, base: 30, optimism: 30, arbitrum: 60, avalanche: 60, bsc: 30
+}
+
+export const emptyPool = (
+  count: number,
+  limits: Pick<EndpointPool, "lagMillis" | "standstillMillis">,
+  at: number
+): EndpointPool => ({
+  ...limits,
+  endpoints: Array.from({ length: count }, () => ({
+    head: null,
+    recentHeads: [],
+    movedAt: at,
+    failures: 0,
+    successes: 0,
+    isResting: false,
+    branch: "unknown" as const,
+    branchSince: at
+  }))
+})
+
+const afterAnswer = (state: EndpointState): EndpointState => ({
+  ...state,
+  failures: 0,
+  successes: state.successes + 1,
+  isResting: state.isResting && state.successes + 1 < answersToReturn
+})
+
+const stepped = (state: EndpointState, observation: Observation): EndpointState => {
+  switch (observation._tag) {
+    case "Answered":
+      return afterAnswer(state)
+    case "Failed": {
+      const failures = state.failures + 1
+      const isResting = state.isResting || observation.isTimeout || failures >= failuresToRest
+      return { ...state, failures, successes: 0, isResting, branch: "unknown", branchSince: observation.at }
+    }
+    case "Head": {
+      const { at, head } = observation
+      const isNew = !state.recentHeads.includes(head.hash)
+      return {
+        ...state,
+        head,
+        recentHeads: isNew ? [head.hash, ...state.recentHeads].slice(0, recentHeadsLimit) : state.recentHeads,
+        movedAt: isNew ? at : state.movedAt
+      }
+    }
+    case "Branch":
+      return state.branch === observation.branch
+        ? state
+        : { ...state, branch: observation.branch, branchSince: observation.at }
+  }
+}
+
+/** The pool after an observation. */
+export const step = (pool: EndpointPool, observation: Observation): EndpointPool => ({
+  ...pool,
+  endpoints: pool.endpoints.map((state, place) => place === observation.place ? stepped(state, observation) : state)
+})
+
+/** Whether an endpoint's head stands still for too long, or lies too far behind another endpoint's. */
+export const isFrozen = (pool: EndpointPool, place: number, now: number): boolean => {
+  const state = pool.endpoints[place]!
+  const { head } = state
+  if (head === null) return false
+  if (pool.standstillMillis !== null && now - state.movedAt >= pool.standstillMillis) return true
+  return pool.endpoints.some((other) =>
+    other.head !== null && other.branch !== "other" && !other.isResting && other.head.height > head.height &&
+    other.head.time * 1000 <= now + clockToleranceMillis &&
+    (other.head.time - head.time) * 1000 >= pool.lagMillis
+  )
+}
+
+const rankOf = (pool: EndpointPool, place: number, now: number): number => {
+  const { branch, isResting } = pool.endpoints[place]!
+  return isResting ? 3 : branch === "other" ? 2 : isFrozen(pool, place, now) ? 1 : 0
+}
+
+/**
+ * Places in the order they are asked: as configured, but after all others those that stand still, then those on another
+ * branch, then those that rest.
+ */
+export const order = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
+  pool.endpoints.map((_, place) => place)
+    .sort((one, other) => rankOf(pool, one, now) - rankOf(pool, other, now) || one - other)
+
+/** Endpoints on the branch that is followed and on others, for longer than a reorganisation takes to get around. */
+export const branches = (pool: EndpointPool, now: number) => ({
+  followed: pool.endpoints.filter(({ branch }) => branch === "followed").length,
+  other: pool.endpoints.filter(({ branch, branchSince }) =>
+    branch === "other" && now - branchSince >= disagreementMillis
+  ).length
+})
+
+/**
+ * How the network stands after a look that `served` answered (null: no endpoint on the followed branch did). Of more
+ * than two endpoints the branch with more of them is believed.
+ */
+export const conditionOf = (pool: EndpointPool, served: number | null, now: number) => {
+  const { followed, other } = branches(pool, now)
+  if (other > 0 && other >= followed) return "disagreement" as const
+  return served !== null && isFrozen(pool, served, now) ? "frozen" as const : "ok" as const
+}

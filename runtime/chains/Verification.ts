@@ -1,0 +1,248 @@
+/**
+ * Before a payment is confirmed its block is read again from another endpoint, and every block is searched once more for
+ * transfers nobody was shown at first. Beside the follower, so that a slow node holds up no block; what comes of it is
+ * written by the follower.
+ */
+import { Clock, Deferred, Effect, Metric, Ref } from "effect"
+import type {
+  ChainDriver,
+  ChainPoint,
+  Corroboration,
+  FoundTransfer,
+  JournalEntry,
+  ObservedTransfer,
+  WatchSet
+} from "../Chains.ts"
+import { type ChainHeights, type RingPoint, type Rows, transferId } from "./Rows.ts"
+
+/** Entries looked at in one pass. */
+const entriesPerPass = 900
+/** Blocks read again side by side. */
+const concurrentBlocks = 4
+/** Blocks of one search: providers commonly allow ten. */
+const blocksPerSearch = 8n
+/** Searches of one pass: after a long absence the follower's other work has its turn in between. */
+const searchesPerPass = 16
+/** Blocks below the head that are not searched yet: nodes index logs a moment after they show a block. */
+const searchLag = 1n
+/** How long a block waits that could not be confirmed: endpoints that are away, or on two branches. */
+const heldMillis = 2_000
+/** How long a block waits whose transfers endpoints show differently: an operator is told each time. */
+const contestedMillis = 30_000
+
+const alerts = Metric.counter("chain_alerts_total", { incremental: true })
+const waitingForAgreement = Metric.gauge("chain_payments_waiting_for_agreement")
+
+/** What became of the entries of a block, and the transfers in it that the journal lacks. */
+export interface BlockVerdict {
+  readonly confirm: ReadonlyArray<string>
+  readonly revert: ReadonlyArray<string>
+  readonly held: ReadonlyArray<string>
+  readonly missing: ReadonlyArray<ObservedTransfer>
+}
+
+/** What the follower writes, for as long as no rollback came since `generation`. */
+export interface Verified extends Omit<BlockVerdict, "held"> {
+  readonly _tag: "Verified"
+  readonly generation: number
+  readonly point: RingPoint
+  /** Up to here blocks have been searched; absent: this is no result of a search. */
+  readonly searched?: bigint
+  readonly done: Deferred.Deferred<void>
+}
+
+/** What a pass works on: where the follower stands. */
+export interface Place {
+  readonly generation: number
+  readonly ring: ReadonlyArray<RingPoint>
+  readonly heights: ChainHeights
+  readonly searched: bigint | null
+}
+
+/** A credit by a difference of balances is in no block's transfers: {@link ChainDriver.balanceAt} asks two endpoints. */
+const isOfBalance = (entry: JournalEntry): boolean => entry.txHash.startsWith("balance:")
+
+/**
+ * What a block's entries come to. `deep`: those that are deep enough; `entries`: all of the block; `isListed`: tokens of
+ * the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the journal: all
+ * endpoints have to be asked.
+ */
+export const judgeBlock = (
+  deep: ReadonlyArray<JournalEntry>,
+  entries: ReadonlyArray<JournalEntry>,
+  corroboration: Corroboration,
+  isThorough: boolean,
+  isListed: (transfer: Pick<ObservedTransfer, "tokenAddress">) => boolean
+): BlockVerdict | null => {
+  const none = { confirm: [], revert: [], held: [], missing: [] }
+  const ids = deep.map(({ id }) => id)
+  if (corroboration._tag === "Disagreed") return { ...none, held: ids }
+  if (corroboration._tag === "Unavailable") {
+    if (isThorough) return { ...none, held: ids }
+    const held = deep.filter(({ required }) => required?.agreement === true).map(({ id }) => id)
+    return { ...none, confirm: ids.filter((id) => !held.includes(id)), held }
+  }
+  const { isWhole, readings } = corroboration
+  const idOf = ({ index, txHash }: ObservedTransfer) => {
+    const { environment, network } = deep[0] ?? entries[0]!
+    return transferId(network, environment, txHash, index)
+  }
+  const shown = new Map<string, { readonly transfer: ObservedTransfer; readonly times: number }>()
+  for (const transfer of readings.flat()) {
+    const id = entries.length + deep.length === 0 ? `${transfer.txHash}:${transfer.index}` : idOf(transfer)
+    shown.set(id, { transfer, times: (shown.get(id)?.times ?? 0) + 1 })
+  }
+  const timesOf = (entry: JournalEntry) => {
+    const found = shown.get(entry.id)
+    const isSame = found !== undefined && found.transfer.amount === entry.amount &&
+      found.transfer.matchKey === entry.matchKey && found.transfer.tokenAddress === entry.tokenAddress
+    return isSame ? found.times : 0
+  }
+  const isMajority = (times: number) => times * 2 > readings.length
+  const known = new Set([...entries, ...deep].map(({ id }) => id))
+  const missing = [...shown].filter(([id, { transfer }]) => !known.has(id) && isListed(transfer))
+  const unsure = deep.filter((entry) => !isMajority(timesOf(entry)))
+  if (!isThorough && (unsure.length > 0 || missing.length > 0)) return null
+  const revert = isWhole ? unsure.filter((entry) => timesOf(entry) === 0).map(({ id }) => id) : []
+  return {
+    confirm: deep.filter((entry) => !unsure.includes(entry)).map(({ id }) => id),
+    revert,
+    held: unsure.map(({ id }) => id).filter((id) => !revert.includes(id)),
+    missing: missing.filter(([, { times }]) => isMajority(times)).map(([, { transfer }]) => transfer)
+  }
+}
+
+/** Blocks in which a search found more transfers than the journal has. */
+export const blocksLacking = (
+  found: ReadonlyArray<FoundTransfer>,
+  entries: ReadonlyArray<JournalEntry>
+): ReadonlyArray<ChainPoint> => {
+  const keyOf = (
+    hash: string,
+    each: { txHash: string; matchKey: string; tokenAddress: string | null; amount: bigint }
+  ) => `${hash}:${each.txHash}:${each.matchKey}:${each.tokenAddress}:${each.amount}`
+  const journalled = new Map<string, number>()
+  for (const entry of entries) {
+    const key = keyOf(entry.blockHash, entry)
+    journalled.set(key, (journalled.get(key) ?? 0) + 1)
+  }
+  const lacking = new Map<string, ChainPoint>()
+  for (const each of found) {
+    const key = keyOf(each.point.hash, each)
+    const left = journalled.get(key) ?? 0
+    if (left === 0) lacking.set(each.point.hash, each.point)
+    else journalled.set(key, left - 1)
+  }
+  return [...lacking.values()]
+}
+
+export interface VerifyingServices {
+  readonly driver: ChainDriver
+  readonly rows: Rows
+  readonly watch: WatchSet
+  /** Whether a token is in the catalogue: others are not looked for again. */
+  readonly isListed: (transfer: Pick<ObservedTransfer, "tokenAddress">) => boolean
+  /** Where the follower stands now; null before its first block. */
+  readonly place: () => Place | null
+  /** Hands a result to the follower and waits until it is written. */
+  readonly apply: (verified: Omit<Verified, "_tag" | "done">) => Effect.Effect<void>
+}
+
+/** One pass over what is deep enough, and one over what was not searched yet. */
+export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServices) {
+  const { apply, driver, isListed, place, rows, watch } = services
+  const { environment, network } = driver
+  const attributes = { network, environment }
+  /** Blocks that wait, by hash, with the time at which they are read again. */
+  const waits = yield* Ref.make<ReadonlyMap<string, number>>(new Map())
+  /** The search that failed last, and how often in a row. */
+  const failed = yield* Ref.make({ from: -1n, times: 0 })
+
+  const wait = (hash: string, until: number) => Ref.update(waits, (before) => new Map([...before, [hash, until]]))
+
+  const alert = (kind: string) => Metric.update(Metric.withAttributes(alerts, { ...attributes, kind }), 1)
+
+  const corroborate = (point: ChainPoint, isThorough: boolean) => driver.corroborate!(point, watch, isThorough)
+
+  /** Reads a block again, from all endpoints where one reading is not what the journal has. */
+  const verifyBlock = Effect.fnUntraced(function*(at: Place, point: ChainPoint, deep: ReadonlyArray<JournalEntry>) {
+    const read = deep.filter((entry) => !isOfBalance(entry))
+    const byBalance = deep.filter(isOfBalance).map(({ id }) => id)
+    const entries = (yield* rows.atHeights(network, environment, [point.height]))
+      .filter((entry) => entry.blockHash === point.hash && !isOfBalance(entry))
+    const first = deep.length > 0 && read.length === 0 ? null : yield* corroborate(point, deep.length === 0)
+    const quick = first === null ? null : judgeBlock(read, entries, first, deep.length === 0, isListed)
+    const last = first === null || quick !== null ? first : yield* corroborate(point, true)
+    const verdict = last === null ? null : quick ?? judgeBlock(read, entries, last, true, isListed)!
+    const time = last !== null && "time" in last ? last.time : deep[0]?.blockTime ?? 0
+    if (verdict !== null && verdict.held.length > 0) {
+      const isContested = last!._tag === "Agreed" || last!._tag === "Alone"
+      yield* wait(point.hash, (yield* Clock.currentTimeMillis) + (isContested ? contestedMillis : heldMillis))
+      if (isContested) {
+        yield* alert("endpoints_show_different_transfers")
+        yield* Effect.logError(
+          "endpoints show different transfers in one block: the payments wait. Compare the transaction's receipt with a " +
+            "third node, and correct or remove the endpoint that is wrong",
+          { network, height: point.height, ids: verdict.held }
+        )
+      }
+    }
+    const confirm = [...byBalance, ...verdict?.confirm ?? []]
+    const revert = verdict?.revert ?? []
+    const missing = verdict?.missing ?? []
+    if (confirm.length + revert.length + missing.length === 0) return
+    yield* apply({ generation: at.generation, point: { ...point, time }, confirm, revert, missing })
+  })
+
+  const verify = Effect.gen(function*() {
+    const at = place()
+    if (at === null) return
+    const now = yield* Clock.currentTimeMillis
+    const held = yield* Ref.updateAndGet(waits, (before) => new Map([...before].filter(([, until]) => until > now)))
+    const deep = yield* rows.deepEnough(network, environment, at.heights, entriesPerPass, [...held.keys()])
+    const blocks = Map.groupBy(deep, ({ blockHash }) => blockHash)
+    yield* Effect.forEach(blocks, ([hash, entries]) =>
+      verifyBlock(at, { height: entries[0]!.height, hash }, entries), { discard: true, concurrency: concurrentBlocks })
+    yield* Metric.update(Metric.withAttributes(waitingForAgreement, attributes), (yield* Ref.get(waits)).size)
+  })
+
+  /** Searches one range; false when it could not be. */
+  const searchRange = Effect.fnUntraced(function*(at: Place, from: bigint, to: bigint) {
+    const found = (yield* driver.findTransfers!(from, to, watch)).filter(isListed)
+    const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
+    if (found.some(({ point }) => (ours.get(point.height) ?? point.hash) !== point.hash)) return false
+    if (found.length > 0) {
+      const heights = [...new Set(found.map(({ point }) => point.height))]
+      const entries = yield* rows.atHeights(network, environment, heights)
+      yield* Effect.forEach(blocksLacking(found, entries), (point) => verifyBlock(at, point, []), { discard: true })
+    }
+    yield* apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: to })
+    return true
+  })
+
+  /** A range that cannot be searched is tried block by block; a block that cannot, three times, is passed with an alarm. */
+  const search = Effect.gen(function*() {
+    for (let done = 0; done < searchesPerPass; done++) {
+      const at = place()
+      if (at === null || driver.findTransfers === null) return
+      const from = (at.searched ?? at.ring[at.ring.length - 1]!.height) + 1n
+      const newest = at.heights.head - searchLag
+      if (from > newest) return
+      const before = yield* Ref.get(failed)
+      const times = before.from === from ? before.times : 0
+      const wide = from + blocksPerSearch - 1n
+      const to = times > 0 ? from : wide < newest ? wide : newest
+      const outcome = yield* Effect.result(searchRange(at, from, to))
+      if (outcome._tag === "Success" && outcome.success) continue
+      yield* Ref.set(failed, { from, times: times + 1 })
+      if (outcome._tag === "Success" || times < 3) return
+      yield* alert("block_not_searched")
+      yield* Effect.logError("a block could not be searched for transfers that were left out", {
+        network, height: from, reason: outcome.failure.reason
+      })
+      yield* apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: from })
+    }
+  })
+
+  return { verify, search }
+})

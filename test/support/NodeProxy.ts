@@ -1,0 +1,93 @@
+/** A JSON-RPC endpoint in front of a real node, that can go wrong as nodes and providers do. */
+import { Effect, type Scope } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+
+export interface NodeCall {
+  readonly method: string
+  readonly params: ReadonlyArray<any>
+}
+
+/**
+ * What an endpoint does with calls: `through` passes them on, `cut` ends each connection, `held` never answers; a function
+ * answers in the node's place, given how to ask the node.
+ */
+export type NodeFault =
+  | "through"
+  | "cut"
+  | "held"
+  | ((call: NodeCall, ask: (call: NodeCall) => Promise<any>) => Promise<unknown>)
+
+export interface NodeProxy {
+  readonly url: string
+  readonly set: (fault: NodeFault) => void
+  /** Leads to another node from now on. */
+  readonly lead: (nodeUrl: string) => void
+  /** Methods asked so far. */
+  readonly calls: () => ReadonlyArray<string>
+}
+
+/** An endpoint in front of the node at `nodeUrl`, until the scope closes. */
+export const nodeProxy = (nodeUrl: string): Effect.Effect<NodeProxy, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    let target = nodeUrl
+    let fault: NodeFault = "through"
+    const calls: Array<string> = []
+
+    const ask = async ({ method, params }: NodeCall) => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+      const response = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body })
+      const answer: any = await response.json()
+      if (answer.error !== undefined) throw new Error(answer.error.message)
+      return answer.result
+    }
+
+    const server = yield* Effect.acquireRelease(
+      Effect.callback<ReturnType<typeof createServer>>((resume) => {
+        const made = createServer((request, response) => {
+          const chunks: Array<Buffer> = []
+          request.on("data", (chunk: Buffer) => chunks.push(chunk))
+          request.on("end", () => {
+            const call: NodeCall = JSON.parse(Buffer.concat(chunks).toString("utf8"))
+            calls.push(call.method)
+            if (fault === "held") return
+            if (fault === "cut") return void request.socket.destroy()
+            const answer = fault === "through" ? ask(call) : fault(call, ask)
+            const send = (body: object) => response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }))
+            answer.then(
+              (result) => send({ result: result ?? null }),
+              (error: unknown) => send({ error: { code: -32_000, message: String(error) } })
+            )
+          })
+        })
+        made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+      }),
+      (made) => Effect.callback<void>((resume) => {
+        made.close(() => resume(Effect.void))
+        made.closeAllConnections()
+      })
+    )
+    return {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      set: (next) => { fault = next },
+      lead: (next) => { target = next },
+      calls: () => calls
+    }
+  })
+
+/** Shows no block above `height`, and that one as the newest, whatever the chain does. */
+export const frozenAt = (height: bigint): NodeFault => async (call, ask) => {
+  if (call.method !== "eth_getBlockByNumber") return ask(call)
+  const [at, full] = call.params
+  const hex = `0x${height.toString(16)}`
+  if (at === "latest") return ask({ method: call.method, params: [hex, full] })
+  return at.startsWith("0x") && BigInt(at) > height ? null : ask(call)
+}
+
+/** Answers `eth_getBlockReceipts` as `edit` changes each receipt that has logs, and all log searches with nothing. */
+export const withLogs = (edit: (logs: ReadonlyArray<any>) => ReadonlyArray<any>): NodeFault => async (call, ask) => {
+  if (call.method === "eth_getLogs") return edit(await ask(call))
+  if (call.method !== "eth_getBlockReceipts") return ask(call)
+  const receipts = await ask(call)
+  return receipts?.map((receipt: any) => ({ ...receipt, logs: edit(receipt.logs) })) ?? null
+}
