@@ -194,7 +194,8 @@ export interface ChainDriver {
     | null
   /**
    * What a contract answers to `data` (ABI-encoded, `0x` hex) at the newest block, as `0x` hex. `0x` alone when no
-   * contract is there, or it reverts: that is an answer, and only a node that gives none is a `DriverError`. The caller
+   * contract is there, it reverts or returns more than 32 KB: that is an answer, and only a node that gives none is a
+   * `DriverError`. The caller
    * sets its own time limit. Null where the chain has no contracts that are read this way.
    */
   readonly readContract: ((to: string, data: string) => Effect.Effect<string, DriverError>) | null

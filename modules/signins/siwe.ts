@@ -66,8 +66,11 @@ const questionOf = (hash: Uint8Array, signature: Uint8Array): string => {
   return `0x${isValidSignature}${bytesToHex(hash)}${word(64)}${word(signature.length)}${padded}`
 }
 
-/** A `bytes4` comes back as a word with zeros behind it: a contract that echoes its input does not look like a yes. */
-const isYes = (answer: string): boolean => answer.slice(2, 66).toLowerCase() === isValidSignature.padEnd(64, "0")
+/**
+ * A `bytes4` comes back as one word of 32 bytes with zeros behind it, and nothing after: a contract that echoes its input,
+ * or answers anything longer, does not say yes.
+ */
+const isYes = (answer: string): boolean => answer.toLowerCase() === `0x${isValidSignature.padEnd(64, "0")}`
 
 /** The environment whose `network` has the challenge's chain id. */
 const environmentOf = ({ chainId, network }: Challenge): Environment | undefined =>

@@ -33,7 +33,7 @@ export interface Endpoint {
     params: ReadonlyArray<unknown>,
     result: Schema.Codec<A, any>
   ) => Effect.Effect<A, DriverError>
-  /** What `eth_call` of `data` to `to` returns at the newest block; `0x` when the call reverts. */
+  /** What `eth_call` of `data` to `to` returns at the newest block; `0x` when the call reverts or returns too much. */
   readonly read: (to: string, data: string) => Effect.Effect<string, DriverError>
 }
 
@@ -98,6 +98,9 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse, limit: num
 
 /** What a {@link DriverError} says of an answer that was too large; the reader of blocks asks for smaller ones then. */
 export const tooLarge = "its answer has more than"
+
+/** A contract that returns more than anybody asks for has not answered the question. */
+const noAnswer: Response = { result: "0x" }
 
 /** What a {@link DriverError} says of a call that took its whole time limit. */
 const timedOut = "no answer in"
@@ -169,7 +172,9 @@ export const make = Effect.fnUntraced(function*(options: {
     })
     const read: Endpoint["read"] = Effect.fnUntraced(function*(to, data) {
       yield* proven
-      const answer = yield* ask("eth_call", [{ to, data }, "latest"])
+      const answer = yield* ask("eth_call", [{ to, data }, "latest"]).pipe(
+        Effect.catch((error) => error.reason.includes(tooLarge) ? Effect.succeed(noAnswer) : Effect.fail(error))
+      )
       if (answer.error !== undefined && isReverted(answer.error)) return "0x"
       return yield* resultOf("eth_call", answer, Data)
     })

@@ -11,6 +11,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
+import { nodeProxy } from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
 const pollMillis = 20
@@ -151,6 +152,42 @@ describe("evm driver", () => {
       assert.deepStrictEqual(yield* Effect.all([decimals(usdc), decimals(receiver("7")), decimals(receiver("8"))]), [
         6, null, null
       ])
+    }).pipe(Effect.scoped))
+
+  it.live("finds a payment in a block whose receipts are too large to be read at once, and takes no contract's flood", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const endpoint = yield* nodeProxy(node.url)
+      const driver = yield* driverOn(endpoint)
+      const start = yield* pointOf(node, "latest")
+      const sizes: Readonly<Record<string, number>> = { eth_getBlockReceipts: 65 * 2 ** 20, eth_call: 2 ** 20 }
+      endpoint.set(async (call, ask) => {
+        const size = sizes[call.method]
+        return size === undefined ? ask(call) : `0x${"0".repeat(size)}`
+      })
+      yield* node.token("mint", [receiver("a"), 5n])
+      const head = (yield* pointOf(node, "latest")).height
+      const found = yield* transfersSince(driver, start, head, receiver("a"))
+      assert.deepStrictEqual(found.map(({ amount }) => BigInt(amount)), [5n])
+      assert.strictEqual(yield* driver.readContract!(usdc, "0x313ce567"), "0x")
+    }).pipe(Effect.scoped))
+
+  it.live("refuses plain http to a public host on mainnet, and a threshold that one endpoint cannot keep", () =>
+    Effect.gen(function*() {
+      const on = (urls: ReadonlyArray<string>, more: object = {}) =>
+        Effect.flatMap(Layer.build(NodeHttpClient.layerUndici), (client) =>
+          Effect.provide(makeDriver({
+            network: "base",
+            environment: "mainnet",
+            rpc: urls.map((url) => Redacted.make(url)) as never,
+            ...more
+          }), client))
+      const refused = yield* failureOf(on(["https://127.0.0.1:9", "http://rpc.example.com/secret-key"]))
+      assert.include(refused, "rpc 2 of 2: plain http to a host that is neither this machine nor private")
+      assert.notInclude(refused, "secret-key")
+      assert.include(yield* failureOf(on(["http://127.0.0.1:9"], { agreementAboveUsd: 5 })), "needs two endpoints")
+      const thresholds = [yield* on(["http://127.0.0.1:9"]), yield* on(["http://127.0.0.1:9", "http://127.0.0.1:10"])]
+      assert.deepStrictEqual(thresholds.map(({ agreementAbove }) => agreementAbove), [null, 1_000_000n as never])
     }).pipe(Effect.scoped))
 
   it.live("refuses a node of another chain, and goes on past an endpoint that does not answer", () =>

@@ -164,6 +164,8 @@ describe("siwe asks a contract", () => {
         ["0x1626ba7e", false],
         [`0x${"0".repeat(56)}1626ba7e`, false],
         [`0x1626ba7e${"1".repeat(56)}`, false],
+        [`${yes}00`, false],
+        [`${yes}${"0".repeat(64)}`, false],
         [`0x${"f".repeat(64)}`, false],
         [`0x${"0".repeat(63)}1`, false]
       ]
