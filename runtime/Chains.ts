@@ -347,6 +347,14 @@ export class Chains extends Context.Service<Chains, {
     kind: WalletKind,
     value: string
   ) => Effect.Effect<WalletRef | string | null>
+  /**
+   * What makes a wallet a merchant's, for the commit that gives it: nothing where it is already. Null: it is another
+   * merchant's, or the deployment's own. Two who claim it at once meet in a conflict. Once given it stays its owner's,
+   * because its addresses stay watched.
+   */
+  readonly claimWallet: (fingerprint: string, merchantId: number) => Effect.Effect<ReadonlyArray<Write> | null>
+  /** Derives and watches the wallet's next addresses, in the background; see `chains/WalletAddresses.ts`. */
+  readonly watchWallet: (wallet: WalletRef, family: Family) => Effect.Effect<void>
   /** How far a wallet has been given out, whoever uses it. */
   readonly walletUse: (fingerprint: string) => Effect.Effect<WalletUse>
   /**

@@ -1,9 +1,9 @@
 /** Load, decide, commit: how a merchant's receiving wallets change, and which one receives now. */
-import { Clock, Context, Deferred, Effect, Layer, Scope } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect"
 import { createHash } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, noCause, type Replayed, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -19,6 +19,9 @@ const cacheCapacity = 10_000
 
 /** Addresses of wallets that were read, kept at once: each takes some 60 bytes, so 30 MB. */
 const maximumKeptAddresses = 500_000
+
+/** How often all wallets are looked at, for what another instance was given: 10 min. */
+const watchMillis = 600_000
 
 /** How often a change that lost a race is decided anew. */
 const conflictRetries = 3
@@ -36,7 +39,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
   /**
    * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Errors:
-   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, `VALIDATION_ERROR` for `start_index`.
+   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet that another merchant or
+   * the deployment itself receives in, whichever environment it is, `VALIDATION_ERROR` for `start_index`.
    */
   readonly put: (
     owner: WalletOwner,
@@ -72,18 +76,23 @@ export class Wallets extends Context.Service<Wallets, {
       owner: WalletOwner,
       cause: CommitCause,
       decide: (row: WalletRow) => Effect.Effect<
-        { readonly wallet: WalletState | null; readonly shown: A; readonly reply: ReplyWrite | undefined },
+        {
+          readonly wallet: WalletState | null
+          readonly shown: A
+          readonly reply: ReplyWrite | undefined
+          readonly writes?: ReadonlyArray<Write>
+        },
         PublicError
       >
     ): Effect.Effect<A, PublicError | Replayed> =>
       actors.send("wallets", `${owner.merchantId} ${owner.environment} ${owner.family}`, Effect.gen(function*() {
         const row = yield* repo.find(owner)
-        const { reply, shown, wallet } = yield* decide(row)
+        const { reply, shown, wallet, writes = [] } = yield* decide(row)
         yield* commit.append({
           merchantId: owner.merchantId,
           environment: owner.environment,
           cause,
-          writes: [walletWrite(owner, { version: row.version + 1, wallet })],
+          writes: [walletWrite(owner, { version: row.version + 1, wallet }), ...writes],
           events: [],
           ...(reply === undefined ? {} : { reply })
         })
@@ -110,6 +119,33 @@ export class Wallets extends Context.Service<Wallets, {
 
     yield* chains.registerWallets(receiving.of)
 
+    /** Wallets given to an older build have no owner yet; and after a start each wallet's next addresses are watched. */
+    const lookAt = Effect.fnUntraced(function*(owned: OwnedWallet) {
+      const ref = yield* readings.again(owned)
+      if (ref === null) return
+      yield* chains.watchWallet(ref, owned.family)
+      const claim = yield* chains.claimWallet(ref.fingerprint, owned.merchantId)
+      if (claim === null) {
+        const { environment, family, merchantId } = owned
+        yield* Effect.logError("a merchant's receiving wallet is another's too: one of them must give another wallet", {
+          merchantId, environment, family
+        })
+      } else if (claim.length > 0) {
+        const { environment, merchantId } = owned
+        yield* commit.append({ merchantId, environment, cause: noCause, writes: claim, events: [] })
+      }
+    })
+    yield* repo.all.pipe(
+      Effect.flatMap((all) =>
+        Effect.forEach(all, (owned) =>
+          lookAt(owned).pipe(
+            Effect.catchCause((cause) => Effect.logWarning("a receiving wallet is not watched", { id: owned.wallet.id }, cause))
+          ), { discard: true })),
+      Effect.catchCause((cause) => Effect.logWarning("receiving wallets could not be read", cause)),
+      Effect.repeat(Schedule.spaced(watchMillis)),
+      Effect.forkScoped
+    )
+
     return Wallets.of({
       list: (merchantId, environment) =>
         Effect.flatMap(repo.list(merchantId, environment), (owned) =>
@@ -122,10 +158,17 @@ export class Wallets extends Context.Service<Wallets, {
         const id = `wal_${yield* uuidV7}`
         return yield* change(owner, cause, () =>
           Effect.gen(function*() {
+            const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
+            if (claim === null) {
+              // Whose it is stays unsaid. Its addresses are that one's: money nobody expects on them could go to either.
+              const message = "This wallet is in use by somebody else here: give an account or a list of your own"
+              return yield* publicError("WALLET_INVALID", { message, param: "value" })
+            }
             const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
             const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
             const shown = yield* show({ ...owner, wallet })
-            return { wallet, shown, reply: reply(shown) }
+            yield* chains.watchWallet({ ...ref, startIndex }, owner.family)
+            return { wallet, shown, reply: reply(shown), writes: claim }
           }))
       }),
       remove: (owner, cause, reply) =>

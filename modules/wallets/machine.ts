@@ -9,7 +9,7 @@ export interface WalletState {
   readonly kind: WalletKind
   /** As its owner gave it. Public parts only, and yet it tells every address: shown as a preview only. */
   readonly value: string
-  /** Where the counter starts when the deployment has never seen the wallet. */
+  /** The counter never stands below it. */
   readonly startIndex: number
   /** Epoch seconds. */
   readonly createdAt: number
@@ -72,7 +72,7 @@ export const walletObject = (
   environment,
   value_preview: preview(wallet.value),
   first_addresses: addresses,
-  next_index: use.nextIndex ?? wallet.startIndex,
+  next_index: Math.max(use.nextIndex ?? 0, wallet.startIndex),
   highest_used_index: use.highestUsedIndex,
   created_at: wallet.createdAt
 })

@@ -57,6 +57,17 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.orDie,
         Effect.map(([row]) => ({ version: Number(row?.version ?? 0n), wallet: row === undefined ? null : walletOf(row) }))
       ),
+    /** Of every merchant, in the order they were given: of two that are one wallet, the first is its owner. */
+    all: sql<Row & Pick<WalletOwner, "merchantId" | "environment">>`SELECT ${columns}, merchant_id AS "merchantId", environment
+      FROM receiving_wallets WHERE id IS NOT NULL ORDER BY created_at, merchant_id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): OwnedWallet => {
+          const { environment, family, merchantId } = row
+          return { merchantId, environment, family, wallet: walletOf(row)! }
+        })
+      )
+    ),
     /** By family; at most one each. */
     list: (merchantId: number, environment: Environment): Effect.Effect<ReadonlyArray<OwnedWallet>> =>
       sql<Row>`SELECT ${columns} FROM receiving_wallets

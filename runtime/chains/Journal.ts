@@ -13,7 +13,7 @@ import { guard } from "./Attesting.ts"
 import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
-import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite } from "./Rows.ts"
+import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite, walletOwnerWrite } from "./Rows.ts"
 import { find as findReceivers } from "./Receivers.ts"
 import { make as makeTargets, shown } from "./Targets.ts"
 import { make as makeAddresses } from "./WalletAddresses.ts"
@@ -144,6 +144,12 @@ const make = Effect.gen(function*() {
 
   const readWallet: Chains["Service"]["readWallet"] = (owner, kind, value) =>
     driversOf(owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
+
+  const claimWallet: Chains["Service"]["claimWallet"] = Effect.fnUntraced(function*(fingerprint, merchantId) {
+    if ([...drivers.values()].some(({ wallet }) => wallet?.fingerprint === fingerprint)) return null
+    const owner = (yield* rows.walletOwners([fingerprint])).get(fingerprint)
+    return owner === undefined ? [walletOwnerWrite(fingerprint, merchantId)] : owner === merchantId ? [] : null
+  })
 
   const walletUse: Chains["Service"]["walletUse"] = (fingerprint) =>
     Effect.zipWith(rows.counter(fingerprint), rows.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({
@@ -306,6 +312,8 @@ const make = Effect.gen(function*() {
     wallet,
     readWallet,
     walletUse,
+    claimWallet,
+    watchWallet: addresses.look,
     allocate,
     target,
     targets: targetsOf,

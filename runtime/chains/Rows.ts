@@ -161,6 +161,12 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
   }
 })
 
+/** A wallet's owner, once and for all. */
+export const walletOwnerWrite = (fingerprint: string, merchantId: number): Write => ({
+  table: "wallet_owners",
+  row: { fingerprint, merchant_id: merchantId, version: 1 }
+})
+
 export const balanceWrite = (row: BalanceRow): Write => ({
   table: "target_balances",
   row: {

@@ -95,6 +95,8 @@ const addressAt = (account: HDKey, index: number) => {
   return publicKeyToAddress(bytesToHex(key.toBytes(false)))
 }
 
+const newXpub = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
+
 /** Addresses nobody has: from a number. */
 const poolOf = (...numbers: ReadonlyArray<number>) =>
   numbers.map((each) => `0x${each.toString(16).padStart(40, "0")}`).join("\n")
@@ -124,15 +126,39 @@ layer(served)("receiving wallets", (it) => {
       assert.notInclude(abandonAddresses, addressOf(yield* allocate(1)))
     }))
 
-  it.effect("of two merchants on one xpub never give one address twice, however many ask at once", () =>
+  it.effect("that somebody else receives in are refused, and it is not said whose they are", () =>
     Effect.gen(function*() {
-      yield* put("21", "xpub", abandonXpub)
-      yield* put("22", "xpub", abandonXpub)
-      const given = yield* Effect.forEach(
-        Array.from({ length: 200 }, (_, place) => 21 + place % 2),
-        (merchant) => allocate(merchant),
-        { concurrency: "unbounded" }
-      )
+      const xpub = newXpub()
+      assert.strictEqual((yield* put("21", "xpub", xpub)).status, 200)
+      assert.strictEqual((yield* put("21", "xpub", xpub)).status, 200, "its owner gives it again")
+      assert.strictEqual((yield* put("21m", "xpub", xpub, { start_index: 0 })).status, 200, "and in the other environment")
+      for (const key of ["22", "22m"]) {
+        const answer = yield* put(key, "xpub", ` ${xpub} `, { start_index: 0 })
+        refused(answer, 400, "WALLET_INVALID")
+        assert.include(answer.json.error, "in use by somebody else")
+        assert.notInclude(answer.text, "21")
+      }
+      assert.strictEqual((yield* call("21", "DELETE", "/evm")).status, 200)
+      refused(yield* put("22", "xpub", xpub), 400, "WALLET_INVALID")
+      assert.strictEqual((yield* put("21", "pool", poolOf(0xa1, 0xa2))).status, 200)
+      refused(yield* put("22", "pool", poolOf(0xa1, 0xa2).replace("\n", ",")), 400, "WALLET_INVALID")
+      refused(yield* put("22", "xpub", devnetXpub), 400, "WALLET_INVALID")
+    }))
+
+  it.effect("of two merchants who give one at once one gets it", () =>
+    Effect.gen(function*() {
+      for (let round = 0; round < 5; round++) {
+        const xpub = newXpub()
+        const statuses = yield* Effect.forEach(["23", "24", "25"], (key) =>
+          Effect.map(put(key, "xpub", xpub), ({ status }) => status), { concurrency: "unbounded" })
+        assert.deepStrictEqual(statuses.toSorted(), [200, 400, 400])
+      }
+    }))
+
+  it.effect("never give one address twice, however many ask at once", () =>
+    Effect.gen(function*() {
+      yield* put("26", "xpub", newXpub())
+      const given = yield* Effect.forEach(Array.from({ length: 200 }), () => allocate(26), { concurrency: "unbounded" })
       assert.strictEqual(new Set(given.map(addressOf)).size, 200)
     }))
 
@@ -206,8 +232,10 @@ layer(served)("receiving wallets", (it) => {
       const said = yield* put("61m", "xpub", account.publicExtendedKey, { start_index: 7 })
       assert.deepStrictEqual([said.status, said.json.next_index], [200, 7])
       assert.strictEqual(addressOf(yield* allocate(61, "mainnet")), addressAt(account, 7))
-      yield* allocate(62)
-      assert.strictEqual((yield* put("61m", "xpub", devnetXpub)).status, 200, "its counter is known")
+      assert.strictEqual((yield* put("61m", "xpub", account.publicExtendedKey)).status, 200, "its counter is known")
+      const raised = yield* put("61m", "xpub", account.publicExtendedKey, { start_index: 90 })
+      assert.deepStrictEqual([raised.status, raised.json.next_index], [200, 90], "raised, it is passed over to")
+      assert.strictEqual(addressOf(yield* allocate(61, "mainnet")), addressAt(account, 90))
     }))
 
   it.effect("may be set twice with one idempotency key: the second answer is the first", () =>
