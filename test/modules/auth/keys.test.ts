@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Keys, Merchants } from "../../../modules/auth/actor.ts"
+import { maximumKeys } from "../../../modules/auth/machine.ts"
 import { demoKeysFile, demoStore } from "../../../modules/auth/handlers.ts"
 import { migrations, tables } from "../../../modules/auth/migrations.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
@@ -54,6 +55,25 @@ describe("keys", () => {
         assert.strictEqual(revoked.state.status, "revoked")
         const mine = (yield* here.list(merchantId)).filter(({ createdBy }) => createdBy === maker.id)
         assert.deepStrictEqual(mine.filter(({ status }) => status === "active"), [])
+      }
+    }).pipe(Effect.provide(layerWith())))
+
+  it.effect("rotated on two instances at once come to no more than the limit in use", () =>
+    Effect.gen(function*() {
+      const here = yield* Keys
+      const there = yield* anotherInstance
+      const { id: merchantId } = yield* here.createMerchant("Acme", null)
+      const made = yield* Effect.forEach(
+        Array.from({ length: maximumKeys - 1 }), () => here.create({ ...newKey, merchantId }), { concurrency: 4 }
+      )
+      const rotate = (keys: typeof here, at: number) =>
+        keys.rotate(
+          { merchantId, environment: null, id: made[at]!.state.id }, { overlapSeconds: 60, createdBy: null }
+        ).pipe(Effect.match({ onSuccess: () => "rotated", onFailure: ({ code }) => code }))
+      for (let round = 0; round < 5; round++) {
+        const outcomes = yield* Effect.all([rotate(here, 2 * round), rotate(there, 2 * round + 1)], { concurrency: 2 })
+        assert.sameMembers<string>(outcomes, ["rotated", "API_KEY_LIMIT_REACHED"])
+        yield* TestClock.adjust("60 seconds")
       }
     }).pipe(Effect.provide(layerWith())))
 
