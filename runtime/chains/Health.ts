@@ -10,7 +10,10 @@ import type { Finding } from "../telemetry/HealthReport.ts"
 /** Milliseconds an entry may wait for its handler before somebody should look: many pauses of a try that failed. */
 export const staleTransferMillis = 60_000
 
-/** Oldest unhandled entries that are looked at: more only wait behind them. */
+/**
+ * Oldest unhandled entries that are looked at: more only wait behind them. Those of tokens that nobody lists are left out:
+ * they are handled last, and a stranger may send so many that they wait.
+ */
 const lookedAt = 100
 
 const conditions: ReadonlyArray<NetworkCondition> = ["ok", "silent", "frozen", "disagreement", "no_common_block"]
@@ -92,7 +95,7 @@ export const healthLayer: Layer.Layer<never, never, Health | Chains | Settings |
       check: "transfers",
       look: Effect.gen(function*() {
         const rows = yield* sql<{ key: string }>`SELECT id || ' ' || status AS key FROM transfers
-          WHERE status <> handled ORDER BY observed_at LIMIT ${lookedAt}`
+          WHERE status <> handled AND NOT unlisted ORDER BY observed_at LIMIT ${lookedAt}`
         const now = Number(yield* Clock.monotonicTimeNanos) / 1e6
         waiting = waitingAfter(waiting, rows.map(({ key }) => key), now)
         const longest = longestWait(waiting, now)
