@@ -153,7 +153,8 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /**
        * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that share
-       * a database and should share the limits; costs one round trip a call.
+       * a database and should share the limits; costs one round trip a call. While the database does not answer, each
+       * instance counts for itself: n of them let through at most n times a limit in a minute that such a fault touches.
        */
       store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
       /** Of one API key, or one wallet of one merchant. Default 100. */

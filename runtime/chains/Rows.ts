@@ -470,7 +470,10 @@ export const make = Effect.gen(function*() {
     targetsByInvoice: (family: Family, invoices: ReadonlyArray<string>) =>
       targets(sql`SELECT * FROM receive_targets WHERE family = ${family} AND invoice_id IN ${sql.in(invoices)}`),
     targetsOfInvoice: (invoiceId: string) => targets(sql`SELECT * FROM receive_targets WHERE invoice_id = ${invoiceId}`),
-    /** Families in which these invoices have targets, and what the handler has still to do for them; not those without. */
+    /**
+     * Families in which these invoices have targets, and what the handler has still to do for them; not those without. A
+     * token that is not listed pays nothing, so nobody can hold an invoice's end by sending many.
+     */
     sightOfInvoices: (invoices: ReadonlyArray<string>, failing: number) =>
       rows((raw) => ({
         invoiceId: raw["invoice_id"] as string,
@@ -480,7 +483,7 @@ export const make = Effect.gen(function*() {
             WHEN max(j.attempts) IS NULL THEN 'done' WHEN max(j.attempts) < ${failing} THEN 'under_way' ELSE 'failing'
           END AS handling
         FROM receive_targets t
-        LEFT JOIN transfers j ON j.invoice_id = t.invoice_id AND j.status <> j.handled
+        LEFT JOIN transfers j ON j.invoice_id = t.invoice_id AND j.status <> j.handled AND NOT j.unlisted
         WHERE t.invoice_id IN ${sql.in(invoices)} GROUP BY t.invoice_id`),
     /** Targets of one wallet in order of allocation, from an index. */
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>
