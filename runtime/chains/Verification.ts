@@ -25,6 +25,8 @@ const blocksPerSearch = 8n
 const searchesPerPass = 16
 /** Blocks below the head that are not searched yet: nodes index logs a moment after they show a block. */
 const searchLag = 1n
+/** Failed searches of one block in a row, a second apart, before it is passed: an outage ends, a refusal does not. */
+const searchTries = 60
 /** How long a block waits that could not be confirmed: endpoints that are away, or on two branches. */
 const heldMillis = 2_000
 /** How long a block waits whose transfers endpoints show differently: an operator is told each time. */
@@ -220,7 +222,7 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
     return true
   })
 
-  /** A range that cannot be searched is tried block by block; a block that cannot, three times, is passed with an alarm. */
+  /** A range that cannot be searched is tried block by block; a block that cannot for long is passed with an alarm. */
   const search = Effect.gen(function*() {
     for (let done = 0; done < searchesPerPass; done++) {
       const at = place()
@@ -235,7 +237,7 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
       const outcome = yield* Effect.result(searchRange(at, from, to))
       if (outcome._tag === "Success" && outcome.success) continue
       yield* Ref.set(failed, { from, times: times + 1 })
-      if (outcome._tag === "Success" || times < 3) return
+      if (outcome._tag === "Success" || times < searchTries) return
       yield* alert("block_not_searched")
       yield* Effect.logError("a block could not be searched for transfers that were left out", {
         network, height: from, reason: outcome.failure.reason

@@ -81,9 +81,12 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
 
 export const makeFindTransfers = (rpc: JsonRpc): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {
-    const [first, ...others] = order(rpc.pool(), yield* Clock.currentTimeMillis)
-      .filter((place) => rpc.pool().endpoints[place]!.branch !== "other")
-    const place = others[0] ?? first ?? 0
+    const places = order(rpc.pool(), yield* Clock.currentTimeMillis)
+    const usable = places.filter((place) => {
+      const { branch, isResting } = rpc.pool().endpoints[place]!
+      return branch !== "other" && !isResting
+    })
+    const place = usable[1] ?? usable[0] ?? places[0]!
     yield* watch.refresh
     return yield* rpc.attempt(rpc.endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has))
   })

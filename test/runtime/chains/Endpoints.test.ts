@@ -213,6 +213,21 @@ describe("endpoints of a network", () => {
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
       })))
 
+  it.live("a payment that the first endpoint left out is credited though the second is away", () =>
+    following(2, ({ address, endpoints: [first, second], heard, node, status }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        second!.set("cut")
+        yield* looks(second!, 4)
+        first!.set(withLogs(() => []))
+        yield* node.token("mint", [to, 7n])
+        const mined = yield* heads(node)
+        yield* eventually("the block is passed", () => status().head! >= mined)
+        first!.set("through")
+        yield* node.mine(8)
+        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+      })))
+
   it.live("a log that an endpoint shows twice is one payment", () =>
     following(2, ({ address, endpoints: [first], heard, node }) =>
       Effect.gen(function*() {
