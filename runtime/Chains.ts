@@ -90,7 +90,9 @@ export interface FoundTransfer {
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
   network: Schema.String,
-  reason: Schema.String
+  reason: Schema.String,
+  /** Set where none of the points it was given is on the chain: trying again is no help, and an operator must act. */
+  condition: Schema.optionalKey(Schema.Literal("no_common_block"))
 }) {
   override get message() {
     return `${this.network}: ${this.reason}`
@@ -229,6 +231,22 @@ export type TransferStatus = "seen" | "confirmed" | "reverted"
  * the same, so an operator decides (reliability invariant "no automatic reversal after final depth"); else `waiting`.
  */
 export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
+
+/** `waiting` for its follower, `running`, `done`, or `failed` for a reason that trying again does not change. */
+export type RepairStatus = "waiting" | "running" | "done" | "failed"
+
+/** What an operator asked a follower to do, and how far it is. */
+export interface RepairProgress {
+  readonly kind: "rescan" | "reanchor"
+  readonly status: RepairStatus
+  /** First and last block to read, and the next one; null until they are chosen. */
+  readonly from: bigint | null
+  readonly to: bigint | null
+  readonly next: bigint | null
+  /** Journal entries it made or changed. */
+  readonly credited: number
+  readonly reason: string | null
+}
 
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
 export type ReportState = "reported" | TransferStatus
@@ -408,6 +426,32 @@ export class Chains extends Context.Service<Chains, {
     readonly point: ChainPoint
     readonly time: number
   }) => Effect.Effect<ReportState, PublicError>
+  /**
+   * Has the follower read blocks again, wherever it runs, and credit what was missing; what is right already stays as it
+   * is. Answers how far it is: asked again with the same blocks while it runs, no second one is begun. Errors:
+   * `UNSUPPORTED_NETWORK` where nobody follows the network, `VALIDATION_ERROR` for blocks that are too many or not there
+   * yet, `INVALID_TRANSITION` while another rescan of the network runs, `SERVICE_UNAVAILABLE`.
+   */
+  readonly rescan: (
+    network: Network,
+    environment: Environment,
+    from: bigint,
+    to: bigint
+  ) => Effect.Effect<RepairProgress, PublicError>
+  /**
+   * Has a follower whose blocks are no longer on the chain go on from a final block of it (`height`; null: the newest
+   * below everything that was followed). No block is left out, and each entry that is not where it was is moved,
+   * reverted, or doubted where it was final. Errors: as {@link rescan}; `INVALID_TRANSITION` where its blocks are there.
+   */
+  readonly reanchor: (
+    network: Network,
+    environment: Environment,
+    height: bigint | null
+  ) => Effect.Effect<RepairProgress, PublicError>
+  /** Every repair of an environment's networks, each kind's newest. */
+  readonly repairs: (environment: Environment) => Effect.Effect<
+    ReadonlyArray<RepairProgress & { readonly network: Network }>
+  >
   /**
    * Tells the follower that an address needs its native balance compared (`open`: an invoice with a native route), or
    * no longer needs it. Ends by itself after 30 days. Without a target, or where the driver reads no balances: nothing.

@@ -20,7 +20,7 @@ const statements = (script: string) =>
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
   "webhook_endpoints", "wallet_owners", "chain_cursors", "transfers", "target_balances",
-  "merchant_clocks"
+  "merchant_clocks", "chain_repairs"
 ]
 
 export const runtimeMigrations: Migrations = {
@@ -407,5 +407,23 @@ export const runtimeMigrations: Migrations = {
   // A payment above its network's threshold waits for two endpoints; what was left out at first is searched for.
   "0026_corroboration": statements(`
     ALTER TABLE transfers ADD COLUMN required_agreement boolean NOT NULL DEFAULT false;
-    ALTER TABLE chain_cursors ADD COLUMN searched bigint`)
+    ALTER TABLE chain_cursors ADD COLUMN searched bigint`),
+  // What an operator asks of a network's follower, which may be another instance: `chains/Repairs.ts`.
+  "0027_chain_repairs": statements(`
+    CREATE TABLE chain_repairs (
+      id text PRIMARY KEY,
+      merchant_id integer NOT NULL,
+      version bigint NOT NULL,
+      network text NOT NULL,
+      environment text NOT NULL,
+      kind text NOT NULL CHECK (kind IN ('rescan', 'reanchor')),
+      from_height bigint,
+      to_height bigint,
+      next_height bigint,
+      final_before bigint,
+      credited integer NOT NULL,
+      status text NOT NULL CHECK (status IN ('waiting', 'running', 'done', 'failed')),
+      reason text,
+      requested_at bigint NOT NULL
+    )`)
 }

@@ -31,8 +31,10 @@ import { type Account, publicChainId, readAccount, readWallet, walletOf } from "
 export const devnetXpub =
   "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP"
 
-/** Blocks kept to roll back to: as many as a follower's cursor holds. */
+/** Blocks kept to roll back to, and to be read again by their height. */
 const historySize = 256
+/** Points a follower's cursor holds. */
+const ringSize = 128
 /** How long a transfer waits for the follower that fixes where the chain goes on. */
 const adoptionMillis = 5_000
 
@@ -135,21 +137,31 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
   const follow = (recent: ReadonlyArray<ChainPoint>, watch: WatchSet): Stream.Stream<ChainEvent, DriverError> =>
     Stream.suspend(() => {
       let ring = recent
-      const look: Effect.Effect<ReadonlyArray<ChainEvent>> = Effect.gen(function*() {
+      /** Whether it was told that there is nothing new. */
+      let isIdle = false
+      const look: Effect.Effect<ReadonlyArray<ChainEvent>, DriverError> = Effect.gen(function*() {
         const head = yield* adopt(ring)
         const base = ring.find(isCanonical)
-        if (ring.length > 0 && base === undefined) return yield* Effect.die(new Error("reorg below the history"))
+        if (ring.length > 0 && base === undefined) {
+          const reason = "none of the blocks that were followed is on the chain any more"
+          return yield* new DriverError({ network, reason, condition: "no_common_block" })
+        }
         if (base !== undefined && base !== ring[0]) {
           ring = ring.filter(({ height }) => height <= base.height)
           return [{ _tag: "Rollback", to: base }]
         }
         const next = base === undefined ? head : blocks.find(({ height }) => height > base.height)
+        if (next === undefined && !isIdle) {
+          isIdle = true
+          return [{ _tag: "Finality", finalized: null }]
+        }
         if (next === undefined) {
           yield* Deferred.await(changed)
           return []
         }
+        isIdle = false
         yield* watch.refresh
-        ring = [{ height: next.height, hash: next.hash }, ...ring].slice(0, historySize)
+        ring = [{ height: next.height, hash: next.hash }, ...ring].slice(0, ringSize)
         const transfers = next.transfers.filter(({ matchKey }) => watch.has(matchKey))
         const behind = next.height < top()!.height
         return [

@@ -34,6 +34,20 @@ export type TransferReport = typeof TransferReport.Type
  */
 export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported", "seen", "confirmed", "reverted"]) })
 
+/** An operator's wish and how far it is. */
+export const Repair = Schema.Struct({
+  kind: Schema.Literals(["rescan", "reanchor"]),
+  /** `waiting` for the network's follower, which may run elsewhere; `failed` for `reason`. */
+  status: Schema.Literals(["waiting", "running", "done", "failed"]),
+  /** First and last block to read and the next one; null until they are chosen. */
+  from: Schema.NullOr(Integer),
+  to: Schema.NullOr(Integer),
+  next: Schema.NullOr(Integer),
+  /** Transfers it recorded, moved or took back. */
+  credited: Schema.Int,
+  reason: Schema.NullOr(Schema.String)
+})
+
 export const NetworkHealth = Schema.Struct({
   network: Network,
   environment: Environment,
@@ -43,7 +57,9 @@ export const NetworkHealth = Schema.Struct({
   head: Schema.NullOr(Integer),
   head_time: Schema.NullOr(EpochSeconds),
   /** When the follower's place was last stored: every 5 s while the chain answers. */
-  cursor_time: Schema.NullOr(EpochSeconds)
+  cursor_time: Schema.NullOr(EpochSeconds),
+  /** The newest rescan and the newest reanchor, if there was any. */
+  repairs: Schema.Array(Repair)
 })
 
 export class ChainsRpc extends RpcGroup.make(
@@ -52,6 +68,25 @@ export class ChainsRpc extends RpcGroup.make(
    * read, however old, and the answer to the same report tells what came of it.
    */
   Rpc.make("chains.report", { payload: TransferReport, success: ReportAnswer, error: PublicError }),
+  /**
+   * Reads blocks `from` to `to` again, at most 100,000, and credits what was missing. Goes on in the background, on
+   * whichever instance follows the network; the same call again answers how far it is while it runs, and repeats it later.
+   */
+  Rpc.make("chains.rescan", {
+    payload: { network: Network, environment: Environment, from: Integer, to: Integer },
+    success: Repair,
+    error: PublicError
+  }),
+  /**
+   * For a network in the condition `no_common_block`: goes on from the final block `height`, or without one from the
+   * newest below everything that was followed. Blocks in between are read again, and transfers that are not where they
+   * were are moved, reverted, or doubted where they were final.
+   */
+  Rpc.make("chains.reanchor", {
+    payload: { network: Network, environment: Environment, height: Schema.optionalKey(Integer) },
+    success: Repair,
+    error: PublicError
+  }),
   Rpc.make("chains.status", {
     payload: { environment: Environment },
     success: Schema.Array(NetworkHealth),

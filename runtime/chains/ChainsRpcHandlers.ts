@@ -2,8 +2,20 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { Chains } from "../Chains.ts"
+import { Chains, type RepairProgress } from "../Chains.ts"
 import { ChainsRpc } from "./ChainsRpc.ts"
+
+const heightText = (height: bigint | null) => height === null ? null : height.toString()
+
+const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
+  kind,
+  status,
+  from: heightText(from),
+  to: heightText(to),
+  next: heightText(next),
+  credited,
+  reason
+})
 
 export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
   const chains = yield* Chains
@@ -24,17 +36,21 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
           point: { height: BigInt(told.height), hash: told.block_hash },
           time: told.block_time
         }), (status) => ({ status })),
+    "chains.rescan": ({ environment, from, network, to }) =>
+      Effect.map(chains.rescan(network, environment, BigInt(from), BigInt(to)), repairBody),
+    "chains.reanchor": ({ environment, height, network }) =>
+      Effect.map(chains.reanchor(network, environment, height === undefined ? null : BigInt(height)), repairBody),
     "chains.status": ({ environment }) =>
-      Effect.sync(() =>
+      Effect.map(chains.repairs(environment), (repairs) =>
         chains.status(environment).map((each) => ({
           network: each.network,
           environment: each.environment,
           healthy: each.healthy,
           condition: each.condition,
-          head: each.head === null ? null : each.head.toString(),
+          head: heightText(each.head),
           head_time: each.headTime,
-          cursor_time: each.cursorTime
-        }))
-      )
+          cursor_time: each.cursorTime,
+          repairs: repairs.filter(({ network }) => network === each.network).map(repairBody)
+        })))
   })
 }))

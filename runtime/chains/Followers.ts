@@ -3,11 +3,11 @@
  * the cursor are one commit; everything is read again before it is written, so doing a block twice changes nothing
  * and a second follower by accident only loses races.
  */
-import { Clock, Deferred, Effect, Exit, Metric, Queue, Result, Schedule, Semaphore, Stream } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Metric, Option, Queue, Result, Schedule, Semaphore, Stream } from "effect"
 import { familyOf } from "../../schemas/Network.ts"
-import type {
-  BlockReading, ChainDriver, ChainEvent, ChainPoint, DriverError, JournalEntry, NetworkSight, NetworkStatus,
-  ObservedTransfer
+import {
+  type BlockReading, type ChainDriver, type ChainEvent, type ChainPoint, DriverError, type JournalEntry,
+  type NetworkSight, type NetworkStatus, type ObservedTransfer
 } from "../Chains.ts"
 import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
@@ -17,8 +17,14 @@ import {
   anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, sight
 } from "./Depth.ts"
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
-import { balanceWrite, type Cursor, cursorWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 import * as Receivers from "./Receivers.ts"
+import {
+  advanced, anchorHeight, isAstray, isOpen, isRead, lowestInDoubt, nextHeights, reanchored, type Repair,
+  repairBatch
+} from "./Repairs.ts"
+import {
+  balanceWrite, type Cursor, cursorWrite, repairWrite, type RingPoint, type Rows, transferId, transferWrite
+} from "./Rows.ts"
 import type { make as makeTargets } from "./Targets.ts"
 import { fromZero } from "../Telemetry.ts"
 import { admit, screen } from "./Unlisted.ts"
@@ -44,6 +50,12 @@ const idleCursorMillis = 5_000
 const tickMillis = 1_000
 /** How often what waits for another endpoint is looked at again, and new blocks are searched. */
 const verifyMillis = 1_000
+/** Pause of a repair after a failure: doubles to the longest. */
+const repairPause = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("1 minute")])
+/** Entries checked in one turn after a reanchor. */
+const astrayPage = 200
+/** An answer to where the chain is now takes at most this long. */
+const anchorMillis = 60_000
 /** Conflicts in a row on one fact before the follower starts again from its cursor. */
 const conflictRetries = 10
 /** Pause after a failure: doubles from the first to the longest. */
@@ -71,8 +83,19 @@ interface ReportedBlock {
   readonly done: Deferred.Deferred<void>
 }
 
+/** Blocks that a repair read, or entries it found astray: what changes, and the repair as it is after it. */
+interface RepairTurn {
+  readonly _tag: "RepairTurn"
+  readonly generation: number
+  readonly blocks: ReadonlyArray<BlockReading>
+  readonly astray: ReadonlyArray<JournalEntry>
+  readonly next: (credited: number) => Repair
+  /** Done once it was dealt with. */
+  readonly done: Deferred.Deferred<void>
+}
+
 /** What was read beside the follower, for it to deal with in its turn. */
-type Reading = Balances.Reading | ReportedBlock
+type Reading = Balances.Reading | ReportedBlock | RepairTurn
 
 /** What one turn of a follower works on. */
 type Item = Exclude<ChainEvent, Finality> | Looked | { readonly _tag: "Check" } | Reading | Verified
@@ -117,6 +140,12 @@ export interface FollowerServices {
   readonly wakeHandler: Effect.Effect<void>
 }
 
+const isStranded = (cause: Cause.Cause<unknown>): boolean =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => false,
+    onSome: (error) => error instanceof DriverError && error.condition === "no_common_block"
+  })
+
 /** Starts following in the current scope. */
 export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
   const { addresses, catalog, commit, leases, rows, targets, wakeHandler } = services
@@ -160,6 +189,10 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   yield* fromZero(alerts, alertKinds.map((kind) => ({ ...attributes, kind })))
   yield* Metric.update(Metric.withAttributes(headLag, attributes), 0)
   yield* Metric.update(Metric.withAttributes(health, attributes), 1)
+  /** Whether the newest block there is was read since the follower began. */
+  let isCaughtUp = false
+  /** Between a reanchor and its end the journal is not complete: no invoice may expire by it. */
+  let isReanchoring = false
 
   const heights = () => ({ head: ring[0]!.height, finalized })
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
@@ -282,6 +315,24 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (!event.behind) yield* check(fence)
   })
 
+  const revert = Effect.fnUntraced(function*(fence: Fence, entries: ReadonlyArray<JournalEntry>) {
+    yield* write(fence, entries.map((entry) => transferWrite(reverted(entry))))
+    yield* wakeHandler
+  })
+
+  /** Keeps final transfers that have left the chain, and says so: an operator decides. */
+  const doubt = Effect.fnUntraced(function*(fence: Fence, entries: ReadonlyArray<JournalEntry>) {
+    const doubted = entries.filter((entry) => entry.doubted !== true)
+    for (let from = 0; from < doubted.length; from += rowsPerCommit) {
+      const part = doubted.slice(from, from + rowsPerCommit)
+      yield* write(fence, part.map((entry) => transferWrite({ ...entry, doubted: true, version: entry.version + 1 })))
+    }
+    for (const entry of entries) {
+      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "reorg_below_final" }), 1)
+      yield* Effect.logError("a final transfer left the chain: an operator must decide", { id: entry.id })
+    }
+  })
+
   const rollback = Effect.fnUntraced(function*(fence: Fence, to: ChainPoint) {
     generation += 1
     if (searched !== null && searched > to.height) searched = to.height
@@ -294,18 +345,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       const undone = found.filter((entry) => mayRevert(entry, final))
       kept.splice(0, kept.length, ...found.filter((entry) => !mayRevert(entry, final)))
       if (undone.length === 0) break
-      yield* write(fence, undone.map((entry) => transferWrite(reverted(entry))))
-      yield* wakeHandler
+      yield* revert(fence, undone)
     }
-    const doubted = kept.filter((entry) => entry.doubted !== true)
-    for (let from = 0; from < doubted.length; from += rowsPerCommit) {
-      const part = doubted.slice(from, from + rowsPerCommit)
-      yield* write(fence, part.map((entry) => transferWrite({ ...entry, doubted: true, version: entry.version + 1 })))
-    }
-    for (const entry of kept) {
-      yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "reorg_below_final" }), 1)
-      yield* Effect.logError("a final transfer left the chain: an operator must decide", { id: entry.id })
-    }
+    yield* doubt(fence, kept)
     const bases = yield* rows.balancesAbove(network, environment, to.height, rowsPerCommit)
     const writes = bases.map((base) => balanceWrite(Balances.undo(base, to.height)))
     const left = dropAbove(ring, to.height)
@@ -410,6 +452,41 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
+  /** Credits what the blocks of a repair show beside the journal, and takes back what is not where it was. */
+  const repairTurn = Effect.fnUntraced(function*(fence: Fence, turn: RepairTurn) {
+    if (turn.generation !== generation) return
+    const next = turn.next(0)
+    const before = next.finalBefore ?? finalHeight(network, environment, heights())
+    const current = turn.astray.length === 0 ? [] : yield* rows.transfers(turn.astray.map(({ id }) => id))
+    const versions = new Map(turn.astray.map(({ id, version }) => [id, version]))
+    const hashes = new Map(ring.map(({ hash, height }) => [height, hash]))
+    const astray = current.filter((entry) =>
+      versions.get(entry.id) === entry.version && (entry.kind === "internal" || hashes.get(entry.height) !== entry.blockHash)
+    )
+    const gone = astray.filter((entry) => mayRevert(entry, before))
+    if (gone.length > 0) yield* revert(fence, gone)
+    yield* doubt(fence, astray.filter((entry) => !mayRevert(entry, before)))
+    const changed: Array<JournalEntry> = []
+    for (const { point, time, transfers } of turn.blocks) {
+      if (transfers.length > 0) changed.push(...yield* sightings(transfers, { ...point, time }))
+    }
+    for (let from = 0; from < changed.length; from += rowsPerCommit) {
+      yield* write(fence, changed.slice(from, from + rowsPerCommit).map((entry) => transferWrite(entry)))
+    }
+    const after = turn.next(changed.length + astray.length)
+    yield* write(fence, [repairWrite(after)])
+    if (after.kind === "reanchor") isReanchoring = isOpen(after)
+    if (changed.length > 0) {
+      mayWait = true
+      yield* wakeHandler
+      yield* Queue.offer(wakes, { _tag: "Check" })
+    }
+    if (!isOpen(after)) {
+      const { credited, from, kind, reason, status, to } = after
+      yield* Effect.logInfo("a repair has ended", { network, environment, kind, from, to, credited, status, reason })
+    }
+  })
+
   /** Stored at once, so that every instance knows what is offered. */
   const changeCondition = Effect.fnUntraced(function*(fence: Fence, next: Cursor["condition"]) {
     if (next === condition) return
@@ -431,6 +508,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (item._tag === "Forward" || item._tag === "Rollback") isReading = true
     const isEnd = item._tag === "Forward" ? !item.behind : item._tag === "Looked" && !isReading
     if (item._tag === "Looked") isReading = false
+    if (isEnd) isCaughtUp = true
     return isEnd ? reachEnd(fence) : Effect.void
   }
 
@@ -442,7 +520,10 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return rollback(fence, item.to)
       case "Looked":
         finalized = item.finalized
-        if (item.since !== null && ring.length > 0) seenUntil = seenByLook(environment, seenUntil, item.since)
+        if (item.since !== null && ring.length > 0 && !isReanchoring) {
+          seenUntil = seenByLook(environment, seenUntil, item.since)
+        }
+        if (condition === "no_common_block") return changeCondition(fence, "ok")
         return isStoreDue() ? store(fence, [], ring) : Effect.void
       case "Condition":
         return changeCondition(fence, item.condition)
@@ -455,6 +536,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         return Effect.andThen(receiveReported(fence, item), Deferred.succeed(item.done, undefined))
       case "Verified":
         return applyVerified(fence, item)
+      case "RepairTurn":
+        return Effect.andThen(repairTurn(fence, item), Deferred.succeed(item.done, undefined))
     }
   }
 
@@ -512,6 +595,150 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
+  const watch = targets.watch(family, environment)
+
+  const take = Effect.fnUntraced(function*(turn: Omit<RepairTurn, "_tag" | "done">) {
+    const done = yield* Deferred.make<void>()
+    yield* Queue.offer(readings, { _tag: "RepairTurn", ...turn, done })
+    yield* Deferred.await(done)
+  })
+
+  const readAgain = Effect.fnUntraced(function*(height: bigint) {
+    const anchor = anchorOf(ring, height)
+    return anchor === undefined ? null : yield* driver.readBlock(height, anchor, watch)
+  })
+
+  /** Entries, page by page, whose block is not on the chain: the ring tells it of the newest, a read of the others. */
+  const takeBackAstray = Effect.fnUntraced(function*(repair: Repair) {
+    let after = { height: -1n, id: "" }
+    while (true) {
+      const before = generation
+      const page = yield* rows.countedFrom(network, environment, repair.from!, after, astrayPage)
+      const last = page.at(-1)
+      if (last === undefined) return
+      const hashes = new Map<bigint, string | undefined>(ring.map(({ hash, height }) => [height, hash]))
+      for (const { height, kind } of page) {
+        if (kind === "internal" || hashes.has(height)) continue
+        hashes.set(height, (yield* readAgain(height))?.point.hash)
+      }
+      const astray = page.filter((entry) => entry.doubted !== true && isAstray(entry, hashes.get(entry.height)))
+      // A reorganisation meanwhile: the page is read again.
+      if (before !== generation) continue
+      if (astray.length > 0) {
+        const version = repair.version + 1
+        yield* take({
+          generation: before,
+          blocks: [],
+          astray,
+          next: (count) => ({ ...repair, credited: repair.credited + count, version })
+        })
+        return true
+      }
+      after = { height: last.height, id: last.id }
+    }
+  })
+
+  /** One step of the oldest open repair; false: there is nothing to do now. */
+  const repairStep = Effect.gen(function*() {
+    const repair = (yield* rows.repairs(network, environment)).find(isOpen)
+    if (repair === undefined || ring.length === 0) return false
+    const before = generation
+    const ending = { ...repair, version: repair.version + 1 }
+    if (repair.from === null) {
+      if (!isCaughtUp) return false
+      const reason = "the blocks that were followed are on the chain again: there was nothing to do"
+      yield* take({ generation: before, blocks: [], astray: [], next: () => ({ ...ending, status: "failed", reason }) })
+      return true
+    }
+    if (isRead(repair)) {
+      if (!isCaughtUp) return false
+      if ((yield* takeBackAstray(repair)) === true) return true
+      yield* take({ generation: before, blocks: [], astray: [], next: () => ({ ...ending, status: "done" }) })
+      return true
+    }
+    const wanted = nextHeights(repair, ring[0]!.height)
+    if (wanted.length === 0) return false
+    const read = yield* Effect.forEach(wanted, readAgain, { concurrency: repairBatch })
+    const blocks = read.filter((block) => block !== null)
+    if (blocks.length < wanted.length || before !== generation) return false
+    yield* take({
+      generation: before,
+      blocks,
+      astray: [],
+      next: (count) => advanced(repair, wanted[wanted.length - 1]!, count)
+    })
+    return true
+  })
+
+  /** Works on repairs beside the follower, through failures of the nodes. */
+  const keepRepairing = repairStep.pipe(
+    Effect.tapError((error) => Effect.logWarning("a repair waits for a node", { network, environment }, error)),
+    Effect.retry(repairPause),
+    Effect.flatMap((isBusy) => isBusy ? Effect.void : Effect.sleep(tickMillis)),
+    Effect.forever
+  )
+
+  /** The lowest block that may be another one now: down the entries of the journal, until one is where it was. */
+  const searchInDoubt = Effect.fnUntraced(function*(head: ChainPoint, oldest: bigint, finalBefore: bigint) {
+    let lowestAstray: bigint | null = null
+    for (let below = oldest;;) {
+      const page = yield* rows.countedBelow(network, environment, below, astrayPage)
+      for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
+        const isThere = height <= head.height
+        const hash = isThere ? (yield* driver.readBlock(height, head, watch)).point.hash : undefined
+        if (entries[0]!.blockHash === hash) return lowestInDoubt(oldest, finalBefore, lowestAstray, height)
+        lowestAstray = height
+        below = height
+      }
+      if (page.length < astrayPage) return lowestInDoubt(oldest, finalBefore, lowestAstray, null)
+    }
+  })
+
+  /** Goes on from a block that the operator chose, or the newest final one below everything that was followed. */
+  const reanchor = Effect.fnUntraced(function*(fence: Fence, repair: Repair) {
+    const found = yield* driver.follow([], watch).pipe(
+      Stream.takeUntil((event) => event._tag === "Finality"),
+      Stream.runCollect,
+      Effect.timeoutOrElse({
+        duration: anchorMillis,
+        orElse: () => Effect.fail(new DriverError({ network, reason: "the newest block was not told" }))
+      })
+    )
+    const head = found.find((event) => event._tag === "Forward")
+    if (head === undefined) return yield* new DriverError({ network, reason: "the newest block was not told" })
+    const mark = found.find((event) => event._tag === "Finality")?.finalized ?? null
+    const final = finalHeight(network, environment, { head: head.point.height, finalized: mark })
+    const oldest = ring[ring.length - 1]!.height
+    const chosen = anchorHeight(repair.to, final, oldest)
+    if (typeof chosen === "string") {
+      const failed: Repair = { ...repair, status: "failed", reason: chosen, version: repair.version + 1 }
+      yield* write(fence, [repairWrite(failed)])
+      return yield* Effect.logError(`chains.reanchor failed: ${chosen}`, { network, environment })
+    }
+    const { point, time } = yield* driver.readBlock(chosen, head.point, watch)
+    const finalBefore = finalHeight(network, environment, heights())
+    const inDoubt = yield* searchInDoubt(head.point, oldest, finalBefore)
+    const lowest = chosen < inDoubt ? chosen : inDoubt
+    const bases = yield* rows.balancesAbove(network, environment, lowest, rowsPerCommit)
+    generation += 1
+    finalized = mark
+    condition = "ok"
+    seenUntil = null
+    if (searched !== null && searched > chosen) searched = chosen
+    yield* store(fence, [
+      ...bases.map((base) => balanceWrite(Balances.undo(base, lowest))),
+      repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))
+    ], [{ ...point, time }])
+    yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
+  })
+
+  /** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
+  const strand = Effect.fnUntraced(function*(fence: Fence) {
+    yield* changeCondition(fence, "no_common_block")
+    const wish = (yield* rows.repairs(network, environment)).find((repair) => isOpen(repair) && repair.from === null)
+    if (wish !== undefined) yield* reanchor(fence, wish)
+  })
+
   const run = Effect.fnUntraced(function*(fence: Fence) {
     const stored = yield* rows.cursor(network, environment)
     // Where nothing was ever read nothing can have been paid; an older cursor than before is that of a restored backup.
@@ -527,9 +754,13 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     searched = stored?.searched ?? null
     mayWait = true
     following = true
+    isCaughtUp = false
+    isReanchoring = (yield* rows.repairs(network, environment)).some((repair) =>
+      repair.kind === "reanchor" && repair.from !== null && isOpen(repair)
+    )
     // A driver looks again when its last event was taken, so the next look begins after this one's end.
     let since: number | null = null
-    const chain: Stream.Stream<Item, unknown> = driver.follow(ring, targets.watch(family, environment)).pipe(
+    const chain: Stream.Stream<Item, unknown> = driver.follow(ring, watch).pipe(
       Stream.map((event): Item => {
         answeredAt = clock.currentTimeMillisUnsafe()
         hasAnswered = true
@@ -546,6 +777,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       { concurrency: "unbounded", bufferSize: 16 }
     )
     yield* Effect.forkScoped(Effect.forever(readReported))
+    yield* Effect.forkScoped(keepRepairing)
     yield* Effect.forkScoped(Effect.repeat(readBalances, Schedule.spaced(Balances.passMillis(environment))))
     yield* Effect.forkScoped(verifying)
     yield* Stream.runForEach(items, (item) =>
@@ -565,7 +797,13 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       while (true) {
         const exit = yield* Effect.exit(run(fence))
         failures += 1
-        if (Exit.isFailure(exit)) yield* Effect.logWarning("following failed", { network, environment }, exit.cause)
+        if (Exit.isFailure(exit)) {
+          yield* Effect.logWarning("following failed", { network, environment }, exit.cause)
+          if (isStranded(exit.cause)) {
+            yield* Effect.catchCause(strand(fence), (cause) =>
+              Effect.logWarning("following could not go on from another block", { network, environment }, cause))
+          }
+        }
         yield* Effect.sleep(Math.min(longestPauseMillis, firstPauseMillis * 2 ** Math.min(failures, 10)))
       }
     }).pipe(Effect.ensuring(Effect.sync(() => void (following = false))))

@@ -1,10 +1,11 @@
 /** `Chains` over the store: drivers are followed, their transfers journalled and handed over. See runtime/Chains.ts. */
 import { Clock, Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
-import { publicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import {
-  type ChainDriver, Chains, failingAttempts, type JournalEntry, type ReportState, type WalletOwner, type WalletRef
+  type ChainDriver, Chains, failingAttempts, type JournalEntry, type RepairProgress, type ReportState, type WalletOwner,
+  type WalletRef
 } from "../Chains.ts"
 import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
 import { Leases } from "../Leases.ts"
@@ -13,8 +14,11 @@ import { guard } from "./Attesting.ts"
 import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
-import { balanceWrite, cursorId, make as makeRows, transferId, transferWrite, walletOwnerWrite } from "./Rows.ts"
 import { find as findReceivers } from "./Receivers.ts"
+import { isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import {
+  balanceWrite, cursorId, make as makeRows, repairWrite, transferId, transferWrite, walletOwnerWrite
+} from "./Rows.ts"
 import { make as makeTargets, shown } from "./Targets.ts"
 import { make as makeAddresses } from "./WalletAddresses.ts"
 
@@ -247,12 +251,98 @@ const make = Effect.gen(function*() {
     return stateOf(entry ?? known!)
   })
 
-  const report: Chains["Service"]["report"] = (told) =>
-    onConflict(journal(told)).pipe(
+  /** Lost races are run again; what the database cannot do now may be tried again. */
+  const answering = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E | PublicError>) =>
+    onConflict(effect).pipe(
       Effect.mapError((error) =>
-        error._tag === "PublicError" ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+        error instanceof PublicError ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
       )
     )
+
+  const report: Chains["Service"]["report"] = (told) => answering(journal(told))
+
+  /** The network's head as it is followed, here or elsewhere; fails where nobody follows it. */
+  const followedHead = Effect.fnUntraced(function*(network: Network, environment: Environment) {
+    const head = followers.get(cursorId(network, environment))?.head() ??
+      (yield* rows.cursor(network, environment))?.recent[0]?.height
+    if (head !== undefined) return head
+    const message = `No block of ${network} was followed on ${environment}: add it to \`chains\` in the config`
+    return yield* publicError("UNSUPPORTED_NETWORK", { param: "network", message })
+  })
+
+  const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair): RepairProgress => (
+    { kind, status, from, to, next, credited, reason }
+  )
+
+  /** Stores a wish in the place of the last one of its kind, for the follower to take up wherever it runs. */
+  const wish = Effect.fnUntraced(function*(
+    network: Network,
+    environment: Environment,
+    wanted: Pick<Repair, "kind" | "from" | "to" | "next">,
+    isSame: (open: Repair) => boolean
+  ) {
+    const id = repairId(network, environment, wanted.kind)
+    const last = (yield* rows.repairs(network, environment)).find((repair) => repair.id === id)
+    if (last !== undefined && isOpen(last)) {
+      if (isSame(last)) return progressOf(last)
+      const message = `A ${last.kind} of ${network} is under way (blocks ${last.from} to ${last.to}, next ${last.next}): ` +
+        "ask again when chains.status says that it is done"
+      return yield* publicError("INVALID_TRANSITION", { message })
+    }
+    const repair: Repair = {
+      ...wanted,
+      id,
+      network,
+      environment,
+      finalBefore: null,
+      credited: 0,
+      status: "waiting",
+      reason: null,
+      requestedAt: yield* nowSeconds,
+      version: (last?.version ?? 0) + 1
+    }
+    yield* write(environment, [repairWrite(repair)])
+    return progressOf(repair)
+  })
+
+  const rescan: Chains["Service"]["rescan"] = (network, environment, from, to) =>
+    Effect.gen(function*() {
+      const head = yield* followedHead(network, environment)
+      if (from > to) {
+        const message = `\`from\` is the first block and \`to\` the last: ${from} is above ${to}`
+        return yield* publicError("VALIDATION_ERROR", { param: "from", message })
+      }
+      if (to > head) {
+        const message = `Block ${to} was not read yet: \`to\` may be at most ${head}, the newest block that was`
+        return yield* publicError("VALIDATION_ERROR", { param: "to", message })
+      }
+      if (to - from >= maximumRescanBlocks) {
+        const message = `A call rescans at most ${maximumRescanBlocks} blocks, and these are ${to - from + 1n}: ask in parts`
+        return yield* publicError("VALIDATION_ERROR", { param: "to", message })
+      }
+      const wanted = { kind: "rescan", from, to, next: from } as const
+      return yield* wish(network, environment, wanted, (open) => open.from === from && open.to === to)
+    }).pipe(answering)
+
+  const reanchor: Chains["Service"]["reanchor"] = (network, environment, height) =>
+    Effect.gen(function*() {
+      yield* followedHead(network, environment)
+      const condition = followers.get(cursorId(network, environment))?.status().condition ??
+        (yield* rows.cursor(network, environment))?.condition
+      const last = (yield* rows.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
+      const isUnderWay = last !== undefined && isOpen(last)
+      if (condition !== "no_common_block" && !isUnderWay) {
+        const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
+          "To read blocks again, call chains.rescan"
+        return yield* publicError("INVALID_TRANSITION", { message })
+      }
+      const wanted = { kind: "reanchor", from: null, to: height, next: null } as const
+      return yield* wish(network, environment, wanted, (open) => height === null || open.to === height)
+    }).pipe(answering)
+
+  const repairs: Chains["Service"]["repairs"] = (environment) =>
+    Effect.map(rows.repairs(null, environment), (found) =>
+      found.map((repair) => ({ ...progressOf(repair), network: repair.network })))
 
   const openBase = Effect.fnUntraced(function*(invoiceId: string, network: Network, environment: Environment) {
     const owner = yield* targets.target(invoiceId, familyOf(network))
@@ -323,6 +413,9 @@ const make = Effect.gen(function*() {
     handled,
     finality,
     report,
+    rescan,
+    reanchor,
+    repairs,
     reconcile
   })
 })

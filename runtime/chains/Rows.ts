@@ -7,6 +7,7 @@ import type {
   AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, ReceiveTarget, TransferStatus
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
+import type { Repair } from "./Repairs.ts"
 import type { UnlistedEntry } from "./Unlisted.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
@@ -186,6 +187,28 @@ export const balanceWrite = (row: BalanceRow): Write => ({
   }
 })
 
+const heightText = (height: bigint | null): string | null => height === null ? null : height.toString()
+
+export const repairWrite = (repair: Repair): Write => ({
+  table: "chain_repairs",
+  row: {
+    id: repair.id,
+    merchant_id: systemMerchant,
+    version: repair.version,
+    network: repair.network,
+    environment: repair.environment,
+    kind: repair.kind,
+    from_height: heightText(repair.from),
+    to_height: heightText(repair.to),
+    next_height: heightText(repair.next),
+    final_before: heightText(repair.finalBefore),
+    credited: repair.credited,
+    status: repair.status,
+    reason: repair.reason,
+    requested_at: repair.requestedAt
+  }
+})
+
 type Raw = Readonly<Record<string, any>>
 
 const count = (value: unknown): number => Number(value as bigint | number)
@@ -292,6 +315,24 @@ const readCursor = (raw: Raw): Cursor => ({
   version: count(raw["version"])
 })
 
+const readHeight = (value: unknown): bigint | null => value === null ? null : BigInt(value as bigint | string)
+
+const readRepair = (raw: Raw): Repair => ({
+  id: raw["id"],
+  network: raw["network"],
+  environment: raw["environment"],
+  kind: raw["kind"],
+  from: readHeight(raw["from_height"]),
+  to: readHeight(raw["to_height"]),
+  next: readHeight(raw["next_height"]),
+  finalBefore: readHeight(raw["final_before"]),
+  credited: raw["credited"],
+  status: raw["status"],
+  reason: raw["reason"],
+  requestedAt: count(raw["requested_at"]),
+  version: count(raw["version"])
+})
+
 /** The queries of this folder, over one client. */
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -384,6 +425,26 @@ export const make = Effect.gen(function*() {
         isReverted: raw["status"] === "reverted"
       }))(sql`SELECT id, match_key, token_address, status FROM transfers WHERE unlisted
         AND match_key = ANY(${matchKeys}) AND network = ${network} AND environment = ${environment}`),
+    /** Entries still counted that the driver saw at `from` or above, in order, after the one at (`height`, `id`). */
+    countedFrom: (
+      network: Network,
+      environment: Environment,
+      from: bigint,
+      after: { readonly height: bigint; readonly id: string },
+      limit: number
+    ) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND height >= ${from} AND status <> 'reverted' AND confirmations > 0
+        AND (height, id) > (${after.height}, ${after.id}) ORDER BY height, id LIMIT ${limit}`),
+    /** Entries still counted that the driver saw below `height`, newest first. */
+    countedBelow: (network: Network, environment: Environment, height: bigint, limit: number) =>
+      entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+        AND height < ${height} AND status <> 'reverted' AND confirmations > 0 AND kind = 'direct'
+        ORDER BY height DESC LIMIT ${limit}`),
+    /** Repairs of a network, or of an environment where it is null, oldest first: at most one of each kind. */
+    repairs: (network: Network | null, environment: Environment) =>
+      rows(readRepair)(sql`SELECT * FROM chain_repairs WHERE environment = ${environment}
+        AND network = coalesce(${network}, network) ORDER BY requested_at, id`),
     /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
     reported: (followed: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL

@@ -146,7 +146,11 @@ const looking = Effect.fnUntraced(function*(
     }
     const genesis = environment === "devnet" && head.height < resetLimit ? yield* readHeader(endpoint, 0n) : null
     if (genesis !== null) return roll({ height: -1n, hash: genesis.parentHash })
-    return yield* new DriverError({ network, reason: `no common block in the last ${ringSize}: an operator must act` })
+    return yield* new DriverError({
+      network,
+      reason: `none of the last ${ringSize} blocks is on the chain any more: call chains.reanchor on the rpc door`,
+      condition: "no_common_block"
+    })
   })
 
   const fetchBatch = (endpoint: Endpoint, from: bigint, to: bigint) => {

@@ -1,0 +1,96 @@
+/**
+ * What an operator may ask of a follower: to read blocks again, and to go on where no block that was followed is on the
+ * chain any more. The wish is a row, so that the instance that follows takes it up, after a restart too. Pure.
+ */
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { JournalEntry, RepairStatus } from "../Chains.ts"
+
+/** Blocks one rescan may read: two days of Base, two weeks of Ethereum. */
+export const maximumRescanBlocks = 100_000n
+
+/** Blocks of a repair that are read side by side and dealt with in one turn. */
+export const repairBatch = 8
+
+/** A wish and how far it is. */
+export interface Repair {
+  readonly id: string
+  readonly network: Network
+  readonly environment: Environment
+  readonly kind: "rescan" | "reanchor"
+  /** First and last block to read. Of a reanchor that waits: `to` is the block asked for, or null, and `from` is null. */
+  readonly from: bigint | null
+  readonly to: bigint | null
+  /** Next block to read. */
+  readonly next: bigint | null
+  /** Of a reanchor: the height up to which confirmed transfers were final before it. */
+  readonly finalBefore: bigint | null
+  /** Journal entries it has made or changed. */
+  readonly credited: number
+  readonly status: RepairStatus
+  /** Why it failed. */
+  readonly reason: string | null
+  /** Epoch seconds. */
+  readonly requestedAt: number
+  readonly version: number
+}
+
+export const repairId = (network: Network, environment: Environment, kind: Repair["kind"]): string =>
+  `${network}:${environment}:${kind}`
+
+export const isOpen = ({ status }: Pick<Repair, "status">): boolean => status === "waiting" || status === "running"
+
+/** The heights to read next, none above `head`; empty: wait for the head, or everything was read ({@link isRead}). */
+export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<bigint> => {
+  if (next === null || to === null) return []
+  const last = to < head ? to : head
+  return last < next
+    ? []
+    : Array.from({ length: Math.min(repairBatch, Number(last - next + 1n)) }, (_, place) => next + BigInt(place))
+}
+
+/** Whether every block was read. */
+export const isRead = ({ next, to }: Repair): boolean => next !== null && to !== null && next > to
+
+/** The repair after blocks up to `last` were dealt with. A rescan is done with its last block. */
+export const advanced = (repair: Repair, last: bigint, credited: number): Repair => {
+  const moved = { ...repair, next: last + 1n, credited: repair.credited + credited, version: repair.version + 1 }
+  return { ...moved, status: repair.kind === "rescan" && isRead(moved) ? "done" : "running" }
+}
+
+/**
+ * Where to go on: at the block asked for, else at the newest that is final, but below everything that was followed, so
+ * that every block since then is read again. A sentence for people where that cannot be.
+ */
+export const anchorHeight = (asked: bigint | null, final: bigint, oldestFollowed: bigint): bigint | string => {
+  if (asked !== null && asked > final) return `block ${asked} is not final: the newest final block is ${final}`
+  if (asked !== null) return asked
+  const below = oldestFollowed - 1n
+  const chosen = final < below ? final : below
+  return chosen < 0n ? 0n : chosen
+}
+
+/**
+ * The lowest block that may not be what it was: all that was followed, what was not final before, and down to the lowest
+ * entry that is astray; above `canonical`, the newest entry below all of them that is where it was (null: there is none).
+ */
+export const lowestInDoubt = (
+  oldestFollowed: bigint,
+  finalBefore: bigint,
+  lowestAstray: bigint | null,
+  canonical: bigint | null
+): bigint => {
+  const notFinal = finalBefore + 1n < oldestFollowed ? finalBefore + 1n : oldestFollowed
+  const lowest = lowestAstray !== null && lowestAstray < notFinal ? lowestAstray : notFinal
+  return canonical !== null && canonical >= lowest ? canonical + 1n : lowest
+}
+
+/** A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest block in doubt, and there. */
+export const reanchored = (repair: Repair, anchor: bigint, lowest: bigint, finalBefore: bigint): Repair => {
+  const from = lowest <= anchor ? lowest : anchor + 1n
+  return { ...repair, from, to: anchor, next: from, finalBefore, status: "running", version: repair.version + 1 }
+}
+
+/** Whether an entry cannot be where the journal has it: `hash` is that of the block now at its height, if there is one. */
+export const isAstray = (entry: JournalEntry, hash: string | undefined): boolean =>
+  // A difference of balances belongs to no block: it is compared anew.
+  entry.kind === "internal" || entry.blockHash !== hash

@@ -1,0 +1,225 @@
+/**
+ * Goal: what an operator asks of a follower loses no payment and counts none twice: blocks are read again, and a follower
+ * whose blocks are no longer on the chain goes on from one that is.
+ * Method: real PostgreSQL, commit log and leases; a simulated chain, reorganised deeper than the follower remembers.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { baseUnits } from "../../../schemas/Money.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import { type ChainDriver, Chains, DriverError, type RepairProgress } from "../../../runtime/Chains.ts"
+import { ringSize } from "../../../runtime/chains/Depth.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import {
+  advanced, anchorHeight, lowestInDoubt, maximumRescanBlocks, nextHeights, type Repair, repairBatch
+} from "../../../runtime/chains/Repairs.ts"
+import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
+import { runtimeTables } from "../../../runtime/Tables.ts"
+import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
+import { catalogOf } from "../../fixtures/tokens.ts"
+import { connect, freshDatabase } from "../../support/Database.ts"
+
+const devnet = "devnet" as const
+const limitMillis = 30_000
+
+const eventually = <A>(look: Effect.Effect<A | undefined, unknown, SqlClient.SqlClient>) =>
+  look.pipe(
+    Effect.flatMap((found) => found === undefined ? Effect.fail("not yet") : Effect.succeed(found)),
+    Effect.retry(Schedule.spaced(20)),
+    Effect.orDie
+  )
+
+const inDeployment = <A, E>(work: Effect.Effect<A, E, Chains | Commit | SqlClient.SqlClient | Scope.Scope>) =>
+  Effect.gen(function*() {
+    const database = yield* freshDatabase
+    yield* work.pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.fresh(chainsLayer.pipe(
+          Layer.provideMerge(Layer.mergeAll(commitLayer(runtimeTables), leasesLayer, catalogOf())),
+          Layer.provideMerge(connect(database))
+        )),
+        { local: true }
+      )
+    )
+  }).pipe(Effect.scoped)
+
+/** The journal as `transaction status`, with versions, once every entry was dealt with. */
+const journal = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ tx_hash: string; status: string; handled: string; version: bigint }>`
+    SELECT tx_hash, status, handled, version FROM transfers ORDER BY tx_hash`
+  return rows.every(({ handled, status }) => handled === status) ? rows : undefined
+})
+
+const until = (...wanted: ReadonlyArray<string>) =>
+  eventually(Effect.map(journal, (rows) => {
+    const lines = rows?.map(({ status, tx_hash }) => `${tx_hash} ${status}`)
+    return JSON.stringify(lines) === JSON.stringify(wanted) ? rows! : undefined
+  }))
+
+/** A chain whose driver follows past the transactions of `unseen`; `change` alters the driver further. */
+const rigOf = (unseen: ReadonlyArray<string>, change: (driver: ChainDriver) => Partial<ChainDriver> = () => ({})) =>
+  Effect.gen(function*() {
+    const chains = yield* Chains
+    const commit = yield* Commit
+    const { drivers: [driver], service: chain } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
+    const forgetful: ChainDriver = {
+      ...driver!,
+      follow: (recent, watch) =>
+        Stream.map(driver!.follow(recent, watch), (event) =>
+          event._tag === "Forward"
+            ? { ...event, transfers: event.transfers.filter(({ txHash }) => !unseen.includes(txHash)) }
+            : event)
+    }
+    yield* chains.register({ ...forgetful, ...change(forgetful) })
+    yield* chains.onTransfer((entry) =>
+      commit.append({
+        merchantId: entry.merchantId,
+        environment: entry.environment,
+        cause: noCause,
+        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        events: []
+      }))
+    const { matchKey } = yield* chains.allocate({
+      merchantId: 1, invoiceId: "00000000-0000-4000-8000-000000000001", environment: devnet, family: "evm"
+    })
+    const status = () => chains.status(devnet)[0]!
+    const head = Effect.suspend(() => Effect.succeed(status().head ?? undefined))
+    yield* eventually(head)
+    const pay = (txHash: string) =>
+      chain.transfer({ network: "base", to: matchKey, tokenAddress: null, amount: baseUnits(5n), txHash })
+    /** Blocks that are followed before the next thing happens. */
+    const mine = Effect.fnUntraced(function*(blocks: number) {
+      const before = (yield* eventually(head))!
+      yield* chain.mine("base", blocks)
+      yield* eventually(Effect.sync(() => status().head! >= before + BigInt(blocks) ? true : undefined))
+    })
+    const ended = eventually(Effect.map(chains.repairs(devnet), ([repair]) =>
+      repair?.status === "done" || repair?.status === "failed" ? repair : undefined))
+    const becomes = (condition: string) =>
+      eventually(Effect.sync(() => status().condition === condition ? true : undefined))
+    return { becomes, chain, chains, ended, head: Effect.map(eventually(head), (height) => height!), mine, pay, status }
+  })
+
+const shown = ({ credited, reason, status }: RepairProgress) => ({ credited, reason, status })
+
+describe("a rescan", () => {
+  it.live("credits what was missed, however old, and touches nothing that is right, through failures of the node", () =>
+    inDeployment(Effect.gen(function*() {
+      let failures = 2
+      const rig = yield* rigOf(["0xmissed"], (driver) => ({
+        readBlock: (...args) =>
+          failures-- > 0 ? Effect.fail(new DriverError({ network: "base", reason: "no answer" })) : driver.readBlock(...args)
+      }))
+      const from = yield* rig.head
+      yield* rig.pay("0xa")
+      yield* rig.pay("0xmissed")
+      yield* rig.mine(ringSize + 20)
+      const [before] = yield* until("0xa confirmed")
+      const to = yield* rig.head
+      const asked = yield* rig.chains.rescan("base", devnet, from, to)
+      assert.deepStrictEqual([asked.status, asked.from, asked.to], ["waiting", from, to])
+      assert.deepStrictEqual(shown(yield* rig.ended), { credited: 1, reason: null, status: "done" })
+      const [after] = yield* until("0xa confirmed", "0xmissed confirmed")
+      assert.strictEqual(after!.version, before!.version)
+      assert.strictEqual((yield* rig.chains.rescan("base", devnet, from, to)).status, "waiting")
+      assert.deepStrictEqual(shown(yield* rig.ended), { credited: 0, reason: null, status: "done" })
+      yield* until("0xa confirmed", "0xmissed confirmed")
+    })), limitMillis)
+
+  it.live("is refused with what to do where it cannot be, and runs once at a time", () =>
+    inDeployment(Effect.gen(function*() {
+      const rig = yield* rigOf([], () => ({ readBlock: () => Effect.never }))
+      yield* rig.mine(20)
+      const head = yield* rig.head
+      const refused = (from: bigint, to: bigint, network: Network = "base") =>
+        Effect.map(Effect.flip(rig.chains.rescan(network, devnet, from, to)), ({ code, param }) => `${code} ${param}`)
+      assert.strictEqual(yield* refused(1n, 2n, "solana"), "UNSUPPORTED_NETWORK network")
+      assert.strictEqual(yield* refused(head, head - 1n), "VALIDATION_ERROR from")
+      assert.strictEqual(yield* refused(head, head + 1n), "VALIDATION_ERROR to")
+      assert.strictEqual(yield* refused(head - maximumRescanBlocks, head), "VALIDATION_ERROR to")
+      assert.deepStrictEqual(yield* rig.chains.repairs(devnet), [])
+      yield* rig.chains.rescan("base", devnet, head - 5n, head)
+      assert.strictEqual((yield* rig.chains.rescan("base", devnet, head - 5n, head)).from, head - 5n)
+      assert.strictEqual(yield* refused(head - 6n, head), "INVALID_TRANSITION null")
+      const healthy = yield* Effect.flip(rig.chains.reanchor("base", devnet, null))
+      assert.strictEqual(healthy.code, "INVALID_TRANSITION")
+    })), limitMillis)
+})
+
+describe("a reanchor", () => {
+  /** A chain that was reorganised deeper than its follower remembers; `0xkept` is in other blocks now, `0xgone` in none. */
+  const stranded = Effect.gen(function*() {
+    const rig = yield* rigOf([])
+    yield* rig.mine(10)
+    yield* rig.pay("0xkept")
+    yield* rig.pay("0xgone")
+    yield* rig.mine(ringSize + 20)
+    yield* until("0xgone confirmed", "0xkept confirmed")
+    yield* rig.chain.reorg("base", ringSize + 25, { drop: ["0xgone"] })
+    yield* rig.becomes("no_common_block")
+    assert.isFalse(rig.status().healthy)
+    yield* rig.pay("0xnew")
+    return rig
+  })
+
+  it.live("goes on below everything that was followed, and moves, reverts and credits each payment", () =>
+    inDeployment(Effect.gen(function*() {
+      const rig = yield* stranded
+      const asked = yield* rig.chains.reanchor("base", devnet, null)
+      assert.strictEqual(asked.status, "waiting")
+      assert.strictEqual((yield* rig.ended).status, "done")
+      yield* rig.becomes("ok")
+      yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
+    })), limitMillis)
+
+  it.live("reads the gap to a later block that the operator chooses", () =>
+    inDeployment(Effect.gen(function*() {
+      const rig = yield* stranded
+      const height = (yield* rig.head) + 1n
+      const refused = yield* rig.chains.reanchor("base", devnet, height + 1_000n)
+      assert.strictEqual(refused.status, "waiting")
+      assert.include((yield* rig.ended).reason, "is not final: the newest final block is")
+      yield* rig.chains.reanchor("base", devnet, height)
+      const done = yield* rig.ended
+      assert.strictEqual(done.status, "done")
+      assert.strictEqual(done.to, height)
+      yield* rig.becomes("ok")
+      yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
+    })), limitMillis)
+})
+
+describe("repairs", () => {
+  const repair: Repair = {
+    id: "base:devnet:rescan", network: "base", environment: devnet, kind: "rescan", from: 5n, to: 20n, next: 5n,
+    finalBefore: null, credited: 0, status: "waiting", reason: null, requestedAt: 1, version: 1
+  }
+
+  it("are read in batches up to the head, and done with their last block", () => {
+    assert.deepStrictEqual(nextHeights(repair, 6n), [5n, 6n])
+    assert.deepStrictEqual(nextHeights(repair, 4n), [])
+    assert.lengthOf(nextHeights(repair, 100n), repairBatch)
+    assert.deepInclude(advanced(repair, 12n, 2), { next: 13n, credited: 2, status: "running", version: 2 })
+    assert.deepInclude(advanced(repair, 20n, 0), { status: "done" })
+    assert.deepInclude(advanced({ ...repair, kind: "reanchor" }, 20n, 0), { status: "running" })
+  })
+
+  it("check what was followed, what was not final, and down to the lowest entry that is astray", () => {
+    assert.strictEqual(lowestInDoubt(500n, 550n, null, null), 500n)
+    assert.strictEqual(lowestInDoubt(500n, 300n, null, null), 301n)
+    assert.strictEqual(lowestInDoubt(500n, 300n, null, 400n), 401n)
+    assert.strictEqual(lowestInDoubt(500n, 550n, 200n, 100n), 200n)
+  })
+
+  it("go on from a final block only, by default one below everything that was followed", () => {
+    assert.strictEqual(anchorHeight(null, 900n, 500n), 499n)
+    assert.strictEqual(anchorHeight(null, 300n, 500n), 300n)
+    assert.strictEqual(anchorHeight(null, 300n, 0n), 0n)
+    assert.strictEqual(anchorHeight(700n, 900n, 500n), 700n)
+    assert.include(anchorHeight(901n, 900n, 500n), "the newest final block is 900")
+  })
+})
