@@ -210,7 +210,10 @@ export class Throttle extends Context.Service<Throttle, {
   ) => Effect.Effect<A, E | PublicError, R>
   /** Counts a call of a payment session. */
   readonly session: (session: string) => Effect.Effect<void, PublicError>
-  /** Counts a call from the request's address. */
+  /**
+   * Counts a call from the request's address, once for each limit however often it is asked for. Calls with a credential
+   * that proves itself are not counted so: many callers may share an address.
+   */
   readonly address: (
     request: HttpServerRequest.HttpServerRequest,
     limit: AddressLimit
@@ -292,9 +295,19 @@ export class Revocations extends Context.Service<Revocations, {
 
 /** Checks credentials; the modules that own them register themselves here. */
 export class Credentials extends Context.Service<Credentials, {
-  /** `verify` answers null for an unknown, revoked or expired key. Cached by the caller for at most 2 s. */
-  readonly register: (verify: (key: string) => Effect.Effect<Grant | null>) => Effect.Effect<void>
-  readonly verify: (key: string) => Effect.Effect<Grant | null>
+  /**
+   * `verify` answers null for an unknown, revoked or expired key. Cached by the caller for at most 2 s. `isOurs` says
+   * without a look-up whether the key proves by itself that it was made here; absent: none does.
+   */
+  readonly register: (
+    verify: (key: string) => Effect.Effect<Grant | null>,
+    isOurs?: (key: string) => boolean
+  ) => Effect.Effect<void>
+  /**
+   * Null for an unknown, revoked or expired key. Before a key is looked up that nothing speaks for, neither its own proof
+   * nor that it was good before, `admit` is asked, and its failure is the answer: wrong keys cost no look-up each.
+   */
+  readonly verify: <E = never>(key: string, admit?: Effect.Effect<void, E>) => Effect.Effect<Grant | null, E>
   /**
    * The owner of access tokens: `verify` fails with `TOKEN_INVALID` or `TOKEN_EXPIRED`. The environment of what it
    * answers is the merchant's default. Cached by the caller for at most 2 s.

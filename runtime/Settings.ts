@@ -153,8 +153,9 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /**
        * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that share
-       * a database and should share the limits; costs one round trip a call. While the database does not answer, each
-       * instance counts for itself: n of them let through at most n times a limit in a minute that such a fault touches.
+       * a database and should share the limits; costs one round trip a call, three where a stranger calls over IPv6. While
+       * the database does not answer, each instance counts for itself: n of them let through at most n times a limit in a
+       * minute that such a fault touches.
        */
       store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
       /** Of one API key, or one wallet of one merchant. Default 100. */
@@ -169,7 +170,7 @@ export const SettingsSchema = Schema.Struct({
       keyInFlight: byDefault(CallLimit, 20),
       /** Of one payment session. Default 120. */
       sessionPerMinute: byDefault(CallLimit, 120),
-      /** On the payor's routes from one address. Default 300. */
+      /** On the payor's routes without a valid session, from one address. Default 300. */
       payorPerMinute: byDefault(CallLimit, 300),
       /**
        * Without a good credential from one address, failed ones included. Default 30. As in the four limits below, an IPv6
@@ -178,7 +179,7 @@ export const SettingsSchema = Schema.Struct({
       anonymousPerMinute: byDefault(CallLimit, 30),
       /** For sign-in nonces from one address. Default 10. */
       noncePerMinute: byDefault(CallLimit, 10),
-      /** For payment pages from one address. Default 300. */
+      /** For payment pages without a valid session, from one address. Default 300. */
       pagePerMinute: byDefault(CallLimit, 300),
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),

@@ -23,7 +23,8 @@ import { newestVersion } from "../../schemas/Version.ts"
 import {
   changeKey,
   type ChildKeys,
-  formKey,
+  formTaggedKey,
+  hasTag,
   isUsable,
   isWellFormedKey,
   type KeyChange,
@@ -41,6 +42,10 @@ import * as Repo from "./repo.ts"
 const hashUnder = ({ key: pepper }: DerivedKey, key: string): string => createHmac("sha256", pepper).update(key).digest("hex")
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+/** What a key's tag is made by. The label keeps it apart from the hash that keys are stored as. */
+const tagUnder = ({ key: pepper }: DerivedKey) => (text: string): Buffer =>
+  createHmac("sha256", pepper).update(`key tag\n${text}`).digest()
 
 /** Random bytes that a key is drawn from; see `randomCharacters`. */
 const keyEntropyBytes = 64
@@ -234,6 +239,8 @@ export class Keys extends Context.Service<Keys, {
   ) => Effect.Effect<RevokedKey, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
+  /** Whether a key proves by its tag that it was made here, whatever has become of it. No look-up. */
+  readonly isOurs: (key: string) => boolean
   /** Those of the keys with these ids that are neither revoked nor expired. */
   readonly usable: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
 }>()("tillwire/modules/auth/Keys") {
@@ -270,7 +277,8 @@ export class Keys extends Context.Service<Keys, {
         )
 
       const make = (request: NewKey, pin: string, createdAt: number): MadeKey => {
-        const key = formKey(request.scope, request.environment, randomCharacters(randomBytes(keyEntropyBytes)))
+        const random = randomCharacters(randomBytes(keyEntropyBytes))
+        const key = formTaggedKey(request.scope, request.environment, random, tagUnder(peppers[0]!))
         return {
           key,
           state: {
@@ -470,6 +478,7 @@ export class Keys extends Context.Service<Keys, {
         rotate,
         revoke: revokeKey,
         verify,
+        isOurs: (text) => peppers.some((pepper) => hasTag(text, tagUnder(pepper))),
         usable: (ids) => Effect.flatMap(nowSeconds, (now) => repo.usable(ids, now))
       })
     })

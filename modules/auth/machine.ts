@@ -54,6 +54,31 @@ export const formKey = (scope: KeyScope, environment: Environment, random: strin
   return `${body}${checksum(body)}`
 }
 
+/** Characters of the random part that are a tag over everything before them; the rest has 142 bits. */
+export const tagLength = 8
+
+/**
+ * A key that proves by itself that it was made here: the last {@link tagLength} of its 32 random characters are a tag of
+ * all before them. `tagOf` is a keyed hash, of 32 bytes or more.
+ */
+export const formTaggedKey = (
+  scope: KeyScope,
+  environment: Environment,
+  random: string,
+  tagOf: (text: string) => Uint8Array
+): string => {
+  const drawn = random.slice(0, randomLength - tagLength)
+  return formKey(scope, environment, drawn + tagIn(tagOf(`${apiKeyPrefix(scope, environment)}${drawn}`)))
+}
+
+const tagIn = (hash: Uint8Array): string => randomCharacters(hash).slice(0, tagLength)
+
+/** Whether a well-formed key has the tag that {@link formTaggedKey} gives; keys made before there were tags have none. */
+export const hasTag = (key: string, tagOf: (text: string) => Uint8Array): boolean => {
+  const end = key.length - checksumLength - tagLength
+  return isWellFormedKey(key) && tagIn(tagOf(key.slice(0, end))) === key.slice(end, -checksumLength)
+}
+
 /** Whether a text can be one of our keys: its form and its checksum. A mistyped key is refused without a look-up. */
 export const isWellFormedKey = (text: string): boolean =>
   apiKeyPattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)

@@ -16,7 +16,7 @@ export type { MerchantState } from "./machine.ts"
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys
   const credentials = yield* Credentials
-  yield* credentials.register(keys.verify)
+  yield* credentials.register(keys.verify, keys.isOurs)
   yield* (yield* Revocations).register("key", keys.usable)
   yield* demoStore
 }))

@@ -136,8 +136,8 @@ const makeOpen = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(id: string): Effect.fn.Return<Visit, PublicError, Request> {
     const request = yield* HttpServerRequest.HttpServerRequest
-    yield* throttle.address(request, "page")
     if (merchantCredentials.some((name) => request.headers[name] !== undefined)) {
+      yield* throttle.address(request, "page")
       return yield* publicError("CREDENTIAL_NOT_ALLOWED")
     }
     const query = queryOf(request.url)
@@ -146,7 +146,8 @@ const makeOpen = Effect.gen(function*() {
     const pair = sent ?? held ?? { sessionToken: "", signature: "" }
     const invoiceId = yield* sessions.check(pair.sessionToken, pair.signature).pipe(
       Effect.filterOrFail((opened) => opened === id, () => publicError("SESSION_INVALID")),
-      Effect.catch((error) => throttle.refused(request, error))
+      // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
+      Effect.catch((error) => Effect.andThen(throttle.address(request, "page"), throttle.refused(request, error)))
     )
     yield* throttle.session(invoiceId)
     const told = yield* desk.asTold(invoiceId)

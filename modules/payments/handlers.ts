@@ -26,12 +26,13 @@ export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
 
   const openFor = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
     const { headers } = request
-    yield* throttle.address(request, "payor")
     if (merchantCredentials.some((name) => headers[name] !== undefined)) {
+      yield* throttle.address(request, "payor")
       return yield* publicError("CREDENTIAL_NOT_ALLOWED")
     }
+    // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
     const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "").pipe(
-      Effect.catch((error) => throttle.refused(request, error))
+      Effect.catch((error) => Effect.andThen(throttle.address(request, "payor"), throttle.refused(request, error)))
     )
     yield* throttle.session(invoiceId)
     return { invoiceId }

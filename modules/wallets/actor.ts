@@ -222,20 +222,22 @@ const makeReadings = Effect.gen(function*() {
       }
       const running = underWay.get(key)
       if (running !== undefined) return Deferred.await(running)
-      const done = Deferred.makeUnsafe<WalletRef | string | null>()
-      underWay.set(key, done)
       // In a fiber of its own: a caller that goes away takes nobody with it who waits for the same.
-      return chains.readWallet(owner, kind, value).pipe(
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            underWay.delete(key)
-            if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") keep(key, exit.value)
-            Deferred.doneUnsafe(done, exit)
-          })
-        ),
-        Effect.forkIn(scope),
-        Effect.andThen(Deferred.await(done))
-      )
+      return Effect.uninterruptibleMask((restore) => {
+        const done = Deferred.makeUnsafe<WalletRef | string | null>()
+        underWay.set(key, done)
+        return restore(chains.readWallet(owner, kind, value)).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              underWay.delete(key)
+              if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") keep(key, exit.value)
+              Deferred.doneUnsafe(done, exit)
+            })
+          ),
+          Effect.forkIn(scope),
+          Effect.andThen(restore(Deferred.await(done)))
+        )
+      })
     })
 
   /**

@@ -19,6 +19,9 @@ const cacheCapacity = 10_000
 /** Characters of a key, at most: ours have 46. What is longer is not looked at. */
 const maximumKeyLength = 128
 
+/** Keys of which it is remembered whether they were good when they were last looked up; the oldest is forgotten first. */
+const standingCapacity = 50_000
+
 type Verify = (key: string) => Effect.Effect<Grant | null>
 type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
 
@@ -26,7 +29,11 @@ type VerifyBearer = (token: string) => Effect.Effect<Grant, PublicError>
  * `ask`, remembered: one look-up per text at a time, in a fiber of its own, so that a caller that goes away takes nobody
  * with it. What is bad is never remembered: it could fill the memory.
  */
-const remembering = <E>(scope: Scope.Scope, ask: (text: string) => Effect.Effect<Grant | null, E>) => {
+const remembering = <E>(
+  scope: Scope.Scope,
+  ask: (text: string) => Effect.Effect<Grant | null, E>,
+  needsAdmission: (text: string) => boolean = () => false
+) => {
   const known = new Map<string, { readonly grant: Grant; readonly until: number }>()
   const underWay = new Map<string, Deferred.Deferred<Grant | null, E>>()
 
@@ -54,11 +61,27 @@ const remembering = <E>(scope: Scope.Scope, ask: (text: string) => Effect.Effect
     )
   }
 
-  return (text: string): Effect.Effect<Grant | null, E> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  return <E2 = never>(text: string, admit?: Effect.Effect<void, E2>): Effect.Effect<Grant | null, E | E2> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Grant | null, E | E2> => {
       const hit = known.get(text)
-      return hit !== undefined && now < hit.until ? Effect.succeed(hit.grant) : lookUp(text, now)
+      if (hit !== undefined && now < hit.until) return Effect.succeed(hit.grant)
+      const found = Effect.suspend(() => lookUp(text, now))
+      return admit !== undefined && needsAdmission(text) ? Effect.andThen(admit, found) : found
     })
+}
+
+/** Whether a key was good when it was last looked up, of as many as {@link standingCapacity}. */
+const makeStandings = () => {
+  const known = new Map<string, boolean>()
+  return {
+    note: (key: string, isGood: boolean): void => {
+      if (known.get(key) === isGood) return
+      known.delete(key)
+      if (known.size >= standingCapacity) known.delete(known.keys().next().value!)
+      known.set(key, isGood)
+    },
+    of: (key: string): boolean | undefined => known.get(key)
+  }
 }
 
 const refuseToken = publicError("TOKEN_INVALID")
@@ -68,23 +91,32 @@ export const credentials: Layer.Layer<Credentials> = Layer.effect(
   Credentials,
   Effect.gen(function*() {
     const scope = yield* Scope.Scope
-    const owners: Array<Verify> = []
+    const owners: Array<{ readonly verify: Verify; readonly isOurs: (key: string) => boolean }> = []
+    const standings = makeStandings()
     let issuer: VerifyBearer = () => Effect.fail(refuseToken)
 
+    const isOurs = (key: string): boolean => owners.some((owner) => owner.isOurs(key))
+
     const askOwners = Effect.fnUntraced(function*(key: string) {
-      for (const verify of owners) {
+      for (const { verify } of owners) {
         const grant = yield* verify(key)
-        if (grant !== null) return grant
+        if (grant !== null) {
+          standings.note(key, true)
+          return grant
+        }
       }
+      // A key that ended still proves that it was ours; others could be any text, and would fill the memory.
+      if (standings.of(key) !== undefined || isOurs(key)) standings.note(key, false)
       return null
     })
-    const key = remembering(scope, askOwners)
+    const key = remembering(scope, askOwners, (text) => !(standings.of(text) ?? isOurs(text)))
     const token = remembering(scope, (text) => issuer(text))
 
     return Credentials.of({
-      register: (verify) => Effect.sync(() => void owners.push(verify)),
+      register: (verify, isOurs = () => false) => Effect.sync(() => void owners.push({ verify, isOurs })),
       registerBearer: (verify) => Effect.sync(() => void (issuer = verify)),
-      verify: (text) => text.length === 0 || text.length > maximumKeyLength ? Effect.succeed(null) : key(text),
+      verify: (text, admit) =>
+        text.length === 0 || text.length > maximumKeyLength ? Effect.succeed(null) : key(text, admit),
       verifyBearer: (text) =>
         text.length > maximumTokenLength
           ? Effect.fail(refuseToken)
@@ -141,14 +173,18 @@ export const objectionTo = (
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Judges the key that a request presents: unknown, of the wrong scope or environment, or sent from elsewhere. */
+/**
+ * Judges the key that a request presents: unknown, of the wrong scope or environment, or sent from elsewhere. A key that
+ * nothing speaks for counts for the caller's address before it is looked up: 429 beyond that limit.
+ */
 export const makeKeyCheck = Effect.gen(function*() {
   const { verify } = yield* Credentials
+  const throttle = yield* Throttle
   const settings = yield* Settings
   const served = new Set(settings.environments)
   const callerOf = callerBehind(settings.http.trustProxy)
   return (request: Request, presented: Extract<Presented, { _tag: "Key" }>): Effect.Effect<Grant, PublicError> =>
-    Effect.flatMap(verify(presented.key), (grant) => {
+    Effect.flatMap(verify(presented.key, throttle.address(request, "anonymous")), (grant) => {
       if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
       const objection = objectionTo(grant, presented, served)
       if (objection !== undefined) return Effect.fail(objection)

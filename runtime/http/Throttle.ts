@@ -56,6 +56,8 @@ const make = Effect.gen(function*() {
   const policies = Record.map(limits, (limit) => `${limit};w=${windowMillis / 1000}`)
   const callerOf = callerBehind(settings.http.trustProxy)
   const inFlight = new Map<string, number>()
+  /** The limits that a request was counted for by its address. */
+  const countedAs = new WeakMap<HttpServerRequest.HttpServerRequest, Set<AddressLimit>>()
 
   /** The answer's headers (draft-ietf-httpapi-ratelimit-headers, its form with one header for each fact). */
   const tell = ({ answerHeaders }: RequestFacts, name: LimitName, remaining: number, seconds: number) => {
@@ -135,6 +137,10 @@ const make = Effect.gen(function*() {
    */
   const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => {
+      const before = countedAs.get(request)
+      if (before?.has(limit) === true) return Effect.void
+      if (before === undefined) countedAs.set(request, new Set([limit]))
+      else before.add(limit)
       const facts = fiber.getRef(RequestInfo)
       const networks = networksOf(callerOf(request) ?? "unknown")
       const countedIn = (index: number, fewest: number): Effect.Effect<void, PublicError> => {

@@ -44,17 +44,17 @@ export const paymentSocketRoute = <R = never>(
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const throttle = yield* Throttle
-    yield* throttle.address(request, "payor")
     const query = queryOf(request.url)
-    const objection = objectionTo(query, request.headers)
-    if (objection !== undefined) return yield* objection
-    const unready = objectionToHandshake(request)
-    if (unready !== undefined) return yield* unready
+    const objection = objectionTo(query, request.headers) ?? objectionToHandshake(request)
+    if (objection !== undefined) return yield* Effect.andThen(throttle.address(request, "payor"), objection)
     const token = tokenOf(query, request.headers["sec-websocket-protocol"])
     const check = token === undefined
       ? Effect.fail(publicError("TOKEN_INVALID", { message: "This stream needs `token`" }))
       : PayorTickets.check(token)
-    const { expiresAt, invoiceId, merchantId } = yield* Effect.catch(check, (error) => throttle.refused(request, error))
+    // A ticket proves itself by its signature, so it is not counted for its address: many payors may share one.
+    const { expiresAt, invoiceId, merchantId } = yield* Effect.catch(check, (error) =>
+      Effect.andThen(throttle.address(request, "payor"), throttle.refused(request, error)))
+    yield* throttle.session(invoiceId)
     const { apiVersion } = yield* RequestInfo
     const context = yield* Effect.context<R>()
     return yield* (yield* Sockets).serveInvoice({

@@ -3,6 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { connect, type Socket } from "node:net"
+import { formKey } from "../../../modules/auth/machine.ts"
 import { codeOf, harmless, outcome, raw, statusesIn, Target, target } from "./Target.ts"
 import { generousLimits } from "../../support/Limits.ts"
 import { until } from "../../support/Service.ts"
@@ -319,12 +320,31 @@ layer(target({ ...generousLimits, anonymousPerMinute: 20, sessionPerMinute: 8, p
       const other = yield* sessionOf
       const free = yield* service.call("/api/v1/payments/payment-status", { headers: other })
       assert.deepStrictEqual([free.status, free.headers["ratelimit-policy"]], [200, "8;w=60"])
-      // The address has a limit over all its sessions, good and bad.
+      // The address has a limit over all its bad sessions, and good ones go on: many payors may share it.
       const rest = yield* Effect.forEach(
-        Array.from({ length: 25 }), () => service.call("/api/v1/payments/payment-status", { headers: { "x-session-token": "pst_x" } })
+        Array.from({ length: 60 }), () => service.call("/api/v1/payments/payment-status", { headers: { "x-session-token": "pst_x" } })
       )
       assert.strictEqual(outcome(rest.at(-1)!), "429 RATE_LIMIT_EXCEEDED")
       const last = yield* service.call("/api/v1/payments/payment-status", { headers: yield* sessionOf })
-      assert.deepStrictEqual([last.status, last.headers["ratelimit-policy"]], [429, "40;w=60"])
+      assert.deepStrictEqual([last.status, last.headers["ratelimit-policy"]], [200, "8;w=60"])
+      const page = new URL((yield* create({ amount: 1_000 })).json.payment_url)
+      const opened = yield* service.call(`${page.pathname}${page.search}`)
+      assert.include([200, 303], opened.status)
+    }))
+
+  it.effect("a key that was never used before is served from an address that has used up its calls", () =>
+    Effect.gen(function*() {
+      const { call, service } = yield* Target
+      const made = yield* call("/api/v1/api-keys", {
+        body: { name: "fresh", scope: "merchant" },
+        headers: { "idempotency-key": randomUUID() }
+      })
+      const fresh: string = harmless(made).json.data.key
+      const guesses = Array.from({ length: 40 }, (_, index) =>
+        formKey("merchant", "devnet", String(index).padStart(32, "0")))
+      const found = yield* Effect.forEach(guesses, (guess) =>
+        service.call("/api/v1/events", { headers: { "x-api-key": guess } }))
+      assert.strictEqual(outcome(found.at(-1)!), "429 RATE_LIMIT_EXCEEDED")
+      assert.strictEqual(outcome(yield* service.call("/api/v1/events", { headers: { "x-api-key": fresh } })), "200")
     }))
 })

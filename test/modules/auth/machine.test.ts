@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { crc32 as referenceCrc32 } from "node:zlib"
-import { crc32, formKey, isUsable, isWellFormedKey, type KeyState, randomCharacters, revoke } from "../../../modules/auth/machine.ts"
+import { createHash } from "node:crypto"
+import { crc32, formKey, formTaggedKey, hasTag, isUsable, isWellFormedKey, type KeyState, randomCharacters, revoke } from "../../../modules/auth/machine.ts"
 import { KeyScope } from "../../../schemas/Auth.ts"
 import { Environment } from "../../../schemas/Network.ts"
 
@@ -16,6 +17,24 @@ describe("API keys", () => {
     for (let at = 0; at < key.length; at++) {
       assert.isFalse(isWellFormedKey(`${key.slice(0, at)}${key[at] === "x" ? "y" : "x"}${key.slice(at + 1)}`))
     }
+  })
+
+  const tagUnder = (secret: string) => (text: string) => createHash("sha256").update(`${secret} ${text}`).digest()
+
+  it.prop("prove by their tag who made them, and nobody else can make one", [KeyScope, Environment, Seed], ([scope, environment, seed]) => {
+    const random = randomCharacters(Uint8Array.from(seed))
+    const key = formTaggedKey(scope, environment, random, tagUnder("ours"))
+    const plain = formKey(scope, environment, random)
+    assert.isTrue(isWellFormedKey(key))
+    assert.strictEqual(key.length, plain.length)
+    assert.strictEqual(key.slice(0, -14), plain.slice(0, -14))
+    assert.isTrue(hasTag(key, tagUnder("ours")))
+    assert.isFalse(hasTag(key, tagUnder("theirs")))
+    // Any other text with a right checksum, as whoever guesses would send it; a key from before there were tags as well.
+    const start = key.length - 38
+    const changed = `${key[start] === "x" ? "y" : "x"}${key.slice(start + 1, start + 32)}`
+    assert.isFalse(hasTag(formKey(scope, environment, changed), tagUnder("ours")))
+    for (const text of ["", "x", key.slice(1), `${key}0`, key.slice(0, -1)]) assert.isFalse(hasTag(text, tagUnder("ours")), text)
   })
 
   it("carry the standard CRC-32", () => {

@@ -151,7 +151,7 @@ const facts = (): RequestFacts => ({ requestId: "req_1", apiVersion: newestVersi
 
 describe("addresses", () => {
   const accepted = (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.flatMap(Throttle, (limits) => limits.address(request, "anonymous")).pipe(
+    Effect.flatMap(Throttle, (limits) => limits.address(request.modify({}), "anonymous")).pipe(
       Effect.match({ onSuccess: () => true, onFailure: () => false }),
       Effect.provideService(RequestInfo, facts())
     )
@@ -181,7 +181,31 @@ describe("addresses", () => {
     Effect.gen(function*() {
       yield* exhausted(from("2001:db8:1:2::1"))
       for (const same of ["2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"]) assert.isFalse(yield* accepted(from(same)), same)
+      // A refused call takes nothing from the networks around it.
+      for (let index = 0; index < 100; index++) assert.isFalse(yield* accepted(from("2001:db8:1:2::1")))
       for (const other of ["2001:db8:1:3::1", "2001:db8::1", "::1"]) assert.isTrue(yield* accepted(from(other)), other)
+    }).pipe(Effect.provide(throttle())))
+
+  it.effect("of IPv6 have limits for the /56 and the /48 as well: who has many links gets 4 and 16 times as much, not as many times", () =>
+    Effect.gen(function*() {
+      const acceptedOf = (addresses: ReadonlyArray<string>) =>
+        Effect.map(Effect.forEach(addresses, (address) => accepted(from(address))), (all) => all.filter(Boolean).length)
+      const links = (start: number) => Array.from({ length: 200 }, (_, link) => `2001:db8:1:${(start + link).toString(16)}::1`)
+      assert.strictEqual(yield* acceptedOf(links(0x100)), 4 * limits.anonymousPerMinute)
+      const site = Array.from({ length: 200 }, (_, home) => `2001:db8:1:${(home << 8).toString(16)}::1`)
+      assert.strictEqual(yield* acceptedOf(site), 12 * limits.anonymousPerMinute)
+      assert.strictEqual(yield* acceptedOf(["2001:db8:2::1"]), 1)
+    }).pipe(Effect.provide(throttle())))
+
+  it.effect("are counted once for a call, whatever refuses it in the end", () =>
+    Effect.gen(function*() {
+      const limits = yield* Throttle
+      const request = from("192.0.2.1")
+      const info = facts()
+      const why = publicError("API_KEY_INVALID")
+      const act = Effect.andThen(limits.address(request, "anonymous"), Effect.flip(limits.refused(request, why)))
+      assert.strictEqual((yield* Effect.provideService(act, RequestInfo, info)).code, "API_KEY_INVALID")
+      assert.strictEqual(info.answerHeaders["ratelimit-remaining"], "3")
     }).pipe(Effect.provide(throttle())))
 
   it.effect("of bad credentials do not lock anybody out elsewhere: 1,000 from one address are refused by it alone", () =>

@@ -48,21 +48,71 @@ describe("windows in memory", () => {
       assert.isTrue((yield* limits.take("key", "k", 2)).accepted)
     }).pipe(Effect.provide(Memory.layer)))
 
-  it.effect("are bounded: only idle ones are forgotten, and whoever finds no place shares one", () =>
+  it.effect("are bounded: idle ones are forgotten, then a newcomer takes over the emptiest, with the calls in it", () =>
     Effect.gen(function*() {
       const limits = yield* RateLimits
-      const take = (who: string) => Effect.map(limits.take("anonymous", who, 2), ({ accepted }) => accepted)
-      for (const who of ["a", "b", "c"]) assert.isTrue(yield* take(who))
-      // Full of live windows: newcomers share two calls, and those who have a window keep theirs.
-      assert.deepStrictEqual(yield* Effect.forEach(["d", "e", "f"], take), [true, true, false])
-      assert.deepStrictEqual(yield* Effect.forEach(["a", "a"], take), [true, false])
+      const take = (who: string) => Effect.map(limits.take("anonymous", who, 3), ({ accepted }) => accepted)
+      const takes = (...names: ReadonlyArray<string>) => Effect.forEach(names, take)
+      assert.deepStrictEqual(yield* takes("a", "a", "b", "b", "c"), [true, true, true, true, true])
+      // Full of live windows: "d" takes over that of "c" and its call; who has a window keeps it.
+      assert.deepStrictEqual(yield* takes("d", "d", "d"), [true, true, false])
+      assert.deepStrictEqual(yield* takes("a", "a"), [true, false])
       yield* TestClock.adjust(windowMillis / 2)
       assert.isTrue(yield* take("b"))
       yield* TestClock.adjust(windowMillis / 2 + 1)
-      // "c" and "a" are idle and make room; "b" is not, and is still counted.
-      assert.deepStrictEqual(yield* Effect.forEach(["g", "g", "g", "h", "b", "b"], take), [true, true, false, true, true, false])
-      assert.deepStrictEqual(yield* Effect.forEach(["i", "j", "k"], take), [true, true, false])
+      // Those of "d" and "a" are idle and make room; that of "b" is not, and is still counted.
+      assert.deepStrictEqual(yield* takes("g", "g", "g", "g", "h"), [true, true, true, false, true])
+      assert.deepStrictEqual(yield* takes("b", "b", "b"), [true, true, false])
     }).pipe(Effect.provide(Memory.layerWith({ capacity: 3 }))))
+
+  it.effect("leave a stranger nearly its whole limit while a flood from more addresses than there are windows goes on", () =>
+    Effect.gen(function*() {
+      const limits = yield* RateLimits
+      const [capacity, limit] = [100, 10]
+      let calls = 0
+      const flood = (count: number) =>
+        Effect.gen(function*() {
+          for (let index = 0; index < count; index++) yield* limits.take("anonymous", `flood ${calls++ % 1_000}`, limit)
+        })
+      yield* flood(2 * capacity)
+      for (const stranger of ["one", "two", "three"]) {
+        let accepted = 0
+        for (let index = 0; index < limit; index++) {
+          if ((yield* limits.take("anonymous", stranger, limit)).accepted) accepted += 1
+          yield* flood(1)
+        }
+        assert.isAtLeast(accepted, limit - Math.ceil(calls / capacity), stranger)
+        assert.isAtLeast(accepted, limit - 4, stranger)
+      }
+    }).pipe(Effect.provide(Memory.layerWith({ capacity: 100 }))))
+
+  /** Who calls, and how long after the one before. */
+  const Calls = Schema.Array(Schema.Tuple([
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 })),
+    Schema.Literals([0, 0, 0, 1, 500, 20_000, windowMillis, windowMillis + 1])
+  ])).check(Schema.isMaxLength(300))
+
+  it.effect.prop("never give anybody more than the limit, and take from nobody more than others' calls by the capacity", [Calls], ([calls]) =>
+    Effect.gen(function*() {
+      const limits = yield* RateLimits
+      const [capacity, limit] = [4, 5]
+      const accepted: Array<{ readonly who: string; readonly at: number }> = []
+      let now = 0
+      for (const [caller, gap] of calls) {
+        yield* TestClock.adjust(gap)
+        now += gap
+        const who = `caller ${caller}`
+        const own = accepted.filter((call) => call.who === who && now - call.at <= windowMillis).length
+        const lately = accepted.filter(({ at }) => now - at <= 2 * windowMillis).length
+        const verdict = yield* limits.take("anonymous", who, limit)
+        if (verdict.accepted) {
+          assert.isBelow(own, limit)
+          accepted.push({ who, at: now })
+        } else {
+          assert.isAtLeast(own + lately / capacity, limit)
+        }
+      }
+    }).pipe(Effect.provide(Memory.layerWith({ capacity: 4 }), { local: true })))
 
   it.effect("cost no more after 100,000 calls than after 1,000", () =>
     Effect.gen(function*() {
