@@ -37,6 +37,8 @@ const rowsPerCommit = 900
 const silenceMillis = 60_000
 /** A chain that gave no answer for so long after a start holds up no address: nobody can say what is on it. */
 const firstAnswerMillis = 2_000
+/** Nor does one that no instance has begun to follow for so long: the lease of one that was killed has ended by then. */
+const takeOverMillis = 10_000
 /** Nor does one that is still behind after this time: 1 h, as long as a day of the fastest network takes to be read. */
 const catchUpLimitMillis = 3_600_000
 /** How long another instance takes over after this one dies. */
@@ -176,11 +178,13 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Changes with every rollback: what was read before one is not written after it. */
   let generation = 0
   let looks: Looks = noLooks
-  const startedAt = performance.now()
+  let startedAt = performance.now()
   let hasAnswered = false
   /** Of this process, until the database turns out to be an older one. */
   let caughtUp = (yield* rows.cursor(network, environment)) === null
   let caughtUpToken: bigint | null = null
+  /** When the lease of the instance that follows ended, by the last look at it. */
+  let leaseEnd: string | null = null
   /** A block came since the last look ended. */
   let isReading = false
 
@@ -260,7 +264,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)
     if (unmatched.length > 0) {
       yield* Effect.logWarning(
-        "money on addresses that no invoice had when it was sent: if a backup was restored, declare it (chains.restored)",
+        "money on addresses that no invoice had when it was sent: if a backup was restored, raise the wallet's startIndex",
         { network, transfers: unmatched.length, first: unmatched[0]!.id }
       )
     }
@@ -758,6 +762,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     isReanchoring = (yield* rows.repairs(network, environment)).some((repair) =>
       repair.kind === "reanchor" && repair.from !== null && isOpen(repair)
     )
+    if (!hasAnswered) startedAt = performance.now()
     // A driver looks again when its last event was taken, so the next look begins after this one's end.
     let since: number | null = null
     const chain: Stream.Stream<Item, unknown> = driver.follow(ring, watch).pipe(
@@ -819,10 +824,14 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     seenUntil = stored.seenUntil
     condition = stored.condition
     storedAt = stored.storedAt * 1000
-    if (!caughtUp && stored.caughtUpToken !== null) {
-      caughtUp = yield* rows.isLeaseHeld(leaseName, stored.caughtUpToken)
-    }
+    hasAnswered = hasAnswered || (version !== 0 && stored.version !== version)
+    version = stored.version
     answeredAt = Math.max(answeredAt, stored.answeredAt * 1000)
+    if (caughtUp || stored.caughtUpToken === null) return
+    // A lease of a restored backup ends by itself: only one that is renewed before our eyes has a holder.
+    const end = yield* rows.leaseEnd(leaseName, stored.caughtUpToken)
+    caughtUp = end !== null && leaseEnd !== null && end !== leaseEnd
+    leaseEnd = end
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network }, cause)))
 
   const status = (): NetworkStatus => {
@@ -854,8 +863,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     check: Effect.asVoid(Queue.offer(wakes, { _tag: "Check" })),
     head: () => ring[0]?.height ?? null,
     isCaughtUp: () => {
-      const waited = performance.now() - startedAt
-      return caughtUp || waited >= (hasAnswered ? catchUpLimitMillis : firstAnswerMillis)
+      const limit = hasAnswered ? catchUpLimitMillis : following ? firstAnswerMillis : takeOverMillis
+      return caughtUp || performance.now() - startedAt >= limit
     },
     newest: () => caughtUp ? ring[0] ?? null : null
   }

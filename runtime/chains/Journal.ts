@@ -33,7 +33,7 @@ const reportedLimit = 500
 const maximumHeightAhead = 1_000n
 
 /** Milliseconds an allocation waits for the chains to be read up to their end after a start, and between two looks. */
-const catchUpWaitMillis = 3_000
+const catchUpWaitMillis = 8_000
 const catchUpLookMillis = 20
 
 /** How a reported entry stands. */

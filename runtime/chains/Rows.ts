@@ -506,12 +506,12 @@ export const make = Effect.gen(function*() {
         ),
         (found) => new Map(found)
       ),
-    /** Whether a lease with this token is held now. */
-    isLeaseHeld: (name: string, token: bigint) =>
+    /** When a lease that is held now under this token ends, as the database writes it; null: it is not held. */
+    leaseEnd: (name: string, token: bigint) =>
       Effect.map(
-        rows((raw) => raw["held"] as boolean)(sql`SELECT EXISTS (SELECT FROM leases
-          WHERE name = ${name} AND token = ${token} AND until > now()) AS held`),
-        (found) => found[0] === true
+        rows((raw) => raw["ends"] as string)(sql`SELECT until::text AS ends FROM leases
+          WHERE name = ${name} AND token = ${token} AND until > now()`),
+        first
       ),
     /** Highest index of a wallet that a transfer paid to which still stands, given out or not; null: none. */
     highestUsedIndex: (fingerprint: string) =>
