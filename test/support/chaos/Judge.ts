@@ -10,7 +10,8 @@
  *   address  an address belongs to one invoice, for ever
  *   lost     a payment to an address that a restored database does not know is kept for an operator
  *   state    in the end every invoice stands as the canonical chain says
- *   flood    a token that nobody lists makes one record for each invoice and contract, not one for each log
+ *   delay    a payment does not wait for a node that stands still, while the other one answers
+ *   flood    a token that nobody lists makes a few records for each invoice and contract, not one for each log
  */
 import { type ChainFact, inactiveToken, strangeToken, type Transfer, usdc } from "./Chain.ts"
 
@@ -29,6 +30,8 @@ export interface InvoiceFact {
   readonly address: string | null
   /** A restored database does not know it. */
   readonly lost: boolean
+  /** The service was not told of the restore: it cannot know of an address that nobody has paid to. */
+  readonly lostUnannounced: boolean
 }
 
 /** An answer that gave a payor an address. `at`: milliseconds of the epoch. */
@@ -67,6 +70,8 @@ export interface History {
   readonly events: ReadonlyArray<EventFact>
   readonly finals: ReadonlyArray<FinalFact>
   readonly exceptions: ReadonlyArray<ExceptionFact>
+  /** When one node stood still for long, and the other one was well. Milliseconds of the epoch. */
+  readonly standstills: ReadonlyArray<{ readonly from: number; readonly until: number }>
   /** Milliseconds of the epoch at which the final state was read. */
   readonly endedAt: number
   /** Seconds after its end within which an invoice may still be open: an outage is looked at again so late. */
@@ -96,8 +101,20 @@ const undoneMillis = 8_000
 /** What the moment in an event's id and our own look at the chain may differ. */
 const clockMillis = 1_500
 
+/**
+ * How long a payment may wait for a node that stands still: 15 block times of Base until that is noticed, and once more
+ * as long for its depth and a busy machine.
+ */
+const standstillMillis = 60_000
+
+/** usd_millis from which on two nodes must have a payment's block: the default setting, $1,000. */
+const largeMillis = 1_000_000
+
 /** Grace after its end in which a part payment may be completed: the default setting. */
 const graceSeconds = 86_400
+
+/** Records of one strange token that an invoice may have: enough for a person to see what happened. */
+const strangeRecords = 5
 
 /** usd_millis of a transfer; null: in no token that is accepted. Rounded down, as money received is. */
 export const worthOf = ({ amount, token }: Pick<Transfer, "amount" | "token">): number | null => {
@@ -228,15 +245,17 @@ const twiceFaults = (chain: Chain, history: History, invoices: ReadonlyMap<strin
   return [...new Set([...over, ...each])]
 }
 
-/** An address that was given to somebody else is worse when money had come to it. */
-const addressFaults = (chain: Chain, { addresses }: History): Array<string> => {
+/** An address is given to nobody else; where nobody told of a restore, only while money came to it. */
+const addressFaults = (chain: Chain, { addresses, invoices }: History): Array<string> => {
   const owners = new Map<string, AddressFact>()
+  const unannounced = new Set(invoices.filter(({ lostUnannounced }) => lostUnannounced).map(({ id }) => id))
   return addresses.flatMap((fact) => {
     const owner = owners.get(fact.address)
     if (owner === undefined) owners.set(fact.address, fact)
     if (owner === undefined || owner.invoiceId === fact.invoiceId) return []
     owners.set(fact.address, fact)
     const isPaid = (chain.byAddress.get(fact.address) ?? []).some((one) => one.from <= fact.at && one.until > fact.at)
+    if (!isPaid && unannounced.has(owner.invoiceId)) return []
     return [`address: ${fact.address} of ${name(owner.invoiceId)}${isPaid ? ", which is paid," : ""} was given to ` +
       name(fact.invoiceId)]
   })
@@ -310,13 +329,36 @@ const stateFaults = (chain: Chain, history: History, invoices: ReadonlyMap<strin
   })
 }
 
+/**
+ * Payments that came while a node stood still: those in the last minute of it may still be on their way, and large ones
+ * wait for both nodes.
+ */
+const delayFaults = (chain: Chain, history: History): Array<string> =>
+  history.invoices.filter(({ lost }) => !lost).flatMap((invoice) => {
+    const creditedAt = (tx: string) =>
+      history.events.filter(({ object, type }) =>
+        type.startsWith("invoice_payment.") && object["payer_tx_hash"] === tx && object["invoice_id"] === invoice.id &&
+        counted(object["status"])).reduce((first, { at }) => Math.min(first, at), Infinity)
+    return to(chain, invoice)
+      .filter((one) => isMoney(one) && !one.transfer.internal && one.until === Infinity && one.time < invoice.expiresAt)
+      .filter(({ transfer }) => worthOf(transfer)! < largeMillis)
+      .filter((one) =>
+        history.standstills.some(({ from, until }) => one.from >= from && one.from + standstillMillis < until))
+      .map((one) => ({ one, waited: creditedAt(one.transfer.tx) - one.from }))
+      .filter(({ waited }) => waited > standstillMillis)
+      .map(({ one: { transfer }, waited }) =>
+        `delay: ${transfer.tx} of ${name(invoice.id)} waited ${(waited / 1000).toFixed(0)} s for a node that stands still`)
+  })
+
 const floodFaults = (chain: Chain, history: History, invoices: ReadonlyMap<string, InvoiceFact>): Array<string> =>
   history.finals.flatMap(({ invoice: { id }, payments }) => {
     const invoice = invoices.get(id)
     const strange = new Set((invoice === undefined ? [] : to(chain, invoice))
       .filter(({ transfer }) => transfer.token === strangeToken.toLowerCase()).map(({ transfer }) => transfer.tx))
     const records = payments.filter((payment) => strange.has(payment["payer_tx_hash"]))
-    return records.length > 1 ? [`flood: ${name(id)} has ${records.length} records of one strange token`] : []
+    return records.length > strangeRecords
+      ? [`flood: ${name(id)} has ${records.length} records of one strange token`]
+      : []
   })
 
 export const judge = (history: History): Verdict => {
@@ -332,6 +374,7 @@ export const judge = (history: History): Verdict => {
       ...addressFaults(chain, history),
       ...lostFaults(chain, history),
       ...stateFaults(chain, history, invoices),
+      ...delayFaults(chain, history),
       ...floodFaults(chain, history, invoices)
     ],
     payments: live.length,

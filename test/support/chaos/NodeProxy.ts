@@ -23,8 +23,8 @@ export type Fault =
   | { readonly _tag: "Lagging"; readonly blocks: number }
   /** Follows the minority branch. */
   | { readonly _tag: "Forked" }
-  /** Receipts without their logs. */
-  | { readonly _tag: "HiddenLogs" }
+  /** Receipts without their logs; the header may still tell by its bloom filter that there are some. */
+  | { readonly _tag: "HiddenLogs"; readonly isBloomKept: boolean }
   /** Blocks without their transactions: hash and header as they should be. */
   | { readonly _tag: "HiddenTransactions" }
   /** Every log of a receipt twice. */
@@ -56,6 +56,9 @@ interface Call {
 const oversizedBytes = 64_000_000
 
 const garbage = ["<html>502 Bad Gateway</html>", "{\"jsonrpc\":\"2.0\",\"id\":1,\"resu", "[]", "null", "{\"id\":1}"]
+
+/** Of a block without logs. */
+const emptyBloom = `0x${"00".repeat(256)}`
 
 const hex = (value: number): string => `0x${value.toString(16)}`
 
@@ -121,9 +124,13 @@ const answerOf = async (world: World, fault: Fault, call: Call): Promise<unknown
       return cappedAnswer(world.url, call, Math.max(0, world.head() - fault.blocks))
     case "Forked":
       return askNode(world.forkUrl, method, ...params)
-    case "HiddenLogs":
+    case "HiddenLogs": {
       if (method === "eth_getLogs") return []
-      return eachReceipt(method, await honest(), (receipt) => ({ ...receipt, logs: [] }))
+      const answer = await honest()
+      const bloom = fault.isBloomKept ? {} : { logsBloom: emptyBloom }
+      if (method.startsWith("eth_getBlockBy")) return answer === null ? null : { ...answer, ...bloom }
+      return eachReceipt(method, answer, (receipt) => ({ ...receipt, logs: [], ...bloom }))
+    }
     case "HiddenTransactions": {
       const answer = await honest()
       if (method === "eth_getBlockReceipts" || method === "eth_getLogs") return answer === null ? null : []

@@ -1,6 +1,6 @@
 /**
  * The service on mainnet rules between two endpoints that fail in every way, its customers, and its operator;
- * afterwards a judge who reads the chain itself says what is wrong. Everything is drawn from one seed, but for the interleaving.
+ * afterwards a judge who reads the chain itself says what is wrong. One seed decides everything but the interleaving.
  */
 import { Effect, Exit, Fiber, Redacted, Schema, Scope } from "effect"
 import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
@@ -161,6 +161,7 @@ interface Order {
   readonly session: Readonly<Record<string, string>>
   address: string | null
   lost: boolean
+  lostUnannounced: boolean
 }
 
 /** What a customer does. */
@@ -179,7 +180,11 @@ export const everyAct = [
   "foreignReceipts", "oversized", "garbage", "wrongChain", "errors", "slow", "silent", "blip", "bothDown", "reorg",
   "kill", "backup", "restore", "restoreUndeclared", "report", "falseReport", "rescan", "flood"
 ] as const
-export type ActName = typeof everyAct[number]
+/**
+ * Beside those, a node that hides logs and forges the header accordingly: of two such nodes nobody can say which one lies
+ * unless the header itself is hashed, so it is no part of the usual run.
+ */
+export type ActName = typeof everyAct[number] | "forgedHeader"
 
 const shuffled = <A>(all: ReadonlyArray<A>, random: () => number): ReadonlyArray<A> =>
   all.map((one) => ({ one, place: random() })).toSorted((a, b) => a.place - b.place).map(({ one }) => one)
@@ -324,7 +329,7 @@ const makeCustomers = (
         yield* run.query(run.database,
           `update invoices set expires_at = ${expiresAt}, due_at = ${expiresAt} where id = '${id}'`)
       }
-      const one: Order = { id, shop, amount, expiresAt, session, address: null, lost: false }
+      const one: Order = { id, shop, amount, expiresAt, session, address: null, lost: false, lostUnannounced: false }
       orders.push(one)
       return one
     }
@@ -444,6 +449,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   const customers = makeCustomers(run, world, deployment, shops, tokens, random)
   const counts = { acts: 0, kills: 0, restores: 0 }
   let blockMillis = run.blockMillis
+  const standstills: Array<History["standstills"][number]> = []
   let backup: string | null = null
 
   yield* Effect.forkScoped(Effect.forever(Effect.gen(function*() {
@@ -457,7 +463,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
     yield* Effect.sleep(run.customerMillis * (0.5 + random()))
   }))))
 
-  const acts = makeActs({ run, world, proxies, deployment, customers, random, counts, log: log.read })
+  const acts = makeActs({ run, world, proxies, deployment, customers, random, counts, standstills, log: log.read })
   yield* Effect.sleep(run.customerMillis * 2)
   const began = performance.now()
   const left = () => run.chaosMillis - (performance.now() - began)
@@ -495,14 +501,15 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
       (yield* run.query(run.database, "select invoice_id, match_key from receive_targets where family = 'evm'"))
         .map((row) => [String(row["invoice_id"]), String(row["match_key"])])
     )
-    const invoices = customers.orders.map(({ amount, expiresAt, id, lost, shop }): InvoiceFact => ({
+    const invoices = customers.orders.map(({ amount, expiresAt, id, lost, lostUnannounced, shop }): InvoiceFact => ({
       id,
       amount,
       expiresAt,
       lateNeedsPerson: shop.lateNeedsPerson,
       requiredDepth: shop.requiredDepth,
       address: lastAddress.get(id) ?? null,
-      lost: lost && !known.has(id)
+      lost: lost && !known.has(id),
+      lostUnannounced
     }))
     const exceptions = (yield* run.query(run.database, "select type, invoice_id, evidence::text from exceptions"))
       .map((row) => ({ type: row["type"], invoiceId: row["invoice_id"], evidence: row["evidence"] }))
@@ -513,6 +520,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
       events: [...log.events.values()].toSorted((a, b) => a.at - b.at),
       finals: yield* readFinals,
       exceptions,
+      standstills,
       endedAt: Date.now(),
       expirySlackSeconds: outageRecheckSeconds
     }
@@ -544,11 +552,12 @@ interface Stage {
   readonly customers: Customers
   readonly random: () => number
   readonly counts: { acts: number; kills: number; restores: number }
+  readonly standstills: Array<History["standstills"][number]>
   readonly log: Effect.Effect<void>
 }
 
 /** What each act does. `perform` answers the name of the backup there is. */
-const makeActs = ({ counts, customers, deployment, log, proxies, random, run, world }: Stage) => {
+const makeActs = ({ counts, customers, deployment, log, proxies, random, run, standstills, world }: Stage) => {
   const wait = (seconds: number) => Effect.sleep(seconds * 1000 * run.pace)
   const pick = <A>(all: ReadonlyArray<A>): A => all[Math.floor(random() * all.length)]!
   const between = (from: number, upTo: number) => from + random() * (upTo - from)
@@ -558,11 +567,13 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, wo
 
   const wrong = Effect.fnUntraced(function*(fault: Fault, seconds: number, place = random() < 0.7 ? 0 : 1) {
     const proxy = proxies[place]!
+    const isOtherAway = random() < 0.3 && fault._tag !== "Silent"
+    run.progress(`        endpoint ${place + 1}${isOtherAway ? ", and for a moment the other one is away" : ""}`)
     proxy.set(fault)
     yield* paying("exact", "ether", "exact")
     yield* wait(seconds / 2)
     // The other endpoint is away for a moment, too: whoever moves over must find back.
-    if (random() < 0.3 && fault._tag !== "Silent") {
+    if (isOtherAway) {
       proxies[1 - place]!.set({ _tag: "Refused" })
       yield* Effect.sleep(1_500)
       honest(proxies[1 - place]!)
@@ -582,6 +593,7 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, wo
   const fork = Effect.fnUntraced(function*(seconds: number, withBlip: boolean) {
     const place = random() < 0.5 ? 0 : 1
     yield* Effect.promise(() => world.openFork(Math.floor(random() * 3)))
+    run.progress(`        endpoint ${place + 1}`)
     proxies[place]!.set({ _tag: "Forked" })
     yield* Effect.forEach([1, 2, 3], () => Effect.forkDetach(customers.payOnFork), { discard: true })
     yield* paying("exact", "large", "ether", "lastMoment")
@@ -621,7 +633,10 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, wo
     yield* deployment.end("SIGKILL")
     yield* copy(backup, run.database)
     const known = new Set((yield* run.query(run.database, "select id from invoices")).map(({ id }) => String(id)))
-    for (const order of customers.orders) order.lost ||= !known.has(order.id)
+    for (const order of customers.orders.filter(({ id, lost }) => !lost && !known.has(id))) {
+      order.lost = true
+      order.lostUnannounced = !isDeclared
+    }
     const lost = customers.orders.filter((order) => order.lost && order.address !== null)
     // Their customers do not know: some pay while the service is down, some later.
     for (const order of lost.slice(-6)) {
@@ -691,10 +706,13 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, wo
       case "frozen":
         yield* wrong({ _tag: "Frozen", height: world.head() }, between(5, 15))
         break
-      case "frozenLong":
+      case "frozenLong": {
         yield* paying("lastMoment", "exact")
-        yield* wrong({ _tag: "Frozen", height: world.head() }, 80, 0)
+        const from = Date.now()
+        yield* wrong({ _tag: "Frozen", height: world.head() }, 90, 0)
+        standstills.push({ from, until: Date.now() })
         break
+      }
       case "lagging":
         yield* wrong({ _tag: "Lagging", blocks: 2 + Math.floor(random() * 6) }, between(6, 15))
         break
@@ -705,7 +723,10 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, wo
         yield* fork(between(8, 20), true)
         break
       case "hiddenLogs":
-        yield* wrong({ _tag: "HiddenLogs" }, between(6, 14))
+        yield* wrong({ _tag: "HiddenLogs", isBloomKept: true }, between(6, 14))
+        break
+      case "forgedHeader":
+        yield* wrong({ _tag: "HiddenLogs", isBloomKept: false }, between(6, 14))
         break
       case "hiddenTransactions":
         yield* wrong({ _tag: "HiddenTransactions" }, between(6, 14))
