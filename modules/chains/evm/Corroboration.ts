@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import type { ChainDriver, ChainPoint, Corroboration } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, transfersOf } from "./Blocks.ts"
-import { order } from "./EndpointPool.ts"
+import { mayStillAnswer, order } from "./EndpointPool.ts"
 import type { JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
@@ -65,7 +65,12 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
       else if (outcome.success !== null) others += 1
       if (!isThorough && readings.length + 1 > others && readings.length > 0) break
     }
-    if (readings.length === 0) return { _tag: others > 0 ? "Disagreed" : "Unavailable" } satisfies Corroboration
+    if (readings.length === 0) {
+      // One that does not have the block yet, or is away for a moment, may be on another branch: it is waited for.
+      const now = yield* Clock.currentTimeMillis
+      const isAwaited = places.some((place) => place !== reader && mayStillAnswer(pool(), place, now))
+      return { _tag: others > 0 || isAwaited ? "Disagreed" : "Unavailable" } satisfies Corroboration
+    }
     const followers = readings.length + (isThorough || isAlone ? 0 : 1)
     if (followers <= others) return { _tag: "Disagreed" }
     yield* watch.refresh

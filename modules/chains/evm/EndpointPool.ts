@@ -22,6 +22,8 @@ export interface EndpointState {
   readonly movedAt: number
   /** Failed calls since the last good one. */
   readonly failures: number
+  /** When its calls began to fail; null: the last one did not. */
+  readonly failingSince: number | null
   /** Good answers since the last failed call. */
   readonly successes: number
   /** Asked last of all, until {@link answersToReturn} good answers in a row. */
@@ -55,6 +57,11 @@ export const answersToReturn = 3
 const recentHeadsLimit = 16
 /** A head may lie this far in the future by its own clock and still show that others are behind it. */
 const clockToleranceMillis = 60_000
+/**
+ * An endpoint may fail this long before a small payment is confirmed without it: several times what a restart of a node's
+ * balancer takes. Within a shorter absence the one that still answers may be the one that is wrong.
+ */
+export const absenceMillis = 10_000
 /** Endpoints are this long on two branches before it counts: the moment in which one has seen a reorganisation. */
 export const disagreementMillis = 10_000
 
@@ -79,6 +86,7 @@ export const emptyPool = (
     recentHeads: [],
     movedAt: at,
     failures: 0,
+    failingSince: null,
     successes: 0,
     isResting: false,
     branch: "unknown" as const,
@@ -89,6 +97,7 @@ export const emptyPool = (
 const afterAnswer = (state: EndpointState): EndpointState => ({
   ...state,
   failures: 0,
+  failingSince: null,
   successes: state.successes + 1,
   isResting: state.isResting && state.successes + 1 < answersToReturn
 })
@@ -100,7 +109,10 @@ const stepped = (state: EndpointState, observation: Observation): EndpointState 
     case "Failed": {
       const failures = state.failures + 1
       const isResting = state.isResting || observation.isTimeout || failures >= failuresToRest
-      return { ...state, failures, successes: 0, isResting, branch: "unknown", branchSince: observation.at }
+      const failingSince = state.failingSince ?? observation.at
+      return {
+        ...state, failures, failingSince, successes: 0, isResting, branch: "unknown", branchSince: observation.at
+      }
     }
     case "Head": {
       const { at, head } = observation
@@ -136,6 +148,12 @@ export const isFrozen = (pool: EndpointPool, place: number, now: number): boolea
     other.head.time * 1000 <= now + clockToleranceMillis &&
     (other.head.time - head.time) * 1000 >= pool.lagMillis
   )
+}
+
+/** Whether it is worth waiting for what an endpoint has in a block. */
+export const mayStillAnswer = (pool: EndpointPool, place: number, now: number): boolean => {
+  const { failingSince } = pool.endpoints[place]!
+  return !isFrozen(pool, place, now) && (failingSince === null || now - failingSince < absenceMillis)
 }
 
 const rankOf = (pool: EndpointPool, place: number, now: number): number => {
