@@ -4,7 +4,7 @@
  * again. Blocks are made by {@link World} alone, with the system's time: every block has a moment in the record.
  */
 import { Effect, type Scope } from "effect"
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { createRequire } from "node:module"
 import { type Abi, encodeFunctionData, type Hex, keccak256 } from "viem"
 import { mnemonicToAccount } from "viem/accounts"
@@ -83,7 +83,8 @@ export type Branches = "canonical" | "fork" | "both"
 
 export interface World {
   readonly url: string
-  readonly forkUrl: string
+  /** Of the second node; while there is none, of the first. */
+  readonly forkUrl: () => string
   readonly facts: ReadonlyArray<ChainFact>
   readonly head: () => number
   /** A block on the canonical chain, and one or none on the other branch while that is open. */
@@ -92,7 +93,7 @@ export interface World {
   readonly pay: (payment: Payment, where?: Branches) => Promise<string>
   /** Replaces the newest `depth` blocks by one more; their transactions come again at once, later or never. */
   readonly reorganise: (depth: number, random: () => number) => Promise<void>
-  /** The second node leaves the canonical chain `back` blocks below its head, and mines by itself. */
+  /** A second node leaves the canonical chain `back` blocks below its head, and mines by itself. */
   readonly openFork: (back: number) => Promise<void>
   readonly closeFork: () => void
   readonly isForked: () => boolean
@@ -105,10 +106,15 @@ const binary = (): string => {
   return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${platform}/bin/anvil`)
 }
 
+/** A node that does not answer within so many milliseconds has hung: a run must not hang with it. */
+const answerMillis = 20_000
+
 /** One JSON-RPC call; rejects on an error. */
 export const askNode = async (url: string, method: string, ...params: ReadonlyArray<unknown>): Promise<any> => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
-  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+  const response = await fetch(url, {
+    method: "POST", headers: { "content-type": "application/json" }, body, signal: AbortSignal.timeout(answerMillis)
+  })
   const answer = await response.json() as { readonly result?: unknown; readonly error?: { readonly message: string } }
   if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`)
   return answer.result
@@ -116,16 +122,18 @@ export const askNode = async (url: string, method: string, ...params: ReadonlyAr
 
 const hex = (value: bigint | number): string => `0x${value.toString(16)}`
 
+const spawnNode = (port: number, more: ReadonlyArray<string>): ChildProcess =>
+  spawn(binary(), [
+    ...["--port", String(port), "--chain-id", String(chainId), "--silent", "--no-mining"],
+    ...["--slots-in-an-epoch", String(finalityDepth / 2), "--gas-limit", String(blockGas)],
+    ...more
+  ], { stdio: "ignore" })
+
 const startNode = (more: ReadonlyArray<string>): Effect.Effect<string, never, Scope.Scope> =>
   Effect.gen(function*() {
     const port = yield* freePort
-    const arguments_ = [
-      ...["--port", String(port), "--chain-id", String(chainId), "--silent", "--no-mining"],
-      ...["--slots-in-an-epoch", String(finalityDepth / 2), "--gas-limit", String(blockGas)],
-      ...more
-    ]
     yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(binary(), arguments_, { stdio: "ignore" })),
+      Effect.sync(() => spawnNode(port, more)),
       (child) =>
         Effect.callback<void>((resume) => {
           child.once("exit", () => resume(Effect.void))
@@ -183,7 +191,18 @@ const makeTurn = () => {
 /** Starts both nodes; they end with the scope. */
 export const makeWorld: Effect.Effect<World, never, Scope.Scope> = Effect.gen(function*() {
   const url = yield* startNode(["--accounts", String(payors), "--balance", "1000000"])
-  const forkUrl = yield* startNode(["--fork-url", url, "--fork-block-number", "0", "--no-storage-caching"])
+  const forkPort = yield* freePort
+  const forkUrl = `http://127.0.0.1:${forkPort}`
+  const fork: { child: ChildProcess | null } = { child: null }
+  const endFork = async () => {
+    const { child } = fork
+    fork.child = null
+    if (child === null || child.exitCode !== null) return
+    const gone = new Promise((resolve) => child.once("exit", resolve))
+    child.kill("SIGKILL")
+    await gone
+  }
+  yield* Effect.addFinalizer(() => Effect.promise(endFork))
   const accounts = Array.from({ length: payors }, (_, addressIndex) => mnemonicToAccount(mnemonic, { addressIndex }))
   const facts: Array<ChainFact> = []
   const turn = makeTurn()
@@ -226,7 +245,7 @@ export const makeWorld: Effect.Effect<World, never, Scope.Scope> = Effect.gen(fu
         await sendAgain(one.raw)
       }
       await mineCanonical()
-      if (forked) await mineOn(forkUrl)
+      if (forked) await mineOn(forkUrl).catch(() => undefined)
     })
 
   const callOf = (payment: Payment): { readonly to: string; readonly value: bigint; readonly data: Hex } => {
@@ -283,7 +302,13 @@ export const makeWorld: Effect.Effect<World, never, Scope.Scope> = Effect.gen(fu
   const openFork = (back: number) =>
     turn(async () => {
       anchor = height - back
-      await askNode(forkUrl, "anvil_reset", { forking: { jsonRpcUrl: url, blockNumber: anchor } })
+      await endFork()
+      const origin = ["--fork-url", url, "--fork-block-number", String(anchor), "--no-storage-caching"]
+      fork.child = spawnNode(forkPort, origin)
+      for (let tries = 0; tries < 400; tries++) {
+        if (await askNode(forkUrl, "eth_chainId").then(() => true, () => false)) break
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
       // Another miner: equal transactions at an equal time would make an equal block.
       await askNode(forkUrl, "anvil_setCoinbase", `0x${"fa".repeat(20)}`)
       for (let made = 0; made <= back; made++) await mineOn(forkUrl)
@@ -304,7 +329,7 @@ export const makeWorld: Effect.Effect<World, never, Scope.Scope> = Effect.gen(fu
 
   return {
     url,
-    forkUrl,
+    forkUrl: () => forked ? forkUrl : url,
     facts,
     head: () => height,
     mine,

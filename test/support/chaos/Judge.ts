@@ -347,7 +347,7 @@ const delayFaults = (chain: Chain, history: History): Array<string> =>
       .map((one) => ({ one, waited: creditedAt(one.transfer.tx) - one.from }))
       .filter(({ waited }) => waited > standstillMillis)
       .map(({ one: { transfer }, waited }) =>
-        `delay: ${transfer.tx} of ${name(invoice.id)} waited ${(waited / 1000).toFixed(0)} s for a node that stands still`)
+        `delay: ${transfer.tx} of ${name(invoice.id)} waited ${Math.floor(waited / 1000)} s for a node that stands still`)
   })
 
 const floodFaults = (chain: Chain, history: History, invoices: ReadonlyMap<string, InvoiceFact>): Array<string> =>

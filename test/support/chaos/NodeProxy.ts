@@ -123,7 +123,7 @@ const answerOf = async (world: World, fault: Fault, call: Call): Promise<unknown
     case "Lagging":
       return cappedAnswer(world.url, call, Math.max(0, world.head() - fault.blocks))
     case "Forked":
-      return askNode(world.forkUrl, method, ...params)
+      return askNode(world.forkUrl(), method, ...params)
     case "HiddenLogs": {
       if (method === "eth_getLogs") return []
       const answer = await honest()

@@ -181,7 +181,7 @@ export const everyAct = [
   "kill", "backup", "restore", "restoreUndeclared", "report", "falseReport", "rescan", "flood"
 ] as const
 /**
- * Beside those, a node that hides logs and forges the header accordingly: of two such nodes nobody can say which one lies
+ * Beside those, a node that hides logs and forges the header accordingly: of two nodes nobody can say which one lies
  * unless the header itself is hashed, so it is no part of the usual run.
  */
 export type ActName = typeof everyAct[number] | "forgedHeader"
