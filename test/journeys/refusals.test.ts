@@ -22,6 +22,9 @@ const publicUrl = "https://pay.example/shop"
 /** Calls of one address in a minute: fewer than a test makes of all of its own together. */
 const addressLimit = 20
 
+/** More calls than any other test here makes with one session. */
+const sessionLimit = 100
+
 class Desk extends Context.Service<Desk, {
   readonly service: Service
   readonly shop: Shop
@@ -39,7 +42,12 @@ class Desk extends Context.Service<Desk, {
         receivers: [receiver.host],
         chains: [{ use: "simulated" }],
         http: { publicUrl, trustProxy: ["127.0.0.1"] },
-        limits: { ...generousLimits, pagePerMinute: addressLimit, anonymousPerMinute: addressLimit }
+        limits: {
+          ...generousLimits,
+          pagePerMinute: addressLimit,
+          anonymousPerMinute: addressLimit,
+          sessionPerMinute: sessionLimit
+        }
       })
     })
     const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
@@ -228,9 +236,17 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
   it.effect("of one who asks too often is a page that says to wait, and for how long", () =>
     Effect.gen(function*() {
       const { path, payor } = yield* opened
-      for (const each of [path, `${path}/state`, "/shop/pay/x/y"]) {
+      const stranger = yield* payorOf
+      const cases = [
+        [payor, path, sessionLimit],
+        [payor, `${path}/state`, 1],
+        [stranger, path, addressLimit],
+        [stranger, `${path}/state`, addressLimit],
+        [stranger, "/shop/pay/x/y", addressLimit]
+      ] as const
+      for (const [caller, each, calls] of cases) {
         const headers = { "x-forwarded-for": newAddress(), "accept-language": "fr" }
-        const answers = yield* Effect.forEach(Array.from({ length: addressLimit + 1 }), () => payor.ask(each, { headers }))
+        const answers = yield* Effect.forEach(Array.from({ length: calls + 1 }), () => caller.ask(each, { headers }))
         const last = answers.at(-1)!
         isPage(last, 429, each, each.endsWith("/state") ? "fragment" : "document")
         assert.strictEqual(screenIn(last), "too_many")
