@@ -91,8 +91,11 @@ export interface FoundTransfer {
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
   network: Schema.String,
   reason: Schema.String,
-  /** Set where none of the points it was given is on the chain: trying again is no help, and an operator must act. */
-  condition: Schema.optionalKey(Schema.Literal("no_common_block"))
+  /**
+   * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must act.
+   * `block_forgotten`: the block asked for was there, and nobody can give it any more.
+   */
+  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_forgotten"]))
 }) {
   override get message() {
     return `${this.network}: ${this.reason}`
@@ -235,9 +238,12 @@ export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
 /** `waiting` for its follower, `running`, `done`, or `failed` for a reason that trying again does not change. */
 export type RepairStatus = "waiting" | "running" | "done" | "failed"
 
+/** Blocks asked for are read again; following goes on from another block; blocks since a restored backup are read again. */
+export type RepairKind = "rescan" | "reanchor" | "restore"
+
 /** What an operator asked a follower to do, and how far it is. */
 export interface RepairProgress {
-  readonly kind: "rescan" | "reanchor"
+  readonly kind: RepairKind
   readonly status: RepairStatus
   /** First and last block to read, and the next one; null until they are chosen. */
   readonly from: bigint | null
@@ -246,6 +252,21 @@ export interface RepairProgress {
   /** Journal entries it made or changed. */
   readonly credited: number
   readonly reason: string | null
+}
+
+/** What came of the declaration that a backup was restored. */
+export interface RestoreProgress {
+  /** How many wallets there were when it was first declared. */
+  readonly walletCount: number
+  /** Some of them: addresses from `fromIndex` on may be lost invoices', and none below `toIndex` is given out again. */
+  readonly wallets: ReadonlyArray<{
+    readonly fingerprint: string
+    readonly family: Family | null
+    readonly fromIndex: number
+    readonly toIndex: number
+    readonly watchedTo: number
+  }>
+  readonly networks: ReadonlyArray<RepairProgress & { readonly network: Network }>
 }
 
 /** How a reported transfer stands: `reported` until it is found on the chain here, then as any other. */
@@ -448,6 +469,18 @@ export class Chains extends Context.Service<Chains, {
     environment: Environment,
     height: bigint | null
   ) => Effect.Effect<RepairProgress, PublicError>
+  /**
+   * A backup was restored that was begun at `backupTime` (epoch seconds). Every wallet's counter moves on by `skip` addresses
+   * (null: 1,000; none where the wallet is a list), because those may be lost invoices' and their customers may still
+   * pay; the next 1,000 are watched for 7 days, and the blocks since the backup are read again. Said again for the same
+   * backup, nothing is passed over twice, and a larger `skip` moves on to that. Errors: `VALIDATION_ERROR` for a time or
+   * a number out of range and where no network of the environment is followed; `SERVICE_UNAVAILABLE`.
+   */
+  readonly restored: (
+    environment: Environment,
+    backupTime: number,
+    skip: number | null
+  ) => Effect.Effect<RestoreProgress, PublicError>
   /** Every repair of an environment's networks, each kind's newest. */
   readonly repairs: (environment: Environment) => Effect.Effect<
     ReadonlyArray<RepairProgress & { readonly network: Network }>

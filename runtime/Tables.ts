@@ -425,5 +425,24 @@ export const runtimeMigrations: Migrations = {
       status text NOT NULL CHECK (status IN ('waiting', 'running', 'done', 'failed')),
       reason text,
       requested_at bigint NOT NULL
-    )`)
+    )`),
+  // Backups that an operator said were restored, and where each wallet's counter stood then: `chains/Restores.ts`.
+  "0028_restores": statements(`
+    CREATE TABLE restores (
+      backup_time bigint PRIMARY KEY,
+      declared_at bigint NOT NULL
+    );
+    CREATE TABLE wallet_restores (
+      backup_time bigint NOT NULL,
+      fingerprint text NOT NULL,
+      from_index bigint NOT NULL,
+      to_index bigint NOT NULL,
+      watched_to bigint NOT NULL,
+      PRIMARY KEY (backup_time, fingerprint)
+    );
+    CREATE INDEX wallet_restores_by_wallet ON wallet_restores (fingerprint);
+    ALTER TABLE chain_repairs
+      DROP CONSTRAINT chain_repairs_kind_check,
+      ADD CONSTRAINT chain_repairs_kind_check CHECK (kind IN ('rescan', 'reanchor', 'restore')),
+      ADD COLUMN since bigint`)
 }

@@ -174,6 +174,10 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
 
   const readBlock: ChainDriver["readBlock"] = Effect.fnUntraced(function*(height, anchor, watch) {
     const block = blocks.find((each) => each.height === height)
+    if (blocks.length > 0 && height < blocks[0]!.height) {
+      const reason = `block ${height} is not among the newest ${historySize}, or older than this process`
+      return yield* new DriverError({ network, reason, condition: "block_forgotten" })
+    }
     if (block === undefined || !isCanonical(anchor)) {
       return yield* new DriverError({ network, reason: `block ${height} is not among the newest ${historySize}` })
     }

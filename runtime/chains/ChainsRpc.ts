@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
-import { Environment, Network } from "../../schemas/Network.ts"
+import { Environment, Family, Network } from "../../schemas/Network.ts"
 
 const Integer = Schema.String.check(Schema.isPattern(/^\d{1,78}$/))
 const Text = Schema.NonEmptyString.check(Schema.isMaxLength(256))
@@ -36,7 +36,7 @@ export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported",
 
 /** An operator's wish and how far it is. */
 export const Repair = Schema.Struct({
-  kind: Schema.Literals(["rescan", "reanchor"]),
+  kind: Schema.Literals(["rescan", "reanchor", "restore"]),
   /** `waiting` for the network's follower, which may run elsewhere; `failed` for `reason`. */
   status: Schema.Literals(["waiting", "running", "done", "failed"]),
   /** First and last block to read and the next one; null until they are chosen. */
@@ -46,6 +46,22 @@ export const Repair = Schema.Struct({
   /** Transfers it recorded, moved or took back. */
   credited: Schema.Int,
   reason: Schema.NullOr(Schema.String)
+})
+
+/** What came of a declared restore. */
+export const RestoreAnswer = Schema.Struct({
+  wallet_count: Schema.Int,
+  /** The first 1,000 wallets. Addresses below `to_index` are not given out again; those from `from_index` are watched. */
+  wallets: Schema.Array(Schema.Struct({
+    fingerprint: Schema.String,
+    /** Null: its wallet is not in use any more. */
+    family: Schema.NullOr(Family),
+    from_index: Schema.Int,
+    to_index: Schema.Int,
+    watched_to: Schema.Int
+  })),
+  /** Per followed network, the blocks since the backup that are read again. */
+  networks: Schema.Array(Schema.Struct({ network: Network, ...Repair.fields }))
 })
 
 export const NetworkHealth = Schema.Struct({
@@ -58,7 +74,7 @@ export const NetworkHealth = Schema.Struct({
   head_time: Schema.NullOr(EpochSeconds),
   /** When the follower's place was last stored: every 5 s while the chain answers. */
   cursor_time: Schema.NullOr(EpochSeconds),
-  /** The newest rescan and the newest reanchor, if there was any. */
+  /** The newest rescan, the newest reanchor and the newest restore, if there was any. */
   repairs: Schema.Array(Repair)
 })
 
@@ -85,6 +101,16 @@ export class ChainsRpc extends RpcGroup.make(
   Rpc.make("chains.reanchor", {
     payload: { network: Network, environment: Environment, height: Schema.optionalKey(Integer) },
     success: Repair,
+    error: PublicError
+  }),
+  /**
+   * A backup was restored. `backup_time`: epoch seconds at which the backup was begun, not in the future and at most 90 days
+   * ago. `skip`: addresses of each wallet that may have been given out since, 0 to 1,000; without it 1,000, and none of a
+   * wallet that is a list. The same call again answers how far it is and passes over nothing twice.
+   */
+  Rpc.make("chains.restored", {
+    payload: { environment: Environment, backup_time: Schema.Int, skip: Schema.optionalKey(Schema.Int) },
+    success: RestoreAnswer,
     error: PublicError
   }),
   Rpc.make("chains.status", {

@@ -40,6 +40,14 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
       Effect.map(chains.rescan(network, environment, BigInt(from), BigInt(to)), repairBody),
     "chains.reanchor": ({ environment, height, network }) =>
       Effect.map(chains.reanchor(network, environment, height === undefined ? null : BigInt(height)), repairBody),
+    "chains.restored": ({ backup_time, environment, skip }) =>
+      Effect.map(chains.restored(environment, backup_time, skip ?? null), ({ networks, walletCount, wallets }) => ({
+        wallet_count: walletCount,
+        wallets: wallets.map(({ family, fingerprint, fromIndex, toIndex, watchedTo }) => (
+          { fingerprint, family, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo }
+        )),
+        networks: networks.map((each) => ({ network: each.network, ...repairBody(each) }))
+      })),
     "chains.status": ({ environment }) =>
       Effect.map(chains.repairs(environment), (repairs) =>
         chains.status(environment).map((each) => ({

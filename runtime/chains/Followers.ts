@@ -19,9 +19,10 @@ import {
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import * as Receivers from "./Receivers.ts"
 import {
-  advanced, anchorHeight, isAstray, isOpen, isRead, lowestInDoubt, nextHeights, reanchored, type Repair,
-  repairBatch
+  advanced, anchorHeight, isAstray, isOpen, isRead, lowestInDoubt, nextHeights, nextRepair, reanchored, type Repair,
+  repairBatch, restoreFrom
 } from "./Repairs.ts"
+import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
 import {
   balanceWrite, type Cursor, cursorWrite, repairWrite, type RingPoint, type Rows, transferId, transferWrite
 } from "./Rows.ts"
@@ -264,7 +265,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)
     if (unmatched.length > 0) {
       yield* Effect.logWarning(
-        "money on addresses that no invoice had when it was sent: if a backup was restored, raise the wallet's startIndex",
+        "money on addresses that no invoice had when it was sent: if a backup was restored, declare it with chains.restored",
         { network, transfers: unmatched.length, first: unmatched[0]!.id }
       )
     }
@@ -460,6 +461,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const repairTurn = Effect.fnUntraced(function*(fence: Fence, turn: RepairTurn) {
     if (turn.generation !== generation) return
     const next = turn.next(0)
+    // Another declaration may have taken its place.
+    const stored = (yield* rows.repairs(network, environment)).find(({ id }) => id === next.id)
+    if (stored !== undefined && stored.version !== next.version - 1) return
     const before = next.finalBefore ?? finalHeight(network, environment, heights())
     const current = turn.astray.length === 0 ? [] : yield* rows.transfers(turn.astray.map(({ id }) => id))
     const versions = new Map(turn.astray.map(({ id, version }) => [id, version]))
@@ -642,10 +646,38 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
-  /** One step of the oldest open repair; false: there is nothing to do now. */
+  /** Whether a block is older than a restore looks for, or nobody has it any more. */
+  const isBefore = Effect.fnUntraced(function*(since: number, height: bigint) {
+    const block = yield* readAgain(height)
+    return block !== null && block.time < since
+  })
+
+  /** Has every wallet's addresses derived, then finds the first block to read. */
+  const beginRestore = Effect.fnUntraced(function*(repair: Repair, since: number) {
+    const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
+    const isComplete = (yield* rows.restoredWallets(repair.requestedAt - watchedAfterRestoreSeconds))
+      .every((fingerprint) => known.has(fingerprint))
+    if (!isComplete && seconds() - repair.requestedAt < walletWaitSeconds) return false
+    if (!(yield* addresses.fillAll)) return false
+    // Whatever is read from now on is matched with them.
+    const before = generation
+    const head = ring[0]!.height
+    const from = yield* lowestSince(head, (height) =>
+      Effect.catchIf(
+        isBefore(since, height),
+        (error) => error.condition === "block_forgotten",
+        () => Effect.succeed(true)
+      ))
+    if (before !== generation) return false
+    yield* take({ generation: before, blocks: [], astray: [], next: () => restoreFrom(repair, from, head) })
+    return true
+  })
+
+  /** One step of the repair that is next; false: there is nothing to do now. */
   const repairStep = Effect.gen(function*() {
-    const repair = (yield* rows.repairs(network, environment)).find(isOpen)
+    const repair = nextRepair(yield* rows.repairs(network, environment))
     if (repair === undefined || ring.length === 0) return false
+    if (repair.from === null && repair.since !== null) return yield* beginRestore(repair, repair.since)
     const before = generation
     const ending = { ...repair, version: repair.version + 1 }
     if (repair.from === null) {
@@ -739,7 +771,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
   const strand = Effect.fnUntraced(function*(fence: Fence) {
     yield* changeCondition(fence, "no_common_block")
-    const wish = (yield* rows.repairs(network, environment)).find((repair) => isOpen(repair) && repair.from === null)
+    const wish = (yield* rows.repairs(network, environment)).find((repair) =>
+      repair.kind === "reanchor" && isOpen(repair) && repair.from === null)
     if (wish !== undefined) yield* reanchor(fence, wish)
   })
 

@@ -16,11 +16,12 @@ import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { find as findReceivers } from "./Receivers.ts"
 import { isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault } from "./Restores.ts"
 import {
   balanceWrite, cursorId, make as makeRows, repairWrite, transferId, transferWrite, walletOwnerWrite
 } from "./Rows.ts"
 import { make as makeTargets, shown } from "./Targets.ts"
-import { make as makeAddresses } from "./WalletAddresses.ts"
+import { make as makeAddresses, maximumAddresses } from "./WalletAddresses.ts"
 
 /** Conflicts in a row before a small write gives up. */
 const conflictRetries = 10
@@ -40,6 +41,8 @@ const catchUpLookMillis = 20
 const stateOf = ({ confirmations, status }: JournalEntry): ReportState =>
   status === "seen" && confirmations === 0 ? "reported" : status
 
+type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since">>
+
 type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
 
 const make = Effect.gen(function*() {
@@ -50,7 +53,7 @@ const make = Effect.gen(function*() {
   const followers = new Map<string, Follower>()
   const followersOf = (family: Family) =>
     [...followers.values()].filter(({ driver }) => familyOf(driver.network) === family)
-  const addresses = yield* makeAddresses(rows, () => false)
+  const addresses = yield* makeAddresses(rows)
   const targets = yield* makeTargets(rows, addresses, {
     heads: (family) =>
       Object.fromEntries(followersOf(family).flatMap(({ driver, newest }) => {
@@ -278,7 +281,7 @@ const make = Effect.gen(function*() {
   const wish = Effect.fnUntraced(function*(
     network: Network,
     environment: Environment,
-    wanted: Pick<Repair, "kind" | "from" | "to" | "next">,
+    wanted: Wish,
     isSame: (open: Repair) => boolean
   ) {
     const id = repairId(network, environment, wanted.kind)
@@ -289,9 +292,20 @@ const make = Effect.gen(function*() {
         "ask again when chains.status says that it is done"
       return yield* publicError("INVALID_TRANSITION", { message })
     }
+    return yield* renew(network, environment, wanted, last)
+  })
+
+  /** A wish in the place of `last`. */
+  const renew = Effect.fnUntraced(function*(
+    network: Network,
+    environment: Environment,
+    wanted: Wish,
+    last: Repair | undefined
+  ) {
     const repair: Repair = {
+      since: null,
       ...wanted,
-      id,
+      id: repairId(network, environment, wanted.kind),
       network,
       environment,
       finalBefore: null,
@@ -338,6 +352,56 @@ const make = Effect.gen(function*() {
       }
       const wanted = { kind: "reanchor", from: null, to: height, next: null } as const
       return yield* wish(network, environment, wanted, (open) => height === null || open.to === height)
+    }).pipe(answering)
+
+  /** Has a network's blocks since a time read again, where that is not under way or done already. */
+  const readSince = Effect.fnUntraced(function*(network: Network, environment: Environment, since: number) {
+    const last = (yield* rows.repairs(network, environment)).find(({ kind }) => kind === "restore")
+    if (last !== undefined && last.since === since && last.status !== "failed") return progressOf(last)
+    // Two declarations: what either needs.
+    const earliest = last !== undefined && isOpen(last) ? Math.min(since, last.since ?? since) : since
+    return yield* renew(network, environment, { kind: "restore", from: null, to: null, next: null, since: earliest }, last)
+  })
+
+  const restored: Chains["Service"]["restored"] = (environment, backupTime, skip) =>
+    Effect.gen(function*() {
+      const now = yield* nowSeconds
+      const timeFault = backupTimeFault(backupTime, now)
+      if (timeFault !== null) return yield* publicError("VALIDATION_ERROR", { param: "backup_time", message: timeFault })
+      const fault = skipFault(skip)
+      if (fault !== null) return yield* publicError("VALIDATION_ERROR", { param: "skip", message: fault })
+      const followed = [...drivers.values()].filter((each) => each.environment === environment)
+      if (followed.length === 0) {
+        const message = `No network is followed on ${environment}: add one to \`chains\` in the config, or name the ` +
+          "environment of those that are"
+        return yield* publicError("VALIDATION_ERROR", { param: "environment", message })
+      }
+      const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
+      const wallets = yield* rows.declareRestore({
+        backupTime,
+        now,
+        skip,
+        wallets: addresses.all().map(({ wallet }) => wallet),
+        room: Math.max(0, maximumAddresses - addresses.total())
+      })
+      yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.lookAgain(fingerprint), { discard: true })
+      const since = Math.max(0, backupTime - restoreMarginSeconds)
+      const networks = yield* Effect.forEach(followed, ({ network }) =>
+        Effect.map(readSince(network, environment, since), (progress) => ({ ...progress, network })))
+      yield* Effect.logWarning("a restored backup was declared: addresses are passed over, blocks are read again", {
+        environment,
+        backupTime,
+        wallets: wallets.length,
+        addresses: wallets.reduce((sum, { fromIndex, toIndex }) => sum + toIndex - fromIndex, 0),
+        networks: networks.map(({ network, status }) => `${network} ${status}`).join(", ")
+      })
+      return {
+        walletCount: wallets.length,
+        wallets: wallets.slice(0, namedWallets).map((wallet) => (
+          { ...wallet, family: families.get(wallet.fingerprint) ?? null }
+        )),
+        networks
+      }
     }).pipe(answering)
 
   const repairs: Chains["Service"]["repairs"] = (environment) =>
@@ -415,6 +479,7 @@ const make = Effect.gen(function*() {
     report,
     rescan,
     reanchor,
+    restored,
     repairs,
     reconcile
   })

@@ -1,9 +1,9 @@
 /**
- * What an operator may ask of a follower: to read blocks again, and to go on where no block that was followed is on the
- * chain any more. The wish is a row, so that the instance that follows takes it up, after a restart too. Pure.
+ * What an operator may ask of a follower: to read blocks again, all since a backup that was restored too, and to go on
+ * where no block that was followed is on the chain any more. The wish is a row, so that the instance that follows takes it up, after a restart too. Pure.
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
-import type { JournalEntry, RepairStatus } from "../Chains.ts"
+import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
 
 /** Blocks one rescan may read: two days of Base, two weeks of Ethereum. */
 export const maximumRescanBlocks = 100_000n
@@ -16,14 +16,19 @@ export interface Repair {
   readonly id: string
   readonly network: Network
   readonly environment: Environment
-  readonly kind: "rescan" | "reanchor"
-  /** First and last block to read. Of a reanchor that waits: `to` is the block asked for, or null, and `from` is null. */
+  readonly kind: RepairKind
+  /**
+   * First and last block to read. Of a reanchor that waits: `to` is the block asked for, or null, and `from` is null. Of a
+   * restore that waits both are null.
+   */
   readonly from: bigint | null
   readonly to: bigint | null
   /** Next block to read. */
   readonly next: bigint | null
   /** Of a reanchor: the height up to which confirmed transfers were final before it. */
   readonly finalBefore: bigint | null
+  /** Of a restore: it reads the blocks of this time (epoch seconds) and later. */
+  readonly since: number | null
   /** Journal entries it has made or changed. */
   readonly credited: number
   readonly status: RepairStatus
@@ -39,6 +44,19 @@ export const repairId = (network: Network, environment: Environment, kind: Repai
 
 export const isOpen = ({ status }: Pick<Repair, "status">): boolean => status === "waiting" || status === "running"
 
+/**
+ * The repair to work on: the oldest, but those after a restored backup last, because they read for hours what the others
+ * need in minutes.
+ */
+export const nextRepair = (repairs: ReadonlyArray<Repair>): Repair | undefined => {
+  const open = repairs.filter(isOpen)
+  return open.find(({ kind }) => kind !== "restore") ?? open[0]
+}
+
+/** A restore once its wallets' addresses are watched: it reads what was followed until then, from `from` up to `head`. */
+export const restoreFrom = (repair: Repair, from: bigint, head: bigint): Repair =>
+  ({ ...repair, from, to: head, next: from, status: "running", version: repair.version + 1 })
+
 /** The heights to read next, none above `head`; empty: wait for the head, or everything was read ({@link isRead}). */
 export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<bigint> => {
   if (next === null || to === null) return []
@@ -51,10 +69,10 @@ export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<b
 /** Whether every block was read. */
 export const isRead = ({ next, to }: Repair): boolean => next !== null && to !== null && next > to
 
-/** The repair after blocks up to `last` were dealt with. A rescan is done with its last block. */
+/** The repair after blocks up to `last` were dealt with. All but a reanchor are done with their last block. */
 export const advanced = (repair: Repair, last: bigint, credited: number): Repair => {
   const moved = { ...repair, next: last + 1n, credited: repair.credited + credited, version: repair.version + 1 }
-  return { ...moved, status: repair.kind === "rescan" && isRead(moved) ? "done" : "running" }
+  return { ...moved, status: repair.kind !== "reanchor" && isRead(moved) ? "done" : "running" }
 }
 
 /**

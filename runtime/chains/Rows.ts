@@ -8,6 +8,7 @@ import type {
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
 import type { Repair } from "./Repairs.ts"
+import { restoreWallet, type WalletRestore, watchedOfEach } from "./Restores.ts"
 import type { UnlistedEntry } from "./Unlisted.ts"
 
 /** A point of the ring, with the block's time in epoch seconds. */
@@ -202,6 +203,7 @@ export const repairWrite = (repair: Repair): Write => ({
     to_height: heightText(repair.to),
     next_height: heightText(repair.next),
     final_before: heightText(repair.finalBefore),
+    since: repair.since,
     credited: repair.credited,
     status: repair.status,
     reason: repair.reason,
@@ -326,12 +328,39 @@ const readRepair = (raw: Raw): Repair => ({
   to: readHeight(raw["to_height"]),
   next: readHeight(raw["next_height"]),
   finalBefore: readHeight(raw["final_before"]),
+  since: raw["since"] === null ? null : count(raw["since"]),
   credited: raw["credited"],
   status: raw["status"],
   reason: raw["reason"],
   requestedAt: count(raw["requested_at"]),
   version: count(raw["version"])
 })
+
+const readRestore = (raw: Raw): WalletRestore => ({
+  fingerprint: raw["fingerprint"],
+  fromIndex: count(raw["from_index"]),
+  toIndex: count(raw["to_index"]),
+  watchedTo: count(raw["watched_to"])
+})
+
+/** What {@link Rows.declareRestore} is asked for. */
+export interface RestoreDeclaration {
+  /** Epoch seconds, as `now`. */
+  readonly backupTime: number
+  readonly now: number
+  readonly skip: number | null
+  /** Wallets this instance knows. */
+  readonly wallets: ReadonlyArray<{
+    readonly fingerprint: string
+    readonly startIndex: number
+    readonly size: number | null
+  }>
+  /** Addresses that may be watched beside those that are. */
+  readonly room: number
+}
+
+/** Milliseconds a declaration waits for allocations that are under way. */
+const restoreLockMillis = 2_000
 
 /** The queries of this folder, over one client. */
 export const make = Effect.gen(function*() {
@@ -458,9 +487,11 @@ export const make = Effect.gen(function*() {
     /** Addresses of a wallet stored in batches above `batch`. */
     addressesAbove: (fingerprint: string, batch: number) =>
       addresses(sql`SELECT * FROM wallet_addresses WHERE fingerprint = ${fingerprint} AND batch > ${batch}`),
-    /** Which of the indices in [from, to) are derived. */
+    /** Which of the indices in [from, to) are derived or were given out. */
     derivedIndices: (fingerprint: string, from: number, to: number) =>
       rows((raw) => count(raw["wallet_index"]))(sql`SELECT wallet_index FROM wallet_addresses
+        WHERE fingerprint = ${fingerprint} AND wallet_index >= ${from} AND wallet_index < ${to}
+        UNION ALL SELECT wallet_index FROM receive_targets
         WHERE fingerprint = ${fingerprint} AND wallet_index >= ${from} AND wallet_index < ${to}`),
     addressCount: Effect.map(
       rows((raw) => count(raw["total"]))(sql`SELECT count(*) AS total FROM wallet_addresses`),
@@ -498,6 +529,63 @@ export const make = Effect.gen(function*() {
         VALUES (${fingerprint}, ${systemMerchant}, 1, ${index})
         ON CONFLICT (fingerprint) DO UPDATE SET next_index = excluded.next_index, version = c.version + 1
           WHERE c.next_index < excluded.next_index`)),
+    /** What declarations at `since` (epoch seconds) or later made of a wallet. */
+    walletRestores: (fingerprint: string, since: number) =>
+      rows(readRestore)(sql`SELECT w.* FROM wallet_restores w JOIN restores r USING (backup_time)
+        WHERE w.fingerprint = ${fingerprint} AND r.declared_at >= ${since}`),
+    /** Wallets of declarations at `since` or later. */
+    restoredWallets: (since: number) =>
+      rows((raw) => raw["fingerprint"] as string)(sql`SELECT DISTINCT w.fingerprint FROM wallet_restores w
+        JOIN restores r USING (backup_time) WHERE r.declared_at >= ${since}`),
+    /** Forgets addresses that declarations before `since` passed over and nobody has paid to. */
+    forgetRestored: (since: number) =>
+      Effect.asVoid(Effect.orDie(sql`DELETE FROM wallet_addresses a USING wallet_restores w, restores r, wallet_counters c
+        WHERE r.declared_at < ${since} AND w.backup_time = r.backup_time AND c.fingerprint = w.fingerprint
+        AND a.fingerprint = w.fingerprint AND a.wallet_index >= w.from_index
+        AND a.wallet_index < least(w.watched_to, c.next_index)
+        AND NOT EXISTS (SELECT FROM transfers t WHERE t.match_key = a.match_key AND t.invoice_id IS NULL)
+        AND NOT EXISTS (SELECT FROM wallet_restores n JOIN restores m USING (backup_time)
+          WHERE n.fingerprint = w.fingerprint AND m.declared_at >= ${since})`)),
+    /**
+     * Moves every wallet's counter on, in one transaction under the counters' locks: an allocation happens before all of it
+     * or after. Said again for the same backup, only wallets of the first time are touched, and they only ever move on.
+     */
+    declareRestore: ({ backupTime, now, room, skip, wallets }: RestoreDeclaration) =>
+      sql.withTransaction(Effect.gen(function*() {
+        yield* sql`SELECT set_config('lock_timeout', ${String(restoreLockMillis)}, true)`
+        const declared = yield* sql`INSERT INTO restores (backup_time, declared_at) VALUES (${backupTime}, ${now})
+          ON CONFLICT DO NOTHING RETURNING backup_time`
+        const before = yield* sql<Raw>`SELECT * FROM wallet_restores WHERE backup_time = ${backupTime}`
+        const earlier = new Map(before.map((raw) => [raw["fingerprint"] as string, readRestore(raw)]))
+        const started = JSON.stringify(wallets.map(({ fingerprint, startIndex }) => ({ fingerprint, start: startIndex })))
+        if (declared.length > 0) {
+          yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index)
+            SELECT fingerprint, ${systemMerchant}, 1, start
+            FROM json_to_recordset(${started}::json) AS (fingerprint text, start bigint) ORDER BY fingerprint
+            ON CONFLICT DO NOTHING`
+        }
+        const counters = yield* sql<Raw>`SELECT fingerprint, next_index FROM wallet_counters ORDER BY fingerprint FOR UPDATE`
+        const known = new Map(wallets.map((wallet) => [wallet.fingerprint, wallet]))
+        const concerned = counters.filter((raw) => declared.length > 0 || earlier.has(raw["fingerprint"]))
+        const watched = watchedOfEach(concerned.length, room)
+        const restored = concerned.map((raw) => {
+          const fingerprint = raw["fingerprint"] as string
+          const wallet = known.get(fingerprint)
+          const nextIndex = Math.max(count(raw["next_index"]), wallet?.startIndex ?? 0)
+          const found = { fingerprint, nextIndex, size: wallet?.size ?? null }
+          return restoreWallet(found, skip, watched, earlier.get(fingerprint))
+        })
+        const stored = JSON.stringify(restored.map(({ fingerprint, fromIndex, toIndex, watchedTo }) =>
+          ({ fingerprint, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo })))
+        yield* sql`INSERT INTO wallet_restores AS w (backup_time, fingerprint, from_index, to_index, watched_to)
+          SELECT ${backupTime}::bigint, fingerprint, from_index, to_index, watched_to
+          FROM json_to_recordset(${stored}::json)
+            AS (fingerprint text, from_index bigint, to_index bigint, watched_to bigint)
+          ON CONFLICT (backup_time, fingerprint) DO UPDATE SET to_index = excluded.to_index`
+        yield* sql`UPDATE wallet_counters c SET next_index = w.to_index, version = c.version + 1 FROM wallet_restores w
+          WHERE w.backup_time = ${backupTime} AND w.fingerprint = c.fingerprint AND c.next_index < w.to_index`
+        return restored
+      })),
     /** Whose wallets these are; absent: nobody's. */
     walletOwners: (fingerprints: ReadonlyArray<string>) =>
       Effect.map(

@@ -4,9 +4,10 @@
  * They are watched: a restored backup may have lost invoices whose payors still pay, and the address of a paid invoice
  * must not be given out again. And an allocation needs no derivation, so it is one call of the database.
  */
-import { Effect, Queue } from "effect"
+import { Clock, Effect, Queue, Semaphore } from "effect"
 import type { Family } from "../../schemas/Network.ts"
 import type { WalletRef } from "../Chains.ts"
+import { watchedAfterRestoreSeconds } from "./Restores.ts"
 import type { Rows, WalletAddress } from "./Rows.ts"
 
 /** Addresses of each wallet that are watched though nobody was given them: fewer may be lost without a word of the operator. */
@@ -14,9 +15,6 @@ export const watchedAhead = 20
 
 /** Derived beyond those, so that a wallet in use is looked after once in so many allocations. */
 const refill = 20
-
-/** Watched of each wallet after the operator declared that a backup was restored. */
-export const watchedAfterRestore = 1_000
 
 /** Addresses nobody was given, of all wallets: about 100 bytes of memory each. */
 export const maximumAddresses = 200_000
@@ -32,10 +30,15 @@ const turn = Effect.promise<void>(() => new Promise((resolve) => void setImmedia
 const range = (from: number, to: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, to - from) }, (_, place) => from + place)
 
-export const make = Effect.fnUntraced(function*(rows: Rows, isRestoring: () => boolean) {
+export const make = Effect.fnUntraced(function*(rows: Rows) {
   const wallets = new Map<string, { readonly wallet: WalletRef; readonly family: Family }>()
   const waiting = new Set<string>()
+  const oneFill = yield* Semaphore.make(1)
   const wakes = yield* Queue.unbounded<string>()
+  const restoredSince = Effect.map(Clock.currentTimeMillis, (millis) =>
+    Math.floor(millis / 1000) - watchedAfterRestoreSeconds)
+  // Those of restored backups whose time is over: they are watched no longer from this start on.
+  yield* rows.forgetRestored(yield* restoredSince)
   let total = yield* rows.addressCount
 
   /** Derives `indices` in slices, so that nobody waits for more than a few milliseconds of it, and keeps them. */
@@ -74,7 +77,10 @@ export const make = Effect.fnUntraced(function*(rows: Rows, isRestoring: () => b
     if (total >= maximumAddresses) {
       return yield* Effect.logWarning(`${maximumAddresses} addresses are watched ahead: no more are added`, { family })
     }
-    yield* complete(wallet, family, from, from + (isRestoring() ? watchedAfterRestore : watchedAhead + refill))
+    yield* complete(wallet, family, from, from + watchedAhead + refill)
+    for (const { fromIndex, watchedTo } of yield* rows.walletRestores(wallet.fingerprint, yield* restoredSince)) {
+      yield* complete(wallet, family, fromIndex, watchedTo)
+    }
   })
 
   const fillSafely = (wallet: WalletRef, family: Family) =>
@@ -109,9 +115,18 @@ export const make = Effect.fnUntraced(function*(rows: Rows, isRestoring: () => b
         const found = wallets.get(fingerprint)
         return found === undefined ? Effect.void : look(found.wallet, found.family)
       }),
-    /** Every wallet this instance knows, filled when it returns. */
+    /** Every wallet this instance knows. */
+    all: () => [...wallets.values()],
+    /** Addresses that are derived and were not given out, of all wallets, as far as this instance counted. */
+    total: () => total,
+    /** Fills every wallet this instance knows; false: not all could be filled now. */
     fillAll: Effect.suspend(() =>
-      Effect.forEach([...wallets.values()], ({ family, wallet }) => fillSafely(wallet, family), { discard: true })),
+      Effect.forEach([...wallets.values()], ({ family, wallet }) => fill(wallet, family), { discard: true })).pipe(
+        Effect.as(true),
+        Effect.catchCause((cause) =>
+          Effect.as(Effect.logWarning("addresses of a restored backup could not be derived", cause), false)),
+        oneFill.withPermits(1)
+      ),
     /** Whether a wallet with so few addresses ahead is to be filled. */
     isLow: (ahead: number) => ahead < watchedAhead + refill / 2
   }

@@ -196,7 +196,7 @@ describe("a reanchor", () => {
 describe("repairs", () => {
   const repair: Repair = {
     id: "base:devnet:rescan", network: "base", environment: devnet, kind: "rescan", from: 5n, to: 20n, next: 5n,
-    finalBefore: null, credited: 0, status: "waiting", reason: null, requestedAt: 1, version: 1
+    finalBefore: null, since: null, credited: 0, status: "waiting", reason: null, requestedAt: 1, version: 1
   }
 
   it("are read in batches up to the head, and done with their last block", () => {

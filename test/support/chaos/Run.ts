@@ -622,10 +622,14 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     const name = `${run.database}_backup`
     counts.kills += 1
     yield* deployment.end("SIGKILL")
+    backupTime = Math.floor(Date.now() / 1_000)
     yield* copy(run.database, name)
     yield* deployment.boot
     return name
   })
+
+  /** Epoch seconds of the newest backup. */
+  let backupTime = 0
 
   const restore = Effect.fnUntraced(function*(backup: string, isDeclared: boolean) {
     yield* log
@@ -643,7 +647,9 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
       if (random() < 0.5) yield* customers.send(customers.usdcFor(order.address!, order.amount))
     }
     yield* deployment.boot
-    if (isDeclared) yield* deployment.operate("chains.restored", {})
+    if (isDeclared) {
+      yield* deployment.operate("chains.restored", { environment: "mainnet", backup_time: backupTime, skip: 1_000 })
+    }
     yield* Effect.forEach(lost.slice(-6), (order) =>
       Effect.forkDetach(Effect.andThen(
         Effect.sleep(2_000 + random() * 4_000),
