@@ -59,7 +59,7 @@ export interface NewKey {
   readonly expiresAt: number | null
   /** Absent: none, so it may be used from anywhere. */
   readonly ipAllowlist?: ReadonlyArray<string>
-  /** The key that asks for it; absent or null: a wallet, or the operator. */
+  /** The key whose caller creates it; absent or null: a wallet or the operator does. */
   readonly createdBy?: string | null
 }
 
@@ -79,7 +79,15 @@ export interface KeyName {
 /** An order that nobody will repeat. */
 const unasked: Order<unknown> = { cause: noCause, reply: () => undefined }
 
-/** A key that was revoked, and the keys in use that it had made, newest first: as they are now. */
+/** What a rotation asks for. */
+export interface RotationRequest {
+  /** For how long the old key may still be used; 0: it ends at once. */
+  readonly overlapSeconds: number
+  /** As in {@link NewKey}. */
+  readonly createdBy: string | null
+}
+
+/** A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call. */
 export interface RevokedKey {
   readonly state: KeyState
   readonly children: ReadonlyArray<KeyState>
@@ -196,8 +204,8 @@ export class Keys extends Context.Service<Keys, {
   readonly anyMerchant: Effect.Effect<boolean>
   /**
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
-   * under any concurrency: every new key also touches the merchant's row; `API_KEY_INVALID` where the key that asks for
-   * it was revoked meanwhile.
+   * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `createdBy` was revoked
+   * meanwhile.
    */
   readonly create: (request: NewKey, order?: Order<MadeKey>) => Effect.Effect<MadeKey, PublicError>
   /** Newest first, at most 1,000, of both environments. */
@@ -218,19 +226,19 @@ export class Keys extends Context.Service<Keys, {
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
-   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active, one that was rotated already included, and for one
-   * whose own predecessor is in use; `API_KEY_LIMIT_REACHED` where the old one would be one too many beside the new one;
-   * `API_KEY_INVALID` where the key that asks for it was revoked meanwhile.
+   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
+   * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the overlap;
+   * `API_KEY_INVALID` where `createdBy` was revoked meanwhile.
    */
   readonly rotate: (
     name: KeyName,
-    wanted: { readonly overlapSeconds: number; readonly createdBy: string | null },
+    request: RotationRequest,
     order?: Order<RotatedKey>
   ) => Effect.Effect<RotatedKey, PublicError>
   /**
-   * Refused everywhere within 5 s. Revoking twice is the same as once; keys that it made are kept (the default), or
-   * revoked in the same commit, also after the key itself was. Nothing that it makes at the same time escapes. Errors:
-   * `NOT_FOUND`.
+   * The key is refused everywhere within 5 s. Revoking twice is the same as once. Keys created with it are kept (the
+   * default) or revoked in the same commit, even when the key itself was revoked before. A key that it creates at the same
+   * time is either among them or refused, because both commits write the merchant's row. Errors: `NOT_FOUND`.
    */
   readonly revoke: (
     name: KeyName,
@@ -319,15 +327,15 @@ export class Keys extends Context.Service<Keys, {
             ? Effect.fail(publicError("NOT_FOUND", { message: "No such merchant" }))
             : Effect.succeed(merchant))
 
-      const touched = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
+      const touchMerchant = (merchant: MerchantState) => Repo.merchantWrite({ ...merchant, version: merchant.version + 1 })
 
       /**
-       * A key that asks for another is looked up anew in the commit's own decision: what was revoked a moment ago, and is
-       * still remembered as good, makes nothing that its revocation would miss.
+       * Reads the creator from the database again, because authentication may accept a revoked key from its cache for 5 s:
+       * a key created in that time would be missing from the revocation.
        */
-      const checkMaker = Effect.fnUntraced(function*(merchantId: number, maker: string | null, now: number) {
-        const key = maker === null ? undefined : yield* repo.key(merchantId, maker)
-        if (maker !== null && (key === undefined || !isUsable(key, now))) return yield* publicError("API_KEY_INVALID")
+      const checkCreator = Effect.fnUntraced(function*(merchantId: number, creator: string | null, now: number) {
+        const key = creator === null ? undefined : yield* repo.key(merchantId, creator)
+        if (creator !== null && (key === undefined || !isUsable(key, now))) return yield* publicError("API_KEY_INVALID")
       })
 
       const checkRanges = (ranges: ReadonlyArray<string>) => {
@@ -351,9 +359,9 @@ export class Keys extends Context.Service<Keys, {
         const kept = reply(made)
         return yield* decided(merchantId, Effect.gen(function*() {
           const merchant = yield* requireMerchant(merchantId)
-          yield* checkMaker(merchantId, createdBy, now)
+          yield* checkCreator(merchantId, createdBy, now)
           if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) return yield* publicError("API_KEY_LIMIT_REACHED")
-          yield* append(merchantId, environment, [touched(merchant), Repo.keyWrite(made.state)], cause, kept)
+          yield* append(merchantId, environment, [touchMerchant(merchant), Repo.keyWrite(made.state)], cause, kept)
           return made
         }))
       })
@@ -380,7 +388,7 @@ export class Keys extends Context.Service<Keys, {
 
       const rotate = (
         name: KeyName,
-        { createdBy, overlapSeconds }: { readonly overlapSeconds: number; readonly createdBy: string | null },
+        { createdBy, overlapSeconds }: RotationRequest,
         { cause, reply }: Order<RotatedKey> = unasked
       ) =>
         decided(name.merchantId, Effect.gen(function*() {
@@ -388,7 +396,7 @@ export class Keys extends Context.Service<Keys, {
           const merchant = yield* requireMerchant(name.merchantId)
           const now = yield* nowSeconds
           const { environment, expiresAt, ipAllowlist, merchantId, scope } = key
-          yield* checkMaker(merchantId, createdBy, now)
+          yield* checkCreator(merchantId, createdBy, now)
           const made = make(
             { name: key.name, environment, expiresAt, ipAllowlist, merchantId, scope, createdBy },
             key.apiVersion,
@@ -402,7 +410,7 @@ export class Keys extends Context.Service<Keys, {
           }, now)
           if (previous instanceof PublicError) return yield* previous
           const rotated: RotatedKey = { ...made, previous }
-          const writes = [touched(merchant), Repo.keyWrite(previous), Repo.keyWrite(made.state)]
+          const writes = [touchMerchant(merchant), Repo.keyWrite(previous), Repo.keyWrite(made.state)]
           yield* append(merchantId, environment, writes, cause, reply(rotated))
           return rotated
         }))
@@ -411,15 +419,15 @@ export class Keys extends Context.Service<Keys, {
         decided(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
           const merchant = yield* requireMerchant(name.merchantId)
-          const living = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
+          const children = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
           const revoked: RevokedKey = {
             state: revoke(key),
-            children: childKeys === "revoke" ? living.map(revoke) : living
+            children: childKeys === "revoke" ? children.map(revoke) : children
           }
-          const before = new Map([key, ...living].map((each) => [each.id, each.version]))
+          const before = new Map([key, ...children].map((each) => [each.id, each.version]))
           const changed = [revoked.state, ...revoked.children].filter(({ id, version }) => before.get(id) !== version)
           if (changed.length === 0) return revoked
-          const writes = [touched(merchant), ...changed.map(Repo.keyWrite)]
+          const writes = [touchMerchant(merchant), ...changed.map(Repo.keyWrite)]
           yield* append(name.merchantId, key.environment, writes, cause, reply(revoked))
           return revoked
         }))

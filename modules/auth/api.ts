@@ -72,10 +72,10 @@ export const ApiKeyRotation = Schema.Struct({
 
 export { defaultOverlapSeconds }
 
-/** What else a revocation ends. Without a body: nothing. */
+/** What a revocation does with other keys. Without a body they are kept. */
 export const ApiKeyRevocation = Schema.Struct({
   child_keys: Schema.optionalKey(Schema.Literals(ChildKeys)).annotate({
-    description: "`revoke`: the keys that it made, and those that they made, are revoked with it. Default `keep`"
+    description: "`revoke`: the keys created with it, directly or indirectly, are revoked too. Default `keep`"
   })
 }).annotate({ identifier: "ApiKeyRevocation", examples: [{ child_keys: "revoke" }] })
 
@@ -98,7 +98,8 @@ const shown = {
   last_used_at: Schema.NullOr(EpochSeconds).annotate({ description: "Told a minute or two late" }),
   replaced_by: Schema.NullOr(KeyId).annotate({ description: "The key that a rotation made in its place" }),
   created_by: Schema.NullOr(KeyId).annotate({
-    description: "The key that made it, by making or rotating a key; null: a wallet, or the operator"
+    description: "The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it "
+      + "is older than this field"
   }),
   created_at: EpochSeconds
 }
@@ -128,13 +129,13 @@ const exampleSecret = { key: "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp" }
 
 const OneApiKey = success(ApiKey).annotate({ identifier: "OneApiKey", examples: [{ success: true, data: exampleKey }] })
 
-/** A revoked key, and what it leaves behind. */
+/** A revoked key, and the keys created with it. */
 const RevokedApiKey = success(Schema.Struct({
   ...id,
   ...shown,
   child_keys: Schema.Array(ApiKey).annotate({
-    description: "The keys in use that it made, and those that they made, newest first, as they are now: look through them "
-      + "where the revoked key had leaked"
+    description: "The keys created with it, directly or indirectly, that were in use, newest first, as they are after the "
+      + "call. After a leak, check each of them"
   })
 })).annotate({
   identifier: "RevokedApiKey",
@@ -185,7 +186,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Make an API key",
     description: "`key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of " +
-      "either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, rotated ones included."
+      "either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, including " +
+      "rotated ones until they end."
   })),
   HttpApiEndpoint.get("list", "/", {
     query: {
@@ -223,9 +225,9 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Revoke an API key",
-    description: "It is refused everywhere within 5 seconds, for good. A key may have made others: `child_keys` shows those "
-      + "in use, and `{\"child_keys\": \"revoke\"}` revokes them in the same step, also where the key itself was revoked "
-      + "before. Revoking twice is the same as once."
+    description: "It is refused everywhere within 5 seconds, for good. Other keys may have been created with it: `child_keys` "
+      + "lists those in use, and `{\"child_keys\": \"revoke\"}` revokes them in the same step, even when the key itself was "
+      + "revoked before. Revoking twice is the same as once."
   })),
   HttpApiEndpoint.post("rotate", "/:id/rotate", {
     params: { id: Schema.String },
@@ -235,8 +237,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Rotate an API key",
     description: "Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be " +
-      "used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then; meanwhile " +
-      "the new one is rotated with `overlap_seconds` 0 only. `key` is shown this once."
+      "used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then " +
+      "the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once."
   }))
 )
   .middleware(MerchantAuth)

@@ -52,8 +52,8 @@ const revokedObject = ({ children, state }: RevokedKey, now: number) => ({
   child_keys: children.map((child) => keyObject(child, now))
 })
 
-/** The key that is calling; null: a wallet. */
-const makerOf = ({ credential, kind }: Principal): string | null => kind === "key" ? credential : null
+/** The key that calls; null: a wallet does. */
+const creatorOf = ({ credential, kind }: Principal): string | null => kind === "key" ? credential : null
 
 /** What a change asks for; what was not sent is not in it. */
 const changeOf = (sent: typeof ApiKeyChange.Type): KeyChange => ({
@@ -86,7 +86,7 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
         environment,
         expiresAt: payload.expires_at ?? null,
         ipAllowlist: payload.ip_allowlist ?? [],
-        createdBy: makerOf(principal)
+        createdBy: creatorOf(principal)
       }
       return yield* answering<MadeKey, PublicError>(
         (order) => keys.create(request, order),
@@ -118,11 +118,11 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
     .handle("rotate", Effect.fnUntraced(function*({ params, payload }) {
       const principal = yield* requireMerchantScope
       const name = { ...principal, id: params.id }
-      const wanted = {
+      const rotation = {
         overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
-        createdBy: makerOf(principal)
+        createdBy: creatorOf(principal)
       }
-      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, wanted, order), rotatedObject)
+      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, rotation, order), rotatedObject)
     }))
 }))
 

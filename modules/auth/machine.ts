@@ -102,7 +102,10 @@ export interface KeyState {
   readonly apiVersion: string
   /** The key that a rotation made in its place. */
   readonly replacedBy: string | null
-  /** The key that made it, by a call to make or to rotate a key; null: a wallet, the operator, or nobody remembers. */
+  /**
+   * The key whose caller created it, as a new key or by a rotation; null: a wallet or the operator did, or it is older
+   * than this field.
+   */
   readonly createdBy: string | null
   /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
   readonly lastUsedAt: number | null
@@ -115,8 +118,8 @@ export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): b
   status === "active" && (expiresAt === null || nowSeconds < expiresAt)
 
 /**
- * Keys a merchant may have in use, those that were rotated included until they end: every service of a large shop in both
- * environments, several times over.
+ * Keys a merchant may have in use, including rotated ones until they end. Enough for several keys for every service of a
+ * large shop in both environments.
  */
 export const maximumKeys = 100
 
@@ -170,29 +173,30 @@ export const changeKey = (key: KeyState, change: KeyChange, nowSeconds: number):
   return objectionToChange(change, nowSeconds) ?? { ...key, ...change, version: key.version + 1 }
 }
 
-/** What a rotation is asked for, and what stands beside the key. */
+/** What a rotation asks for, and what it depends on beside the key itself. */
 export interface Rotation {
   readonly replacedBy: string
   /** 0: the key ends at once. */
   readonly overlapSeconds: number
-  /** The key that this one once took the place of, where that may still be used. */
+  /** The key that this one replaced, while it is still in use. */
   readonly predecessor: KeyState | undefined
   /** Keys of the merchant in use, this one among them. */
   readonly keysInUse: number
 }
 
+const isoTime = (epochSeconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(epochSeconds * 1000))
+
 const predecessorInUse = ({ expiresAt, id }: KeyState): PublicError =>
   publicError("INVALID_TRANSITION", {
-    message: `${id}, which this key replaced, may be used until ${DateTime.formatIso(DateTime.makeUnsafe(expiresAt! * 1000))}: revoke it `
-      + "first, wait for that, or rotate with overlap_seconds 0, which ends this key at once",
+    message: `${id}, which this key replaced, is in use until ${isoTime(expiresAt!)}: revoke it first, wait until then, or `
+      + "rotate with overlap_seconds 0, which ends this key at once",
     details: { status: "active", previous_key_id: id, previous_key_expires_at: expiresAt }
   })
 
 /**
- * The key that `replacedBy` takes the place of: it ends after the overlap, or earlier where it would have anyway. A
- * rotation leaves one predecessor in use at most and never shortens the time that an earlier one promised; a key that
- * leaked can always be replaced, because an overlap of 0 leaves none. Errors: `INVALID_TRANSITION`;
- * `API_KEY_LIMIT_REACHED`. Total.
+ * The key that `replacedBy` replaces: it ends after the overlap, or at its own end if that is earlier. A rotation leaves
+ * at most one predecessor in use and never shortens an overlap that an earlier rotation promised. A leaked key can always
+ * be replaced, because an overlap of 0 leaves no predecessor. Errors: `INVALID_TRANSITION`; `API_KEY_LIMIT_REACHED`.
  */
 export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number): KeyState | PublicError => {
   const { keysInUse, overlapSeconds, predecessor, replacedBy } = rotation
@@ -201,19 +205,19 @@ export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number)
   if (overlapSeconds > 0 && predecessor !== undefined) return predecessorInUse(predecessor)
   if (overlapSeconds > 0 && keysInUse >= maximumKeys) {
     return publicError("API_KEY_LIMIT_REACHED", {
-      message: `A merchant may have ${maximumKeys} keys in use, and the old key would be one more until it ends: revoke `
-        + "one first, or rotate with overlap_seconds 0"
+      message: `A merchant may have ${maximumKeys} keys in use, and the old key counts until its overlap ends: revoke a key `
+        + "first, or rotate with overlap_seconds 0"
     })
   }
   const expiresAt = Math.min(key.expiresAt ?? Infinity, nowSeconds + overlapSeconds)
   return { ...key, replacedBy, expiresAt, version: key.version + 1 }
 }
 
-/** The same key, never to be used again; one that was revoked before is as it is. */
+/** The key, revoked for good; one that is revoked already is unchanged. */
 export const revoke = (key: KeyState): KeyState =>
   key.status === "revoked" ? key : { ...key, status: "revoked", version: key.version + 1 }
 
-/** What a revocation does with the keys in use that the key made, and with those that they made. */
+/** What a revocation does with the keys that were created with the key, directly or indirectly. */
 export const ChildKeys = ["keep", "revoke"] as const
 export type ChildKeys = typeof ChildKeys[number]
 

@@ -55,7 +55,7 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, key_id)
     )`
   }),
-  // Null of keys that were there before: who made them was not written down.
+  // Null for keys that are older than this column: their creator was not stored.
   "0004_key_makers": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`ALTER TABLE api_keys ADD COLUMN created_by text`

@@ -110,29 +110,32 @@ type Served = readonly [Environment, ...ReadonlyArray<Environment>]
 const findByHashes = `SELECT k.*, NULL::bigint AS used_at FROM api_keys k
   WHERE hash IN (SELECT json_array_elements_text($1::json))`
 
-const isLive = (key: string, now: string) =>
+const isInUse = (key: string, now: string) =>
   `${key}.status = 'active' AND (${key}.expires_at IS NULL OR ${key}.expires_at > ${now})`
 
-/** Keys in use that were rotated and lead, over whatever came between, to the key $2 of the merchant $1 at $3. */
-const findPredecessor = `WITH RECURSIVE ahead AS (
+/**
+ * The key in use at second $3 that key $2 of merchant $1 replaced, directly or through keys in between that ended. Of
+ * several, the one that ends last.
+ */
+const findPredecessor = `WITH RECURSIVE earlier AS (
     SELECT k.id, k.replaced_by FROM api_keys k
-    WHERE k.merchant_id = $1 AND k.replaced_by IS NOT NULL AND ${isLive("k", "$3::bigint")}
+    WHERE k.merchant_id = $1 AND k.replaced_by IS NOT NULL AND ${isInUse("k", "$3::bigint")}
     UNION
-    SELECT a.id, k.replaced_by FROM ahead a JOIN api_keys k ON k.id = a.replaced_by AND k.merchant_id = $1
+    SELECT a.id, k.replaced_by FROM earlier a JOIN api_keys k ON k.id = a.replaced_by AND k.merchant_id = $1
     WHERE k.replaced_by IS NOT NULL AND a.replaced_by <> $2
   )
-  SELECT k.*, NULL::bigint AS used_at FROM ahead a JOIN api_keys k ON k.id = a.id AND k.merchant_id = $1
+  SELECT k.*, NULL::bigint AS used_at FROM earlier a JOIN api_keys k ON k.id = a.id AND k.merchant_id = $1
   WHERE a.replaced_by = $2 ORDER BY k.expires_at DESC NULLS FIRST LIMIT 1`
 
-/** Keys in use at $3 that the key $2 of the merchant $1 made, and those that they made, ended ones between included. */
-const findChildren = `WITH RECURSIVE made AS (
+/** Keys in use at second $3 that were created with key $2 of merchant $1, directly or through keys that may have ended. */
+const findChildren = `WITH RECURSIVE descendants AS (
     SELECT k.id FROM api_keys k WHERE k.merchant_id = $1 AND k.created_by = $2
     UNION
-    SELECT k.id FROM made m JOIN api_keys k ON k.created_by = m.id AND k.merchant_id = $1
+    SELECT k.id FROM descendants m JOIN api_keys k ON k.created_by = m.id AND k.merchant_id = $1
   )
-  SELECT k.*, u.used_at FROM made m JOIN api_keys k ON k.id = m.id AND k.merchant_id = $1
+  SELECT k.*, u.used_at FROM descendants m JOIN api_keys k ON k.id = m.id AND k.merchant_id = $1
   LEFT JOIN api_key_uses u ON u.merchant_id = k.merchant_id AND u.key_id = k.id
-  WHERE ${isLive("k", "$3::bigint")} ORDER BY k.created_at DESC, k.id DESC`
+  WHERE ${isInUse("k", "$3::bigint")} ORDER BY k.created_at DESC, k.id DESC`
 
 /** A key's last use, as a later note may only move on. */
 const noteUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
@@ -210,19 +213,19 @@ export const make = Effect.gen(function*() {
         (rows) => rows.map(keyOf)
       )
     },
-    /** The key in use that the key `id` took the place of, directly or by rotations of what came between. */
+    /** The key in use that the key `id` replaced, directly or through keys in between that ended. */
     predecessor: (merchantId: number, id: string, nowSeconds: number): Effect.Effect<KeyState | undefined> =>
       Effect.map(
         Effect.orDie(sql.unsafe<KeyRow>(findPredecessor, [merchantId, id, nowSeconds])),
         (rows) => rows[0] && keyOf(rows[0])
       ),
-    /** Keys in use that the key `id` made, and those that they made, newest first. */
+    /** Keys in use that were created with the key `id`, directly or indirectly, newest first. */
     children: (merchantId: number, id: string, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
       Effect.map(
         Effect.orDie(sql.unsafe<KeyRow>(findChildren, [merchantId, id, nowSeconds])),
         (rows) => rows.map(keyOf)
       ),
-    /** Keys that count towards the limit: those in use, rotated ones until they end included. */
+    /** Keys that count towards the limit: all in use, including rotated ones until they end. */
     keysInUse: (merchantId: number, nowSeconds: number): Effect.Effect<number> =>
       Effect.map(
         Effect.orDie(sql<{ n: bigint }>`SELECT count(*) AS n FROM api_keys WHERE merchant_id = ${merchantId}

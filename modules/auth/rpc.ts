@@ -34,7 +34,7 @@ const shown = {
   /** A minute or two late. */
   last_used_at: Schema.NullOr(EpochSeconds),
   replaced_by: Schema.NullOr(KeyId),
-  /** The key that made it; null: a wallet, this RPC, or nobody remembers. */
+  /** The key whose caller created it; null: a wallet or this RPC did, or it is older than this field. */
   created_by: Schema.NullOr(KeyId),
   created_at: EpochSeconds
 }
@@ -43,7 +43,7 @@ const shown = {
 export const ApiKey = Schema.Struct(shown)
 export type ApiKey = typeof ApiKey.Type
 
-/** A revoked key, and the keys in use that it had made, with those that they had made: newest first, as they are now. */
+/** A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call. */
 export const RevokedApiKey = Schema.Struct({ ...shown, child_keys: Schema.Array(ApiKey) })
 export type RevokedApiKey = typeof RevokedApiKey.Type
 
@@ -94,7 +94,7 @@ export class AuthRpc extends RpcGroup.make(
   }),
   /**
    * A new key in place of an active one, which may be used for `overlap_seconds` more. `key` is shown in this answer
-   * only. Errors: `NOT_FOUND`; `INVALID_TRANSITION` unless it is active, and while the key that it replaced is in use;
+   * only. Errors: `NOT_FOUND`; `INVALID_TRANSITION` unless it is active, and while its predecessor is in use;
    * `API_KEY_LIMIT_REACHED`. With `overlap_seconds` 0 the last two cannot happen.
    */
   Rpc.make("auth.keys.rotate", {
@@ -107,8 +107,8 @@ export class AuthRpc extends RpcGroup.make(
     error: PublicError
   }),
   /**
-   * Refused everywhere within 5 s. `child_keys` of the answer are the keys in use that it made: with `child_keys: "revoke"`
-   * they are revoked with it, or after it. Revoking twice is the same as once. `NOT_FOUND` without such a key.
+   * The key is refused everywhere within 5 s. The answer's `child_keys` are the keys created with it that were in use;
+   * with `child_keys: "revoke"` they are revoked too, even when the key itself was revoked before. Revoking twice is the same as once. `NOT_FOUND` without such a key.
    */
   Rpc.make("auth.keys.revoke", {
     payload: { merchant_id: MerchantId, key_id: KeyId, child_keys: Schema.optionalKey(Schema.Literals(ChildKeys)) },

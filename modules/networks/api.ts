@@ -1,21 +1,21 @@
-/** How the networks are that payments are taken on: public, for payors' pages, shops and status pages. Wrapped family. */
+/** The state of each network, readable by anybody: for payors' pages, shops and status pages. Answers are wrapped. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Anonymous, errors, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 
-/** In which state a network is, as far as payments are concerned. */
+/** What the state of a network means for payments. */
 export const PublicCondition = Schema.Literals(["ok", "silent", "frozen", "disagreement", "no_common_block"]).annotate({
-  description: "`ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: the newest block does not move. " +
-    "`disagreement`: nodes are on different branches, so payments are seen but not confirmed. `no_common_block`: the chain is " +
-    "not the one that was followed. New values may be added"
+  description: "`ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: no new block arrives. " +
+    "`disagreement`: nodes are on different branches, so payments are seen but not all are confirmed. `no_common_block`: " +
+    "the blocks read so far are not on the chain any more, so the operator must act. New values may be added"
 })
 
 export const NetworkState = Schema.Struct({
   network: Network,
   environment: Environment,
-  healthy: Schema.Boolean.annotate({ description: "True while `condition` is `ok`; else no new address is offered there" }),
+  healthy: Schema.Boolean.annotate({ description: "True while `condition` is `ok`. While false, payors get no new address there" }),
   condition: PublicCondition,
   message: Schema.String.annotate({ description: "What that means for a payment, in a sentence for people" }),
   head_height: Schema.NullOr(Schema.Int).annotate({ description: "Height of the newest block read; null before the first" }),
@@ -55,8 +55,8 @@ export class NetworksGroup extends HttpApiGroup.make("networks").add(
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "Read the state of the networks",
-    description: "Every network that is followed, of all environments served unless `environment` names one, by environment "
-      + "and name; `has_more` is always false. No credential is needed. Networks that no plugin follows are not listed."
+    description: "Every network that a plugin follows, sorted by environment and name; `environment` selects one of the "
+      + "environments. `has_more` is always false. No credential is needed."
   }))
 )
   .middleware(Anonymous)

@@ -1,4 +1,4 @@
-/** Wire <-> what the chains say of themselves: from memory, no query. */
+/** Answers the state of the networks from memory, without a query. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../../runtime/Chains.ts"
@@ -15,8 +15,8 @@ export const handlers = HttpApiBuilder.group(NetworksApi, "networks", Effect.fn(
     if (environment !== undefined && !environments.includes(environment)) {
       return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
     }
-    const asked = environment === undefined ? environments : [environment]
-    const data = networkStates(asked.flatMap((each) => chains.status(each)))
+    const selected = environment === undefined ? environments : [environment]
+    const data = networkStates(selected.flatMap((each) => chains.status(each)))
     return jsonText(JSON.stringify({ success: true, data: { object: "list", data, has_more: false } }))
   }))
 }))

@@ -1,17 +1,17 @@
-/** What the public is told of a network: never an address or a name of a node. Pure. */
+/** What anybody may read of a network: never the address or name of a node. Pure. */
 import type { NetworkCondition, NetworkStatus } from "../../runtime/Chains.ts"
 import type { NetworkState } from "./api.ts"
 
-/** What a condition means for whoever is about to pay, or has paid. */
+/** What a condition means for a payor. */
 export const messages: Readonly<Record<NetworkCondition, string>> = {
   ok: "Payments are seen and confirmed as usual.",
-  silent: "Payments are not seen at the moment. What was sent is found as soon as the network can be read again.",
-  frozen: "No new block arrives at the moment. What was sent is found as soon as there is one.",
+  silent: "Payments are not seen at the moment. Payments sent meanwhile are found once the network can be read again.",
+  frozen: "No new block arrives at the moment. Payments sent meanwhile are found in the next one.",
   disagreement: "Payments are seen, and confirmed once the network's nodes agree again.",
-  no_common_block: "Payments are not seen at the moment. The operator has to look; what was sent is found after that."
+  no_common_block: "Payments are not seen at the moment. The operator must act; payments sent meanwhile are found after that."
 }
 
-/** A network as the public is shown it. */
+/** A network's state on the wire. */
 export const networkState = ({ condition, environment, head, headTime, network }: NetworkStatus): NetworkState => ({
   network,
   environment,
