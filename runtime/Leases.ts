@@ -3,14 +3,14 @@ import { Context, type Effect } from "effect"
 import type { Fence } from "./Commit.ts"
 
 /** A lease that this instance holds or waits for. */
-export interface LeaseTerm {
+export interface LeaseStatus {
   readonly name: string
   /** How long it lasts without being renewed. */
   readonly ttlMillis: number
   readonly isHeldHere: boolean
   /**
-   * Since its holder was last seen to renew it, here or elsewhere, by this process's monotonic clock; since this
-   * instance began to wait where nobody was seen to. Above `ttlMillis` nobody does the work.
+   * Since any instance was last seen to renew it, by this process's monotonic clock; where none was seen, since this
+   * instance began to wait. Above `ttlMillis` nobody does the work.
    */
   readonly ageMillis: number
 }
@@ -19,14 +19,14 @@ export class Leases extends Context.Service<Leases, {
   /**
    * Waits until this instance holds `name`, runs `work` with its fence, renews every third of `ttlMillis`, and
    * interrupts `work` and waits anew when the lease is lost. Returns when `work` does; gives the lease up then, and on
-   * interruption. A lease that was seen unchanged for `ttlMillis` by this process's monotonic clock is free whatever the
-   * database's clock says: that clock may have been set back.
+   * interruption. A lease that does not change for `ttlMillis` by this process's monotonic clock is free whatever the
+   * database's clock says, because that clock may have been set back.
    */
   readonly hold: <A, E, R>(
     name: string,
     ttlMillis: number,
     work: (fence: Fence) => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
-  /** Every lease this instance holds or waits for, from memory, in order of name. */
-  readonly terms: Effect.Effect<ReadonlyArray<LeaseTerm>>
+  /** Every lease that this instance holds or waits for, from memory, in order of name. */
+  readonly statuses: Effect.Effect<ReadonlyArray<LeaseStatus>>
 }>()("tillwire/runtime/Leases") {}

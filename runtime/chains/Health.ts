@@ -83,8 +83,8 @@ export const healthLayer: Layer.Layer<never, never, Health | Chains | Settings |
     let waiting: Waiting = new Map()
 
     yield* health.register({
-      check: "networks",
-      look: Effect.gen(function*() {
+      name: "networks",
+      run: Effect.gen(function*() {
         const now = yield* nowSeconds
         const networks = environments.flatMap((environment) => chains.status(environment))
         yield* Effect.forEach(networks, (status) => show(status, beganAt, now), { discard: true })
@@ -92,8 +92,8 @@ export const healthLayer: Layer.Layer<never, never, Health | Chains | Settings |
       })
     })
     yield* health.register({
-      check: "transfers",
-      look: Effect.gen(function*() {
+      name: "transfers",
+      run: Effect.gen(function*() {
         const rows = yield* sql<{ key: string }>`SELECT id || ' ' || status AS key FROM transfers
           WHERE status <> handled AND NOT unlisted ORDER BY observed_at LIMIT ${lookedAt}`
         const now = Number(yield* Clock.monotonicTimeNanos) / 1e6

@@ -4,7 +4,7 @@ import { mismatchState } from "./Statement.ts"
 
 /**
  * `lost`: some commit of the batch has lost a race. `again`: the same call may succeed. `locked`: some commit of it waits
- * for a lock that somebody holds, and nothing was written. `data`: a row or event of the batch is refused by the database.
+ * for a lock that another session holds; nothing was written. `data`: a row or event of the batch is refused by the database.
  * `gone`: the database did not do it and may not be able to do anything.
  */
 export type Fault = "lost" | "again" | "locked" | "data" | "gone"
@@ -19,7 +19,7 @@ export const sqlState = (error: SqlError.SqlError): string | undefined => {
 /** Serialization failure, deadlock: nobody's fault. */
 const againStates: ReadonlySet<string> = new Set(["40001", "40P01"])
 
-/** `lock_not_available`: what `lock_timeout` ends with. */
+/** `lock_not_available`: the error that `lock_timeout` raises. */
 const lockedState = "55P03"
 
 /**

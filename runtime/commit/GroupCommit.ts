@@ -19,7 +19,7 @@ import {
 import { prepare } from "./Catalog.ts"
 import { type Fault, faultOf, sqlState } from "./Fault.ts"
 import { CommitFeed, type Landed } from "./Feed.ts"
-import { failed, FlushLog, noFlushes, stored } from "./Flushes.ts"
+import { recordFailure, FlushLog, noFlushes, recordSuccess } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
 import { keptOf } from "./Sums.ts"
@@ -34,16 +34,17 @@ export const maximumWaiting = 10_000
 export const flushLimit = Duration.seconds(5)
 
 /**
- * Milliseconds in which the commits that wait for a lock are told from the others of their batch. A flush that meets a
- * lock so takes 1.3 s: 0.7 s of waiting, this, and a last try of each of the 8 halves that are left by then.
+ * Milliseconds spent on finding which commits of a batch wait for a lock. A flush that meets a lock takes 1.3 s in all:
+ * 0.7 s until the lock times out, this search, and a last try of each of the at most 8 parts that are left then.
  */
-const untangleMillis = 400
+const lockSearchMillis = 400
 
 /**
- * Milliseconds a commit may have waited for its turn when a flush before it met a lock: as long as one such flush. Then
- * its own takes as long again, and it is answered within the 3 s that callers are promised.
+ * Milliseconds a commit may have been queued when the flush before it met a lock; a commit that was queued longer is
+ * refused with it. One such flush takes as long: a later commit may meet a lock itself and is still answered within the
+ * 3 s that callers are promised.
  */
-const behindLockMillis = 1_400
+const maximumQueuedMillis = 1_400
 
 /** Calls of one batch that met a deadlock or a serialization failure. */
 const maximumAgain = 3
@@ -58,10 +59,10 @@ interface Pending {
   readonly encoded: Encoded
   readonly resume: (result: Effect.Effect<Committed, Failure>) => void
   /** By {@link monotonicMillis}. */
-  readonly since: number
+  readonly queuedAtMillis: number
 }
 
-/** Real time, whatever clock the caller runs under. */
+/** Real time, also in tests that replace the service's clock. */
 const monotonicMillis = () => performance.now()
 
 interface Lane {
@@ -125,14 +126,14 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const land = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbered>) =>
       Effect.sync(() => {
         const { answers, landed } = numberEvents(batch, rows)
-        flushes = stored(flushes, monotonicMillis())
+        flushes = recordSuccess(flushes, monotonicMillis())
         if (landed.length > 0) listeners.forEach((listener) => listener(landed))
         batch.forEach(({ resume }, index) => resume(Effect.succeed(answers[index]!)))
       })
 
     const abandon = (lane: Lane, batch: ReadonlyArray<Pending>, error: SqlError.SqlError | "timeout") =>
       Effect.gen(function*() {
-        flushes = failed(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
+        flushes = recordFailure(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
         yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length }, error)
         yield* failAll(batch, unavailable)
         // Who waits behind a database that does not answer would wait the same limit again for the same answer.
@@ -145,25 +146,26 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     }
 
     /**
-     * Refuses the commits that wait for a lock, with those behind them that want the same rows, and lands the others: each
-     * half is tried with a short wait, until the time for it is over. Nothing of what is refused was written.
+     * Refuses the commits that wait for a lock, and those queued behind them for the same rows, and writes the others: the
+     * batch is halved and tried with a short lock timeout until {@link lockSearchMillis} are over. Nothing of a refused
+     * commit was written.
      */
-    const untangle = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
+    const refuseLocked = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const untangleUntil = tries.untangleUntil ?? monotonicMillis() + untangleMillis
-        if (batch.length > 1 && monotonicMillis() < untangleUntil) {
-          return inHalves(lane, batch, { ...noTries, untangleUntil })
+        const lockSearchUntil = tries.lockSearchUntil ?? monotonicMillis() + lockSearchMillis
+        if (batch.length > 1 && monotonicMillis() < lockSearchUntil) {
+          return inHalves(lane, batch, { ...noTries, lockSearchUntil })
         }
         const claims = new Set(batch.flatMap(({ encoded }) => encoded.claims))
-        const oldest = monotonicMillis() - behindLockMillis
-        const isHeldUp = ({ encoded, since }: Pending) =>
-          since < oldest || encoded.claims.some((claim) => claims.has(claim))
-        const behind = lane.waiting.filter(isHeldUp)
-        lane.waiting.splice(0, lane.waiting.length, ...lane.waiting.filter((each) => !behind.includes(each)))
-        const refused = batch.length + behind.length
+        const latestQueuedAtMillis = monotonicMillis() - maximumQueuedMillis
+        const isBlocked = ({ encoded, queuedAtMillis }: Pending) =>
+          queuedAtMillis < latestQueuedAtMillis || encoded.claims.some((claim) => claims.has(claim))
+        const blocked = lane.waiting.filter(isBlocked)
+        lane.waiting.splice(0, lane.waiting.length, ...lane.waiting.filter((each) => !blocked.includes(each)))
+        const refused = batch.length + blocked.length
         return Effect.andThen(
-          Effect.logWarning("Commits are refused: another session of the database holds a lock they need", { refused }),
-          failAll([...batch, ...behind], unavailable)
+          Effect.logWarning("Commits are refused: another session of the database holds a lock they need. Find it in pg_locks and end it", { refused }),
+          failAll([...batch, ...blocked], unavailable)
         )
       })
 
@@ -193,20 +195,20 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 
     const settle = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries = noTries): Effect.Effect<void> => {
       if (batch.length === 0) return Effect.void
-      const lockMillis = tries.untangleUntil === null ? null : briefLockMillis
+      const lockMillis = tries.lockSearchUntil === null ? null : briefLockMillis
       const values = [...writeArguments(batch.map(({ encoded }) => encoded), shapes.length), lockMillis]
       return call<Numbered>(statements.write, values).pipe(Effect.matchEffect({
         onSuccess: (rows) => land(batch, rows),
         onFailure: (error) => {
           const fault: Fault = error === "timeout" ? "gone" : faultOf(error)
           if (fault === "gone") return abandon(lane, batch, error)
-          if (fault === "locked") return untangle(lane, batch, tries)
+          if (fault === "locked") return refuseLocked(lane, batch, tries)
           if (fault === "lost" && tries.lost < maximumLost) return dismiss(lane, batch, tries)
           if (fault === "again" && tries.again < maximumAgain) {
             const repeated = settle(lane, batch, { ...tries, again: tries.again + 1 })
             return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), repeated)
           }
-          if (batch.length > 1) return inHalves(lane, batch, { ...noTries, untangleUntil: tries.untangleUntil })
+          if (batch.length > 1) return inHalves(lane, batch, { ...noTries, lockSearchUntil: tries.lockSearchUntil })
           return fault === "data" ? failAll(batch, Effect.die(error)) : abandon(lane, batch, error)
         }
       }))
@@ -235,7 +237,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         const lane = lanes[commit.merchantId % laneCount]!
         if (closed || lane.waiting.length >= maximumWaiting) return unavailable
         return Effect.callback<Committed, Failure>((resume) => {
-          const pending: Pending = { encoded, resume, since: monotonicMillis() }
+          const pending: Pending = { encoded, resume, queuedAtMillis: monotonicMillis() }
           lane.waiting.push(pending)
           if (lane.writer === undefined) lane.writer = runFork(drain(lane))
           return Effect.sync(() => {
@@ -271,10 +273,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 interface Tries {
   readonly again: number
   readonly lost: number
-  /** Until when those that wait for a lock are told from the others, by {@link monotonicMillis}; null: none met one. */
-  readonly untangleUntil: number | null
+  /** When the search for commits that wait for a lock ends, by {@link monotonicMillis}; null: no lock was met. */
+  readonly lockSearchUntil: number | null
 }
-const noTries: Tries = { again: 0, lost: 0, untangleUntil: null }
+const noTries: Tries = { again: 0, lost: 0, lockSearchUntil: null }
 
 /**
  * The commit log for `tables`, the runtime's and every plugin's, which must exist by now, keeping the sums `rollups`.

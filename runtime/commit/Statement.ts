@@ -19,12 +19,12 @@ export interface TableShape {
 export const mismatchState = "TW001"
 
 /**
- * Milliseconds a flush waits for one lock. Other instances hold locks for the milliseconds of their own flushes; what is
- * held longer is a session that somebody forgot, or a table being changed.
+ * Milliseconds a flush waits for one lock. Other instances hold locks only for the milliseconds of their own flushes; a
+ * lock that is held longer belongs to a forgotten session or to a change of the table.
  */
 const lockTimeoutMillis = 700
 
-/** The same while the commits that wait are told from the others of their batch. */
+/** The same while the commits of a batch that wait for a lock are searched for. */
 export const briefLockMillis = 25
 
 export interface Statements {
@@ -34,7 +34,7 @@ export interface Statements {
   readonly names: readonly [string, string]
   /**
    * Parameters: counts of fences, keys and rows per table; fences, keys, rows per table, merchants with events, events,
-   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: as usual.
+   * their data, their payor data ('' for none), by how much sums move; milliseconds to wait for a lock, null: {@link lockTimeoutMillis}.
    */
   readonly write: string
   /** Parameters: fences, keys, rows per table, owners of the rows per table. */

@@ -1,62 +1,60 @@
 /**
- * Leases as rows, in the database's time: instances need not agree on a clock. Nor is that clock believed alone: whoever
- * waits also measures by its own monotonic clock how long a row has not changed.
+ * Leases as rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an
+ * instance that waits also measures by its own monotonic clock how long a row has not changed.
  */
-import { Clock, Effect, type Exit, Layer } from "effect"
+import { Effect, type Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import type { Fence } from "../Commit.ts"
+import { monotonicMillis } from "../Clock.ts"
 import { Leases } from "../Leases.ts"
 
 /** How often a lease is renewed within its time, and asked for while another holds it. */
 const renewalsPerTerm = 3
 
-/** A clock that no correction of the time moves. */
-const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
-
-/** Another holder's row as an instance that waits last saw it. Each renewal changes `until`, each holder `token`. */
-interface Sighting {
+/** Another holder's row as a waiting instance last read it. Each renewal changes `until`, each change of holder `token`. */
+interface LeaseObservation {
   readonly token: bigint
-  /** PostgreSQL's text: all its microseconds. */
+  /** As PostgreSQL writes it: a `Date` would lose the microseconds. */
   readonly until: string
-  /** Monotonic milliseconds of the first look that saw the row so. */
+  /** Monotonic milliseconds of the first read with these values. */
   readonly sinceMillis: number
 }
 
-/** The sighting after a look that saw `row` at `nowMillis`: the time counts from the first look at the same row. */
-const sightingAfter = (before: Sighting | undefined, row: Omit<Sighting, "sinceMillis">, nowMillis: number): Sighting =>
+/** The observation after `row` was read at `nowMillis`: unchanged values keep the time of their first read. */
+const observationAfter = (before: LeaseObservation | undefined, row: Omit<LeaseObservation, "sinceMillis">, nowMillis: number): LeaseObservation =>
   before !== undefined && before.token === row.token && before.until === row.until
     ? before
     : { token: row.token, until: row.until, sinceMillis: nowMillis }
 
-/** What is remembered of a lease that is held or waited for. */
-interface TermRecord {
+/** A lease that this instance holds or waits for. */
+interface LeaseRecord {
   readonly name: string
   readonly ttlMillis: number
   isHeldHere: boolean
-  /** Monotonic milliseconds of the last proof that somebody does the work. */
-  provenMillis: number
+  /** Monotonic milliseconds of the last renewal that was seen, by any instance. */
+  renewedAtMillis: number
 }
 
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const instance = randomUUID()
-  const records = new Map<string, TermRecord>()
+  const records = new Map<string, LeaseRecord>()
   let holds = 0
 
   /**
-   * The token, or the row of the other holder whose time runs. Each change of holder takes the next token. A row that is
-   * as `unchanged` says is taken although its time runs: nobody has renewed it for as long as it lasts, so the clock of
-   * the database was set back and its end lies too far ahead.
+   * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A row
+   * that still equals `expired` is taken before its end: nobody has renewed it for its whole duration, so the clock of the
+   * database was set back and the stored end lies too far ahead.
    */
-  const acquire = (name: string, holder: string, ttlMillis: number, unchanged: Sighting | undefined) =>
+  const acquire = (name: string, holder: string, ttlMillis: number, expired: LeaseObservation | undefined) =>
     Effect.map(
       sql<{ token: bigint; until: string | null }>`with taken as (
           insert into leases as l (name, holder, token, until)
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
             where l.until <= clock_timestamp()
-              or l.token = ${unchanged?.token ?? null}::bigint and l.until = ${unchanged?.until ?? null}::timestamptz
+              or l.token = ${expired?.token ?? null}::bigint and l.until = ${expired?.until ?? null}::timestamptz
           returning token)
         select token, null as until from taken
         union all select l.token, l.until::text from leases l where l.name = ${name} and not exists (select from taken)`,
@@ -78,42 +76,42 @@ const make = Effect.gen(function*() {
     )
 
   /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
-  const keep = (fence: Fence, ttlMillis: number, record: TermRecord): Effect.Effect<void> =>
+  const keep = (fence: Fence, ttlMillis: number, record: LeaseRecord): Effect.Effect<void> =>
     Effect.gen(function*() {
       while (true) {
         yield* Effect.sleep(ttlMillis / renewalsPerTerm)
-        const asked = yield* monotonicMillis
+        const askedAtMillis = yield* monotonicMillis
         const held = yield* renew(fence, ttlMillis).pipe(
           Effect.timeoutOrElse({ duration: ttlMillis / renewalsPerTerm, orElse: () => Effect.succeed(undefined) }),
           Effect.catch((error: SqlError.SqlError) =>
             Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
           )
         )
-        if (held === true) record.provenMillis = asked
+        if (held === true) record.renewedAtMillis = askedAtMillis
         const now = yield* monotonicMillis
-        if (held === false || now - record.provenMillis >= ttlMillis) return
+        if (held === false || now - record.renewedAtMillis >= ttlMillis) return
       }
     })
 
-  const acquired = (name: string, holder: string, ttlMillis: number, record: TermRecord): Effect.Effect<Fence> =>
+  const acquired = (name: string, holder: string, ttlMillis: number, record: LeaseRecord): Effect.Effect<Fence> =>
     Effect.gen(function*() {
-      let sighting: Sighting | undefined
+      let observation: LeaseObservation | undefined
       while (true) {
-        const asked = yield* monotonicMillis
-        const isUnchanged = sighting !== undefined && asked - sighting.sinceMillis >= ttlMillis
-        const row = yield* acquire(name, holder, ttlMillis, isUnchanged ? sighting : undefined).pipe(
+        const askedAtMillis = yield* monotonicMillis
+        const isExpired = observation !== undefined && askedAtMillis - observation.sinceMillis >= ttlMillis
+        const row = yield* acquire(name, holder, ttlMillis, isExpired ? observation : undefined).pipe(
           Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
         )
         if (row !== undefined && row.until === null) {
-          if (isUnchanged) yield* Effect.logWarning("A lease was not renewed in its time and was taken over", { name })
+          if (isExpired) yield* Effect.logWarning("A lease was not renewed in time and was taken over: was the clock of the database set back?", { name })
           record.isHeldHere = true
-          record.provenMillis = asked
+          record.renewedAtMillis = askedAtMillis
           return { name, token: row.token }
         }
         if (row !== undefined && row.until !== null) {
-          const before = sighting
-          sighting = sightingAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
-          if (before !== undefined && before !== sighting) record.provenMillis = sighting.sinceMillis
+          const before = observation
+          observation = observationAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
+          if (before !== undefined && before !== observation) record.renewedAtMillis = observation.sinceMillis
         }
         yield* Effect.sleep(ttlMillis / renewalsPerTerm)
       }
@@ -126,7 +124,7 @@ const make = Effect.gen(function*() {
   ): Effect.Effect<A, E, R> =>
     Effect.gen(function*() {
       const holder = `${instance}:${holds++}`
-      const record: TermRecord = { name, ttlMillis, isHeldHere: false, provenMillis: yield* monotonicMillis }
+      const record: LeaseRecord = { name, ttlMillis, isHeldHere: false, renewedAtMillis: yield* monotonicMillis }
       records.set(holder, record)
       const term = Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(acquired(name, holder, ttlMillis, record)), (fence) =>
@@ -145,13 +143,13 @@ const make = Effect.gen(function*() {
       return yield* Effect.ensuring(rounds, Effect.sync(() => void records.delete(holder)))
     })
 
-  const terms = Effect.map(monotonicMillis, (now) =>
+  const statuses = Effect.map(monotonicMillis, (now) =>
     [...records.values()]
-      .map(({ isHeldHere, name, provenMillis, ttlMillis }) =>
-        ({ name, ttlMillis, isHeldHere, ageMillis: Math.max(0, now - provenMillis) }))
+      .map(({ isHeldHere, name, renewedAtMillis, ttlMillis }) =>
+        ({ name, ttlMillis, isHeldHere, ageMillis: Math.max(0, now - renewedAtMillis) }))
       .toSorted((a, b) => a.name.localeCompare(b.name)))
 
-  return Leases.of({ hold, terms })
+  return Leases.of({ hold, statuses })
 })
 
 /** Leases of the table `leases`. */

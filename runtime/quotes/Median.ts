@@ -256,7 +256,7 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
     return judged
   }
 
-  const showAges = Effect.fnUntraced(function*(nowSeconds: number) {
+  const updateAgeMetrics = Effect.fnUntraced(function*(nowSeconds: number) {
     const ages = new Map<string, number>()
     for (const environment of environments) {
       for (const asset of new Set(tokenAssets(environment))) {
@@ -269,23 +269,23 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
     }
   })
 
-  const beganAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const startedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
 
-  /** Each environment that has tokens; the ages of prices go on also while no source is asked. */
+  /** The state of each environment; also updates the ages, so that they grow while no source is polled. */
   const states = Effect.gen(function*() {
     const nowSeconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    yield* showAges(nowSeconds)
+    yield* updateAgeMetrics(nowSeconds)
     return environments.map((environment): PriceState => {
       const assets = [...new Set(tokenAssets(environment))]
-      const without = assets.filter((asset) => isRefusal(market(asset, environment, nowSeconds)))
-      const lost = without.filter((asset) => good.has(`${environment}:${asset}`))
+      const unpriced = assets.filter((asset) => isRefusal(market(asset, environment, nowSeconds)))
+      const lostAssets = unpriced.filter((asset) => good.has(`${environment}:${asset}`))
       return {
         environment,
         sources: [...sources.values()].filter(({ source }) => source.environments.includes(environment)).length,
         assets: assets.length,
-        lost,
-        unpriced: without.length - lost.length,
-        ageSeconds: nowSeconds - beganAt
+        lostAssets,
+        neverPriced: unpriced.length - lostAssets.length,
+        ageSeconds: nowSeconds - startedAt
       }
     })
   })
@@ -299,7 +299,7 @@ const make = Effect.fnUntraced(function*({ depeg, quorum }: Pricing) {
         const judged = market(asset, environment, nowSeconds)
         return isRefusal(judged) && judged.kind === "contradiction" ? [`${asset}: ${judged.reason}`] : []
       }))
-    yield* showAges(nowSeconds)
+    yield* updateAgeMetrics(nowSeconds)
     if (doubts.length === 0 || elapsed(doubtsLoggedAt, now) < logEveryMillis) return
     doubtsLoggedAt = now
     yield* Effect.logWarning(`Refused to price ${doubts.slice(0, maximumListed).join("; ")}`)

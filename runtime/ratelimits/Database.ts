@@ -1,14 +1,15 @@
 /**
  * Windows in PostgreSQL: exact however many instances share it, in its own time, one round trip a call. While it does not
- * answer an instance counts for itself, see {@link KnownWindows}; what it accepted then is told to the database before
- * the next call is.
+ * answer, an instance counts for itself, see {@link LocalWindows}; the calls it accepted then are recorded in the
+ * database before the next call is counted there.
  */
-import { Clock, Effect, Layer, Metric } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
+import { monotonicMillis } from "../Clock.ts"
 import { Leases } from "../Leases.ts"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 import { fromZero } from "../Telemetry.ts"
-import { KnownWindows } from "./KnownWindows.ts"
+import { LocalWindows } from "./LocalWindows.ts"
 
 /** A call does not wait longer for the database; then it is not asked for {@link pauseMillis}. */
 const defaultPatienceMillis = 500
@@ -18,7 +19,7 @@ const pauseMillis = 1_000
 const maximumRefused = 10_000
 
 const failures = Metric.counter("rate_limit_store_failures_total", {
-  description: "Calls that one instance decided by itself, because the database did not answer",
+  description: "Calls that an instance counted alone because the database did not answer",
   incremental: true
 })
 
@@ -41,8 +42,8 @@ const takeSql = `
       + $4::float8 - w.stamps[cardinality(w.stamps)] AS reset`
 
 /**
- * Adds calls that were accepted $4 milliseconds ago each, without the database, and keeps the newest `limit` stamps. Done
- * twice, because an answer was lost, it counts them twice: the window is then too full for a while, never too empty.
+ * Adds calls that were accepted without the database, each $4 milliseconds ago, and keeps the newest `limit` stamps. If
+ * its answer is lost it runs twice and counts them twice: then the window is too full for a while, never too empty.
  */
 const recordSql = `
   INSERT INTO rate_windows AS w (name, who, stamps, used_at)
@@ -68,10 +69,9 @@ interface Options {
 const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: Options) => Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const refusedUntil = new Map<string, number>()
-  const known = new KnownWindows(span)
+  const local = new LocalWindows(span)
   let pausedUntil = -Infinity
 
-  const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
   const refuse = (key: string, now: number, resetMillis: number): Verdict => {
     refusedUntil.delete(key)
@@ -84,30 +84,30 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
     const values = [name, who, limit, span]
     const key = `${name} ${who}`
     const asked = yield* monotonicMillis
-    const unrecorded = known.unrecorded(key, asked)
+    const unrecorded = local.unrecordedCalls(key, asked)
     if (unrecorded.length > 0) {
       yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => asked - at)])
-      known.recorded(key, unrecorded, asked)
+      local.markRecorded(key, unrecorded, asked)
     }
     const [taken] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
     if (taken !== undefined) {
-      known.answered(key, taken.used, yield* monotonicMillis)
+      local.recordAnswer(key, taken.used, yield* monotonicMillis)
       return { accepted: true, remaining: Math.max(0, limit - taken.used), resetMillis: Number(taken.reset) }
     }
     const [waiting] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
-    known.answered(key, limit, yield* monotonicMillis)
+    local.recordAnswer(key, limit, yield* monotonicMillis)
     // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
     return refuse(key, yield* monotonicMillis, Math.max(0, Number(waiting?.reset ?? 0)))
   })
 
-  /** Each instance by itself. */
+  /** Counts a call in this instance alone. */
   const takeAlone = (key: string, limit: number) =>
-    Effect.flatMap(monotonicMillis, (now) => Effect.as(Metric.update(failures, 1), known.take(key, limit, now)))
+    Effect.flatMap(monotonicMillis, (now) => Effect.as(Metric.update(failures, 1), local.take(key, limit, now)))
 
   const pause = (cause: unknown) =>
     Effect.flatMap(monotonicMillis, (now) => {
       pausedUntil = now + pauseMillis
-      return Effect.logWarning("rate limits are counted by this instance alone: the database does not answer", cause)
+      return Effect.logWarning("rate limits are counted by this instance alone until the database answers", cause)
     })
 
   const take = (name: string, who: string, limit: number): Effect.Effect<Verdict> =>
@@ -119,10 +119,10 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
       if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
       const key = `${name} ${who}`
       if (now < pausedUntil) return takeAlone(key, limit)
-      known.asked(key)
+      local.beginAsk(key)
       return ask(name, who, limit).pipe(
         Effect.timeoutOrElse({ duration: patienceMillis, orElse: () => Effect.fail("no answer in time" as const) }),
-        Effect.ensuring(Effect.sync(() => known.settled(key))),
+        Effect.ensuring(Effect.sync(() => local.endAsk(key))),
         Effect.catch((cause) => Effect.andThen(pause(cause), takeAlone(key, limit)))
       )
     })

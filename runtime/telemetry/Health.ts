@@ -1,17 +1,16 @@
-/** Asks the database and the registered parts, at most once a second. */
-import { Clock, Effect, Layer, Metric, Ref, Semaphore } from "effect"
+/** Asks the database and runs the registered checks, at most once a second. */
+import { Effect, Layer, Metric, Ref, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { Health, type HealthPart } from "../Telemetry.ts"
+import { monotonicMillis } from "../Clock.ts"
+import { Health, type HealthCheck } from "../Telemetry.ts"
 import { lag, show } from "../webhooks/Lag.ts"
 import { commitId, version } from "./Build.ts"
 import { databasePatienceMillis, type Finding, type Findings, judge } from "./HealthReport.ts"
 
-/** Probes are public and cost a few queries: answers, and the metrics of the parts, are shared for this long. */
+/** Probes are public and cost a few queries: answers, and the metrics of the checks, are shared for this long. */
 const cacheMillis = 1_000
 
-const build = Metric.gauge("build_info", { description: "1, with the versions of what runs" })
-
-const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+const build = Metric.gauge("build_info", { description: "1, with the versions of this build, Node and PostgreSQL as labels" })
 
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
@@ -19,9 +18,9 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const sql = yield* SqlClient.SqlClient
     const migrated = yield* Ref.make(false)
     const stopping = yield* Ref.make(false)
-    const parts = new Set<HealthPart>()
+    const checks = new Set<HealthCheck>()
     const turn = yield* Semaphore.make(1)
-    let last: { readonly at: number; readonly found: Omit<Findings, "migrated" | "stopping"> } | undefined
+    let last: { readonly atMillis: number; readonly found: Omit<Findings, "migrated" | "stopping"> } | undefined
     let isBuildShown = false
 
     const patience = Effect.timeout(databasePatienceMillis)
@@ -52,39 +51,42 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
       )
     )
 
-    const lookAt = ({ check, look }: HealthPart) =>
-      look.pipe(
+    const runCheck = ({ name, run }: HealthCheck) =>
+      run.pipe(
         patience,
         Effect.catchCause((cause) =>
-          Effect.as(Effect.logWarning("a part of the service was not looked at", { check }, cause), [] as ReadonlyArray<Finding>)
+          Effect.as(
+            Effect.logWarning("a health check failed and counts as passed until it answers again", { check: name }, cause),
+            [] as ReadonlyArray<Finding>
+          )
         ),
-        Effect.map((findings) => check === null ? [] : findings.map((finding) => ({ ...finding, check })))
+        Effect.map((findings) => name === null ? [] : findings.map((finding) => ({ ...finding, check: name })))
       )
 
-    /** Of many who ask at once one looks, and the others take what it found. By a clock that nobody sets back. */
-    const look = turn.withPermits(1)(Effect.gen(function*() {
-      const asked = yield* monotonicMillis
-      if (last !== undefined && asked - last.at < cacheMillis) return last.found
-      const [found, findings] = yield* Effect.all(
-        [database, Effect.forEach(parts, lookAt, { concurrency: "unbounded" })],
+    /** Of concurrent callers one runs the checks and the others share its result. By a monotonic clock. */
+    const findings = turn.withPermits(1)(Effect.gen(function*() {
+      const nowMillis = yield* monotonicMillis
+      if (last !== undefined && nowMillis - last.atMillis < cacheMillis) return last.found
+      const [found, checkFindings] = yield* Effect.all(
+        [database, Effect.forEach(checks, runCheck, { concurrency: "unbounded" })],
         { concurrency: 2 }
       )
-      last = { at: yield* monotonicMillis, found: { ...found, parts: findings.flat() } }
+      last = { atMillis: yield* monotonicMillis, found: { ...found, checkFindings: checkFindings.flat() } }
       return last.found
     }))
 
     return Health.of({
       report: Effect.gen(function*() {
-        const found = yield* look
+        const found = yield* findings
         return judge({ ...found, migrated: yield* Ref.get(migrated), stopping: yield* Ref.get(stopping) })
       }),
-      register: (part) =>
+      register: (check) =>
         Effect.acquireRelease(
           Effect.sync(() => {
-            parts.add(part)
+            checks.add(check)
             last = undefined
           }),
-          () => Effect.sync(() => void parts.delete(part))
+          () => Effect.sync(() => void checks.delete(check))
         ),
       migrated: Ref.set(migrated, true),
       stopping: Ref.set(stopping, true)

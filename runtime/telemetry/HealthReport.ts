@@ -1,9 +1,9 @@
 /** Whether the service can do its work, as probes and internal services read it. */
 import { Schema } from "effect"
 
-/** What is looked at, beside the database itself. */
-export const PartName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices"])
-export type PartName = typeof PartName.Type
+/** The checks that parts of the service register, beside the database's own. */
+export const CheckName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices"])
+export type CheckName = typeof CheckName.Type
 
 /** Something that is wrong, in a sentence for the operator: what it means and what to do. */
 export const HealthProblem = Schema.Struct({ check: Schema.String, message: Schema.String })
@@ -13,13 +13,13 @@ const Check = Schema.Struct({ ok: Schema.Boolean })
 
 export const HealthReport = Schema.Struct({
   /**
-   * `degraded`: this instance serves, something needs a look; `unavailable`: send it no requests now. What only stands
-   * still elsewhere, as one network's nodes or a queue, degrades: requests that go to another instance move none of it.
+   * `degraded`: this instance serves, and an operator should look; `unavailable`: send it no requests now. A fault that
+   * all instances share, such as one network's nodes or a queue, only degrades: another instance would serve no better.
    */
   status: Schema.Literals(["ok", "degraded", "unavailable"]),
   /** Why it is unavailable; empty while it is not. */
   unavailable: Schema.Array(HealthProblem),
-  /** What needs a look. */
+  /** What an operator should look at; empty while nothing is wrong. */
   degraded: Schema.Array(HealthProblem),
   checks: Schema.Struct({
     /** The database answered within {@link databasePatienceMillis}. */
@@ -33,17 +33,17 @@ export const HealthReport = Schema.Struct({
     deliveries: Schema.Struct({ ok: Schema.Boolean, oldest_due_seconds: Schema.NullOr(Schema.Int) }),
     /** False once a stop was asked for. */
     accepting: Check,
-    /** What was written last was stored. */
+    /** Commits are stored. */
     writes: Check,
-    /** Every network's nodes answer, move on and agree. */
+    /** Every network's nodes answer, make progress and agree. */
     networks: Check,
     /** Each piece of background work is done by some instance. */
     leases: Check,
     /** No payment that was seen waits to be credited. */
     transfers: Check,
-    /** Nothing that is due, as an expiry, waits. */
+    /** No due work, such as an expiry, is late. */
     timers: Check,
-    /** There is a price for what is quoted. */
+    /** Every asset that had a usable price has one. */
     prices: Check
   })
 })
@@ -55,7 +55,7 @@ export const databasePatienceMillis = 2_000
 /** Seconds after which a delivery that could have been sent means that something of ours is stuck: ten leases over. */
 export const staleDeliverySeconds = 300
 
-/** What a part found: nothing where all is well. */
+/** A fault that a check found. */
 export interface Finding {
   readonly effect: "degraded" | "unavailable"
   readonly message: string
@@ -67,14 +67,14 @@ export interface Findings {
   readonly migrated: boolean
   readonly outboxLagSeconds: number | null
   readonly stopping: boolean
-  readonly parts: ReadonlyArray<Finding & { readonly check: PartName }>
+  readonly checkFindings: ReadonlyArray<Finding & { readonly check: CheckName }>
 }
 
 /** The report of `findings`. Pure. */
-export const judge = ({ database, migrated, outboxLagSeconds, parts, stopping }: Findings): HealthReport => {
+export const judge = ({ database, migrated, outboxLagSeconds, checkFindings, stopping }: Findings): HealthReport => {
   const timely = outboxLagSeconds === null || outboxLagSeconds <= staleDeliverySeconds
   const problems = (effect: Finding["effect"]) =>
-    parts.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({ check, message }))
+    checkFindings.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({ check, message }))
   const unavailable: ReadonlyArray<HealthProblem> = [
     ...(stopping ? [{ check: "accepting", message: "The service is stopping." }] : []),
     ...(database ? [] : [{
@@ -91,7 +91,7 @@ export const judge = ({ database, migrated, outboxLagSeconds, parts, stopping }:
     }]),
     ...problems("degraded")
   ]
-  const isWell = (check: PartName) => ({ ok: parts.every((part) => part.check !== check) })
+  const isWell = (check: CheckName) => ({ ok: checkFindings.every((part) => part.check !== check) })
   return {
     status: unavailable.length > 0 ? "unavailable" : degraded.length > 0 ? "degraded" : "ok",
     unavailable,

@@ -15,11 +15,12 @@ import {
 } from "./Attempts.ts"
 import { makeLanes } from "./Lanes.ts"
 import {
-  claim, type Claimed, type Mark, monotonicMillis, renewLanes, sendWithinMillis, showDelivering
+  claim, type Claimed, type Mark, renewLanes, sendWithinMillis, showDelivering
 } from "./Queue.ts"
 import { makeResults } from "./Results.ts"
 import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
+import { monotonicMillis } from "../Clock.ts"
 import { fromZero } from "../Telemetry.ts"
 
 /** An answer counts within 10 s (API reference, "Delivery"). */

@@ -1,5 +1,5 @@
 /** The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through commits. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
@@ -29,9 +29,6 @@ export const leaseSeconds = 30
 
 /** How long after a claim its rows may be sent: an attempt that begins by then ends within the lease. */
 export const sendWithinMillis = leaseSeconds * 1000 / 2
-
-/** A clock that no correction of the time moves, and that runs on while the process is stopped. */
-export const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
 /** A delivery that this instance may send. */
 export interface Claimed {

@@ -79,7 +79,7 @@ const handlers = HttpApiBuilder.group(BenchApi, "bench", Effect.fnUntraced(funct
 const stubs = Layer.mergeAll(
   Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.succeed([]) } as never),
   Layer.succeed(Commit, { append: () => Effect.succeed({ events: [] }) }),
-  Layer.succeed(Leases, { hold: () => Effect.never, terms: Effect.succeed([]) }),
+  Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }),
   settingsLayer(),
   secretsLayer
 )

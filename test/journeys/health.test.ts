@@ -113,7 +113,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       assert.deepInclude(json, { status: "unavailable", degraded: [] })
       assert.strictEqual(headers["retry-after"], "1")
       assert.deepStrictEqual(json.unavailable.map(({ check }: any) => check), ["writes"])
-      assert.match(json.unavailable[0].message, /^What was written \d+ s ago was not stored, and nothing since: calls that change/)
+      assert.match(json.unavailable[0].message, /^Nothing was stored since a flush failed \d+ s ago: calls that change/)
       assert.deepStrictEqual(json.checks.writes, { ok: false })
       const broken = yield* scrape(service)
       assert.strictEqual(broken.get("tillwire_commit_writable"), 0)

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { healthLayer, staleTransferMillis } from "../../../runtime/chains/Health.ts"
 import { Chains } from "../../../runtime/Chains.ts"
-import { Health, type HealthPart } from "../../../runtime/Telemetry.ts"
+import { Health, type HealthCheck } from "../../../runtime/Telemetry.ts"
 import { settingsLayer } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
 
@@ -21,23 +21,23 @@ const seen = (id: string, unlisted: boolean) =>
 layer(databaseLayer)("health", (it) => {
   it.effect("notices a transfer that waits for a minute, and none of a token that nobody lists", () =>
     Effect.gen(function*() {
-      const parts: Array<HealthPart> = []
+      const checks: Array<HealthCheck> = []
       yield* Layer.build(healthLayer.pipe(Layer.provide(Layer.mergeAll(
         settingsLayer(),
         Layer.mock(Chains, { status: () => [], driver: () => undefined, handled: () => ({ table: "transfers", row: { version: 1 } }) }),
-        Layer.mock(Health, { register: (part) => Effect.sync(() => void parts.push(part)) })
+        Layer.mock(Health, { register: (check) => Effect.sync(() => void checks.push(check)) })
       ))))
-      const { look } = parts.find(({ check }) => check === "transfers")!
+      const { run } = checks.find(({ name }) => name === "transfers")!
       yield* seen("fake", true)
-      yield* look
+      yield* run
       yield* TestClock.adjust(staleTransferMillis)
-      assert.deepStrictEqual(yield* look, [])
+      assert.deepStrictEqual(yield* run, [])
       yield* seen("honest", false)
-      assert.deepStrictEqual(yield* look, [])
+      assert.deepStrictEqual(yield* run, [])
       yield* TestClock.adjust(staleTransferMillis)
-      const [finding] = yield* look
+      const [finding] = yield* run
       assert.match(finding!.message, /^A transfer waits for being credited since 60 s or longer, and 1 with it: /)
       yield* (yield* SqlClient.SqlClient)`UPDATE transfers SET handled = status WHERE id = 'honest'`
-      assert.deepStrictEqual(yield* look, [])
+      assert.deepStrictEqual(yield* run, [])
     }))
 })

@@ -67,7 +67,7 @@ describe("windows in the database", () => {
       }).pipe(
         Effect.provide(Database.layerWith({ patienceMillis }).pipe(
           Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
-          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, terms: Effect.succeed([]) }))
+          Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
         ))
       )
     }).pipe(Effect.provide(databaseLayer)))
@@ -94,6 +94,6 @@ describe("windows in the database", () => {
       assert.isTrue((yield* limits.take("key", "other", 2)).accepted)
     }).pipe(Effect.provide(Database.layerWith({ span }).pipe(
       Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
-      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, terms: Effect.succeed([]) }))
+      Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
     ))))
 })

@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { RateLimits } from "../../../runtime/RateLimits.ts"
 import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"
-import { KnownWindows } from "../../../runtime/ratelimits/KnownWindows.ts"
+import { LocalWindows } from "../../../runtime/ratelimits/LocalWindows.ts"
 import { mostInOneWindow, span } from "../../conformance/rateLimits.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { makeLine } from "../../support/Line.ts"
@@ -66,24 +66,24 @@ describe("limits while the database fails now and then", () => {
     }).pipe(Effect.scoped), 30_000)
 
   it("what the database knew, what is being asked and what it was not told of all count", () => {
-    const windows = new KnownWindows(100)
+    const windows = new LocalWindows(100)
     const take = (now: number) => windows.take("k", 3, now).accepted
-    windows.answered("k", 1, 0)
-    windows.asked("k")
+    windows.recordAnswer("k", 1, 0)
+    windows.beginAsk("k")
     assert.deepStrictEqual([take(10), take(11)], [true, false])
-    windows.settled("k")
+    windows.endAsk("k")
     assert.deepStrictEqual([take(12), take(13)], [true, false])
-    assert.deepStrictEqual(windows.unrecorded("k", 13), [10, 12])
+    assert.deepStrictEqual(windows.unrecordedCalls("k", 13), [10, 12])
     assert.deepStrictEqual([take(101), take(102)], [true, false], "what the database knew of has left the window")
-    windows.recorded("k", [10, 12], 103)
-    assert.deepStrictEqual(windows.unrecorded("k", 103), [101])
+    windows.markRecorded("k", [10, 12], 103)
+    assert.deepStrictEqual(windows.unrecordedCalls("k", 103), [101])
     assert.isFalse(take(104))
     assert.isTrue(windows.take("other", 3, 104).accepted)
   })
 
   it("a window that was forgotten for want of room counts as full until it is certainly empty", () => {
-    const windows = new KnownWindows(100, 2)
-    for (const key of ["a", "b", "c"]) windows.answered(key, 1, 0)
+    const windows = new LocalWindows(100, 2)
+    for (const key of ["a", "b", "c"]) windows.recordAnswer(key, 1, 0)
     assert.deepInclude(windows.take("a", 3, 50), { accepted: false, resetMillis: 50 })
     assert.isTrue(windows.take("a", 3, 101).accepted)
   })

@@ -6,13 +6,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { judgeNetworks, longestWait, waitingAfter } from "../../../runtime/chains/Health.ts"
 import type { NetworkCondition, NetworkStatus } from "../../../runtime/Chains.ts"
-import { failed, judgeWrites, needsTrial, noFlushes, serverFaultMillis, stored } from "../../../runtime/commit/Flushes.ts"
-import { judgeLeases } from "../../../runtime/leases/Health.ts"
-import { firstPriceSeconds, judgePrices, type PriceState } from "../../../runtime/quotes/Health.ts"
+import { recordFailure, writeFindings, needsTrial, noFlushes, serverFaultMillis, recordSuccess } from "../../../runtime/commit/Flushes.ts"
+import { leaseFindings } from "../../../runtime/leases/Health.ts"
+import { firstPriceSeconds, priceFindings, type PriceState } from "../../../runtime/quotes/Health.ts"
 import { judge } from "../../../runtime/telemetry/HealthReport.ts"
-import { judgeDue, staleDueMillis } from "../../../runtime/timers/Health.ts"
+import { timerFindings, staleDueMillis } from "../../../runtime/timers/Health.ts"
 
-const well = { database: true, migrated: true, outboxLagSeconds: 0, stopping: false, parts: [] } as const
+const well = { database: true, migrated: true, outboxLagSeconds: 0, stopping: false, checkFindings: [] } as const
 const diskFull = "53100"
 
 describe("an instance", () => {
@@ -27,7 +27,7 @@ describe("an instance", () => {
     const both = judge({
       ...well,
       outboxLagSeconds: 400,
-      parts: [
+      checkFindings: [
         { check: "writes", effect: "unavailable", message: "w" },
         { check: "networks", effect: "degraded", message: "n" }
       ]
@@ -39,28 +39,28 @@ describe("an instance", () => {
   })
 
   it("cannot write from a failed flush on until a later one, or a trial row, is stored", () => {
-    const broken = failed(stored(noFlushes, 1_000), 2_000, undefined)
+    const broken = recordFailure(recordSuccess(noFlushes, 1_000), 2_000, undefined)
     assert.isFalse(needsTrial(noFlushes))
-    assert.isFalse(needsTrial(stored(noFlushes, 1_000)))
+    assert.isFalse(needsTrial(recordSuccess(noFlushes, 1_000)))
     assert.isTrue(needsTrial(broken))
-    assert.isFalse(needsTrial(stored(broken, 3_000)))
+    assert.isFalse(needsTrial(recordSuccess(broken, 3_000)))
     const effects = (flushes: typeof broken, isTrialStored: boolean | null, now: number) =>
-      judgeWrites(flushes, isTrialStored, now).map(({ effect }) => effect)
+      writeFindings(flushes, isTrialStored, now).map(({ effect }) => effect)
     assert.deepStrictEqual(effects(noFlushes, null, 9_000), [])
     assert.deepStrictEqual(effects(broken, false, 60_000), ["unavailable"])
     // A commit that only waited for a lock is no reason: a row of its own is stored.
     assert.deepStrictEqual(effects(broken, true, 2_100), [])
-    assert.deepStrictEqual(effects(stored(broken, 3_000), null, 3_100), [])
+    assert.deepStrictEqual(effects(recordSuccess(broken, 3_000), null, 3_100), [])
   })
 
   it("believes a server for 10 s that it cannot store, though a small row finds room", () => {
-    const broken = failed(noFlushes, 2_000, diskFull)
+    const broken = recordFailure(noFlushes, 2_000, diskFull)
     const at = (isTrialStored: boolean | null, now: number, flushes = broken) =>
-      judgeWrites(flushes, isTrialStored, now).map(({ effect }) => effect)
+      writeFindings(flushes, isTrialStored, now).map(({ effect }) => effect)
     assert.deepStrictEqual(at(true, 2_000 + serverFaultMillis - 1), ["unavailable"])
     assert.deepStrictEqual(at(true, 2_000 + serverFaultMillis), [])
-    assert.deepStrictEqual(at(null, 2_500, stored(broken, 2_400)), ["degraded"])
-    assert.deepStrictEqual(at(null, 2_000 + serverFaultMillis, stored(broken, 2_400)), [])
+    assert.deepStrictEqual(at(null, 2_500, recordSuccess(broken, 2_400)), ["degraded"])
+    assert.deepStrictEqual(at(null, 2_000 + serverFaultMillis, recordSuccess(broken, 2_400)), [])
   })
 })
 
@@ -80,8 +80,8 @@ describe("what needs a look, though every instance serves", () => {
 
   it("is work of which nobody was seen to renew the lease for three terms", () => {
     const term = (ageMillis: number) => ({ name: "chain:base:mainnet", ttlMillis: 6_000, isHeldHere: false, ageMillis })
-    assert.deepStrictEqual(judgeLeases([term(0), term(18_000)]), [])
-    assert.match(judgeLeases([term(18_001)])[0]!.message, /^No instance was seen to do "chain:base:mainnet" for 18 s: /)
+    assert.deepStrictEqual(leaseFindings([term(0), term(18_000)]), [])
+    assert.match(leaseFindings([term(18_001)])[0]!.message, /^No instance was seen to do "chain:base:mainnet" for 18 s: /)
   })
 
   it("is a payment that was seen and is still not credited, counted from the first look that saw it so", () => {
@@ -96,22 +96,22 @@ describe("what needs a look, though every instance serves", () => {
   })
 
   it("is what is due for a minute", () => {
-    const due = (dueMillis: number | null) => judgeDue([{ name: "invoices", dueMillis }], 1_000_000)
+    const due = (dueMillis: number | null) => timerFindings([{ name: "invoices", dueMillis }], 1_000_000)
     assert.deepStrictEqual([due(null), due(2_000_000), due(1_000_000 - staleDueMillis)], [[], [], []])
-    assert.match(due(999_999 - staleDueMillis)[0]!.message, /^Work of "invoices" is due for 60 s and not done: /)
+    assert.match(due(999_999 - staleDueMillis)[0]!.message, /^Work of "invoices" is 60 s overdue: /)
   })
 
   it("is that nothing can be quoted, or that an asset lost its price, and not what never had one", () => {
     const state: PriceState = {
-      environment: "mainnet", sources: 2, assets: 3, lost: [], unpriced: 0, ageSeconds: firstPriceSeconds
+      environment: "mainnet", sources: 2, assets: 3, lostAssets: [], neverPriced: 0, ageSeconds: firstPriceSeconds
     }
-    const said = (more: Partial<PriceState>) => judgePrices([{ ...state, ...more }]).map(({ message }) => message.slice(0, 40))
+    const said = (more: Partial<PriceState>) => priceFindings([{ ...state, ...more }]).map(({ message }) => message.slice(0, 40))
     assert.deepStrictEqual(said({}), [])
-    assert.deepStrictEqual(said({ unpriced: 2 }), [])
+    assert.deepStrictEqual(said({ neverPriced: 2 }), [])
     assert.deepStrictEqual(said({ assets: 0, sources: 0 }), [])
-    assert.deepStrictEqual(said({ sources: 0, unpriced: 3, ageSeconds: firstPriceSeconds - 1 }), [])
-    assert.deepStrictEqual(said({ sources: 0, unpriced: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
-    assert.match(said({ unpriced: 3 })[0]!, /^mainnet: no asset has a price/)
-    assert.match(said({ lost: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lost/)
+    assert.deepStrictEqual(said({ sources: 0, neverPriced: 3, ageSeconds: firstPriceSeconds - 1 }), [])
+    assert.deepStrictEqual(said({ sources: 0, neverPriced: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
+    assert.match(said({ neverPriced: 3 })[0]!, /^mainnet: no asset has a price/)
+    assert.match(said({ lostAssets: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lostAssets/)
   })
 })

@@ -8,7 +8,7 @@ import { layer as rows } from "../../../runtime/timers/Rows.ts"
 
 const free = Layer.succeed(Leases, {
   hold: (name, _ttl, work) => work({ name, token: 1n }),
-  terms: Effect.succeed([])
+  statuses: Effect.succeed([])
 })
 const timers = rows.pipe(Layer.provide([free, MerchantClock.system]))
 

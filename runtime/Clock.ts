@@ -1,0 +1,8 @@
+/** The times the service goes by, read from Effect's clock so that tests can replace it. */
+import { Clock, Effect } from "effect"
+
+/**
+ * Milliseconds of a clock that no correction of the system's time moves, and that runs on while the process is stopped: for
+ * durations, never for dates.
+ */
+export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
