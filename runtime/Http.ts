@@ -184,12 +184,12 @@ export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/
 })
 
 /**
- * For groups that ask for no credential: limits their calls per address. `health`, metrics and the
- * payment page's assets go without it.
+ * For groups that ask for no credential: limits their calls per address. `health`, metrics and the payment page's assets
+ * have no such limit.
  */
 export class Anonymous extends HttpApiMiddleware.Service<Anonymous>()("tillwire/runtime/Http/Anonymous") {}
 
-/** Whom a call of a credential that was found good is counted for. */
+/** Whom a call with a valid credential counts for. */
 export interface Caller extends Pick<Principal, "credential" | "kind"> {
   readonly merchantId: number
 }
@@ -201,8 +201,8 @@ export interface Caller extends Pick<Principal, "credential" | "kind"> {
  */
 export class Throttle extends Context.Service<Throttle, {
   /**
-   * Runs `app` as a call of a credential that was found good: it counts for the credential and, where it is a key and the
-   * deployment limits merchants, for all keys of its merchant together.
+   * Runs `app` as a call with a valid credential: it counts for the credential and, if it is a key and the deployment
+   * limits merchants, for all keys of its merchant together.
    */
   readonly credential: <A, E, R>(
     caller: Caller,

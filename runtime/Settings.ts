@@ -49,12 +49,14 @@ export type PluginEntry = typeof PluginEntry.Type
 
 const Entries = byDefault(Schema.Array(PluginEntry), [])
 
-/** The config file's own keys, with their defaults; plugin options are decoded by each plugin's schema. */
-/** How the check of the master key names a key. */
+/** The name that `runtime/secrets/MasterCheck.ts` gives a key. */
 const LostKey = Schema.String.check(
-  Schema.isPattern(/^([0-9a-f]{8}|unknown)$/, { expected: "8 hex digits or unknown, as the refused start names the key" })
+  Schema.isPattern(/^([0-9a-f]{8}|unknown)$/, {
+    expected: "8 hex digits or unknown: the key's name from the message with which the service refused to start"
+  })
 )
 
+/** The config file's own keys, with their defaults; plugin options are decoded by each plugin's schema. */
 export const SettingsSchema = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   /** Which environments this deployment serves. */
@@ -90,9 +92,9 @@ export const SettingsSchema = Schema.Struct({
       host: byDefault(Schema.NonEmptyString, "127.0.0.1"),
       port: byDefault(Port, 8081),
       /**
-       * Host names without port, beside `host`, by which other machines and containers call this door: `tillwire`,
-       * `payments.internal`. Calls by an IP address or `localhost` always pass; any other `Host` is answered 421, so that
-       * no web page reaches the door through a name that it makes point here. Default none.
+       * Host names without port by which other machines and containers call this port, such as `tillwire` or
+       * `payments.internal`; `host` itself is always one. Calls by an IP address or `localhost` always pass; any other
+       * `Host` is answered 421, so that no web page reaches the port through a name that resolves here. Default none.
        */
       allowedHosts: byDefault(Schema.Array(HostName), []),
       token: Schema.optionalKey(Credential)
@@ -105,8 +107,8 @@ export const SettingsSchema = Schema.Struct({
   data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),
   /**
    * `master`: 32 bytes each, hex or base64, newest first. Devnet makes one in the data directory; mainnet needs one.
-   * `lostKeys`: names of keys that are lost for good, as the refused start gives them (8 hex digits, or `unknown`): the
-   * service starts without them, and what was made with them stays unreadable. Default none.
+   * `lostKeys`: names of keys that are lost for good, from the message with which the service refused to start (8 hex
+   * digits, or `unknown`). It then starts without them; secrets sealed with them stay unreadable. Default none.
    */
   secrets: Schema.optionalKey(Schema.Struct({
     master: Schema.NonEmptyArray(Schema.String),
@@ -153,17 +155,17 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /**
        * Where calls are counted. `memory` (default): each instance counts for itself. `postgres`: for instances that share
-       * a database and should share the limits; costs one round trip a call, three where a stranger calls over IPv6. While
-       * the database does not answer, each instance counts for itself: n of them let through at most n times a limit in a
-       * minute that such a fault touches.
+       * a database and should share the limits; costs one round trip a call, three for a call without a credential over
+       * IPv6. While the database does not answer, each instance counts for itself, so n instances accept at most n times a
+       * limit in a minute with such a fault.
        */
       store: byDefault(Schema.Literals(["memory", "postgres"]), "memory"),
       /** Of one API key, or one wallet of one merchant. Default 100. */
       keyPerMinute: byDefault(CallLimit, 100),
       /**
        * Of all API keys of one merchant together, so that more keys do not mean more calls. A signed-in wallet is not
-       * counted: its owner gets in to revoke a key whatever the keys do. Default: none. With `store: postgres` each call
-       * of a key costs a second round trip, and a row of 8 bytes for each call that the limit allows.
+       * counted, so that its owner can always revoke a key. Default: no limit. With `store: postgres` each call of a key
+       * costs a second round trip, and the merchant a row of 8 bytes for each call that the limit allows.
        */
       merchantPerMinute: Schema.optionalKey(CallLimit),
       /** Calls of one key under way at once, on one instance. Default 20. */
@@ -173,8 +175,8 @@ export const SettingsSchema = Schema.Struct({
       /** On the payor's routes without a valid session, from one address. Default 300. */
       payorPerMinute: byDefault(CallLimit, 300),
       /**
-       * Without a good credential from one address, failed ones included. Default 30. As in the four limits below, an IPv6
-       * address counts as its /64; the /56 and /48 around it are allowed 4 and 16 times as much.
+       * From one address without a valid credential, including failed ones. Default 30. In this and the next limits per
+       * address, an IPv6 address counts as its /64; the /56 and /48 around it may use 4 and 16 times the limit.
        */
       anonymousPerMinute: byDefault(CallLimit, 30),
       /** For sign-in nonces from one address. Default 10. */
@@ -184,8 +186,8 @@ export const SettingsSchema = Schema.Struct({
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),
       /**
-       * Connections that one address holds at once on the public door; not counted are trusted proxies (`http.trustProxy`)
-       * and this machine itself. Of IPv6 a /64 is one address. Default 100 where mainnet is served, else 1,000.
+       * Connections that one address (IPv6: a /64) holds at once on the public port. Trusted proxies (`http.trustProxy`)
+       * and this machine are not counted. Default 100 where mainnet is served, else 1,000.
        */
       connectionsPerAddress: Schema.optionalKey(CallLimit)
     }),

@@ -5,7 +5,15 @@ import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
-import { type Address, connectionsPerAddress, type DoorClosed, maximumRpcBytes, open, printHost, silenceMillis } from "./boot/Doors.ts"
+import {
+  type Address,
+  connectionsPerAddress,
+  type DoorClosed,
+  idleTimeoutMillis,
+  maximumRpcBytes,
+  open,
+  printHost
+} from "./boot/Doors.ts"
 import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
 import type { Loaded, Picked } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
@@ -131,9 +139,9 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
       yield* beside(open(router, settings.http, "http", {
         crowd: {
           perAddress: connectionsPerAddress(settings),
-          uncounted: [...loopbackRanges, ...settings.http.trustProxy]
+          exemptRanges: [...loopbackRanges, ...settings.http.trustProxy]
         },
-        silenceMillis
+        idleTimeoutMillis
       }, yield* Drawings))
       yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
       const sockets = yield* Sockets

@@ -1,10 +1,10 @@
 /**
- * Loaded before anything else (`--require`), by whatever Node there is, so in words that each of them can read: says what
- * to do where that Node is too old, which is where npm was not allowed to install ours.
+ * Loaded before anything else (`--require`), in syntax that any Node version can parse: it says what to do where the Node
+ * is too old, because npm was not allowed to install the pinned one.
  *
- * Then keeps compiled code and stripped types where npm's tools keep theirs: a third less processor time to start. A warm
- * start so never loads the compiler that strips types: 20 MB of memory. Where the directory cannot be written there is
- * no cache and nothing else changes.
+ * Then enables Node's compile cache, in the directory where npm's tools keep theirs: a warm start takes a third less
+ * processor time and 20 MB less memory, because the compiler that strips types is not loaded. Where the directory cannot
+ * be written there is no cache, and nothing else changes.
  */
 "use strict"
 

@@ -68,7 +68,10 @@ const table = {
   DELIVERY_NOT_FOUND: [404, "No such webhook delivery"],
   METHOD_NOT_ALLOWED: [405, "This path does not take that method: see the Allow header"],
   PAYLOAD_TOO_LARGE: [413, "The body may have at most 256 KiB"],
-  HOST_NOT_ALLOWED: [421, "The internal port is not reached by this host name: see rpc.allowedHosts"],
+  HOST_NOT_ALLOWED: [
+    421,
+    "The internal port may not be called by this host name: use localhost or an IP address, or add the name to rpc.allowedHosts"
+  ],
   UNSUPPORTED_MEDIA_TYPE: [415, "Send the body as application/json"],
   IDEMPOTENCY_REQUEST_IN_PROGRESS: [409, "The first request with this Idempotency-Key is still running: try again"],
   ORDER_NOT_CANCELABLE: [409, "The order has gone too far to be canceled: see its actions"],

@@ -149,8 +149,10 @@ const adviceByCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   ORIGIN_NOT_ALLOWED: "Ask the operator to add your page's origin to `http.allowedOrigins`, or open the stream from your server.",
   HOST_NOT_ALLOWED:
     "Call the internal port by `localhost` or an IP address, or ask the operator to add the name to `rpc.allowedHosts`.",
-  ENVIRONMENT_FORBIDDEN: "Use a key of that environment. Only merchant-scope keys may read the other one, and none is given a payment link there.",
-  API_KEY_LIMIT_REACHED: "Revoke a key, or wait for a rotated one to end. A rotation with `overlap_seconds` 0 needs no further place.",
+  ENVIRONMENT_FORBIDDEN: "Use a key of that environment. Only merchant-scope keys may read the other one, and no key gets a "
+    + "payment link of the other one.",
+  API_KEY_LIMIT_REACHED: "Revoke a key, or wait until the overlap of a rotated one ends. A rotation with `overlap_seconds` 0 is "
+    + "always possible.",
   INVOICE_NOT_CANCELABLE: "Read the invoice: it is paid, partly paid, or a payment is under way.",
   ROUTE_LOCKED: "A part was paid: ask for the address of the same token and network again.",
   WEBHOOK_DISABLED: "See why in the endpoint's `disabled_reason`, then enable it: `PATCH` it with `{\"status\": \"enabled\"}`.",

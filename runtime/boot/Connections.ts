@@ -1,47 +1,47 @@
 /**
- * What one connection may hold: answers that are under way, and bytes that its reader does not take. Node's parser hands
- * on every request of a chunk of 64 KB at once, some 1,600, and keeps each answer until the ones before it were read.
+ * How many pipelined requests one connection may have under way, and how long it may leave answers unread. Node's parser
+ * emits every request of a 64 KB chunk at once, some 1,600, and keeps each answer until the ones before it are sent.
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
 /**
- * Answers under way on one connection. The last of them says `connection: close`, and what was sent after its request is
- * not served: such a client asks again on another connection (RFC 9112, sections 9.3.2 and 9.6). Clients that pipeline at
- * all send 10 at once or fewer, unless they are told otherwise.
+ * Answers under way on one connection, at most. The last of them says `connection: close`, and later requests are not
+ * served: the client repeats them on another connection (RFC 9112, sections 9.3.2 and 9.6). Clients that pipeline send 10
+ * requests at once or fewer by default.
  */
 export const maximumAnswers = 16
 
-/** Requests beyond {@link maximumAnswers} that a connection may have sent: with more of them it is cut at once. */
+/** Requests after the last one that is served, at most: a connection that sends more is cut at once. */
 const maximumSurplus = 48
 
 /**
- * Milliseconds in which a connection with bytes to take has to have taken all of them once. The largest document has
- * 3 MB: who takes 10 KB a second has read it by then.
+ * Milliseconds within which a client must once have read everything that was sent to it; else the connection is cut. The
+ * largest document has 3 MB: a client that reads 10 KB a second is fast enough.
  */
 export const backlogMillis = 300_000
 
-/** How often backlogs are looked at. */
-export const lookMillis = 5_000
+/** How often backlogs are checked. */
+export const backlogCheckMillis = 5_000
 
-interface Held {
+interface ConnectionState {
   readonly answers: Set<ServerResponse>
-  /** Requests that came after the last one which is served. */
+  /** Requests after the last one that is served. */
   surplus: number
-  /** Whether the answer was given out that says that the connection closes. */
+  /** Whether an answer under way says `connection: close`. */
   isClosing: boolean
   /** Whether it became a websocket, which has limits of its own. */
   isUpgraded: boolean
-  /** When it was last seen without bytes that wait for the reader. */
-  emptyAt: number
+  /** When no bytes waited for the client at the last check. */
+  emptyAtMillis: number
 }
 
 /** The connections of one listener, from their first byte until they close. */
 export interface Connections {
   readonly add: (connection: Socket) => void
   readonly all: () => Iterable<Socket>
-  /** Counts a request that the parser found; false: it is not to be served. */
+  /** Counts a request that was parsed. False: do not serve it. */
   readonly admit: (connection: Socket, answer: ServerResponse) => boolean
   /** From now on the connection is a websocket's. */
   readonly upgrade: (connection: Socket) => void
@@ -50,8 +50,8 @@ export interface Connections {
 }
 
 /**
- * Ends an answer whose connection closed before it was its turn: Node tells only the one that is being written, and
- * whoever makes another one would go on for nobody.
+ * Ends an answer that waited behind another when its connection closed. Node closes only the answer being written, so the
+ * work for the others would go on although nobody reads them.
  */
 const abandon = (answer: ServerResponse): void => {
   if (answer.destroyed || answer.writableFinished) return
@@ -59,29 +59,29 @@ const abandon = (answer: ServerResponse): void => {
   answer.emit("close")
 }
 
-/** Made for a listener; cuts connections with a backlog until the scope closes. */
+/** Keeps the connections of a listener, and cuts those with a backlog until the scope closes. */
 export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = Effect.gen(function*() {
   const clock = yield* Clock.Clock
-  const held = new Map<Socket, Held>()
+  const states = new Map<Socket, ConnectionState>()
 
   const add = (connection: Socket): void => {
-    const state: Held = {
+    const state: ConnectionState = {
       answers: new Set(),
       surplus: 0,
       isClosing: false,
       isUpgraded: false,
-      emptyAt: clock.currentTimeMillisUnsafe()
+      emptyAtMillis: clock.currentTimeMillisUnsafe()
     }
-    held.set(connection, state)
+    states.set(connection, state)
     connection.once("close", () => {
-      held.delete(connection)
+      states.delete(connection)
       for (const answer of state.answers) abandon(answer)
       state.answers.clear()
     })
   }
 
   const admit = (connection: Socket, answer: ServerResponse): boolean => {
-    const state = held.get(connection)
+    const state = states.get(connection)
     if (state === undefined) return false
     if (state.isClosing) {
       state.surplus += 1
@@ -97,25 +97,25 @@ export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = E
     return true
   }
 
-  const look = Effect.sync(() => {
+  const cutBacklogs = Effect.sync(() => {
     const now = clock.currentTimeMillisUnsafe()
-    for (const [connection, state] of held) {
-      if (connection.writableLength === 0 || state.isUpgraded) state.emptyAt = now
-      else if (now - state.emptyAt >= backlogMillis) connection.destroy()
+    for (const [connection, state] of states) {
+      if (connection.writableLength === 0 || state.isUpgraded) state.emptyAtMillis = now
+      else if (now - state.emptyAtMillis >= backlogMillis) connection.destroy()
     }
   })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(lookMillis), look)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(backlogCheckMillis), cutBacklogs)))
 
   return {
     add,
     admit,
-    all: () => held.keys(),
+    all: () => states.keys(),
     upgrade: (connection) => {
-      const state = held.get(connection)
+      const state = states.get(connection)
       if (state !== undefined) state.isUpgraded = true
     },
     answers: function*() {
-      for (const { answers } of held.values()) yield* answers
+      for (const { answers } of states.values()) yield* answers
     }
   }
 })

@@ -5,7 +5,7 @@ import { HttpIncomingMessage, type HttpRouter, HttpServer } from "effect/http"
 import type { HttpServerError, HttpServerResponse } from "effect/http"
 import { Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { inRanges, networksOf } from "../http/Addresses.ts"
+import { inRanges, prefixesOf } from "../http/Addresses.ts"
 import { answerUnread } from "../http/Unread.ts"
 import type { Drawings } from "../Http.ts"
 import type { SettingsValue } from "../Settings.ts"
@@ -16,10 +16,10 @@ import { type Connections, makeConnections } from "./Connections.ts"
 const headersTimeoutMillis = 10_000
 const requestTimeoutMillis = 30_000
 /**
- * Milliseconds for which a connection of the public door may neither send nor take a byte while it is asked or answered: a
- * reader that stands still holds its answers no longer. No route takes as long to answer.
+ * Milliseconds without a byte in either direction after which a connection of the public port is cut, so that a client
+ * that stops reading holds its answers no longer. Every route answers sooner.
  */
-export const silenceMillis = 30_000
+export const idleTimeoutMillis = 30_000
 /** How often both are looked at; Node's own 30 s would give a slow sender four times as long as it is allowed. */
 const timeoutCheckMillis = 2_000
 /** Connections at once on one door; more are closed at once rather than starving the ones that are served. */
@@ -64,22 +64,22 @@ const explain = ({ host, port }: Address, setting: string) => (error: HttpServer
 
 /**
  * Leaves the connections that clients keep alone when it ends listening: on any of them somebody may be asking now.
- * Requests beyond what a connection may have under way reach no listener.
+ * Requests beyond {@link Connections.admit}'s limit are not emitted.
  */
 class DoorServer extends Server {
-  private readonly held: Connections
-  constructor(held: Connections, options: ServerOptions) {
+  private readonly kept: Connections
+  constructor(connections: Connections, options: ServerOptions) {
     super(options)
-    this.held = held
+    this.kept = connections
   }
-  /** Node tells of a request by one of these events, each with the request and the answer to it. */
-  override emit(event: string, ...given: Array<any>): boolean {
-    if (event === "upgrade") this.held.upgrade(given[1])
+  /** Node emits each request with its answer, by one of the three events below. */
+  override emit(event: string, ...args: Array<any>): boolean {
+    if (event === "upgrade") this.kept.upgrade(args[1])
     if (event === "request" || event === "checkContinue" || event === "checkExpectation") {
-      const [request, answer]: Array<any> = given
-      if (!this.held.admit(request.socket, answer)) return true
+      const [request, answer]: Array<any> = args
+      if (!this.kept.admit(request.socket, answer)) return true
     }
-    return super.emit(event, ...given)
+    return super.emit(event, ...args)
   }
   override closeIdleConnections(): void {}
   /** Closes the connections that were answered on and wait for another request. */
@@ -99,31 +99,31 @@ const limited = (connections: Connections, timeoutMillis: number): DoorServer =>
   )
 
 /**
- * How many connections one address may hold, and the wider networks of IPv6 as many times more as `networksOf` says.
- * Connections from `uncounted` ranges are many callers', as those of proxies and of this machine are.
+ * How many connections one address may hold; the wider IPv6 ranges of `prefixesOf` may hold `limitFactor` times as many.
+ * Addresses in `exemptRanges`, such as proxies and this machine, stand for many callers and are not counted.
  */
 export interface Crowd {
   readonly perAddress: number
-  readonly uncounted: ReadonlyArray<string>
+  readonly exemptRanges: ReadonlyArray<string>
 }
 
-/** `limits.connectionsPerAddress`, or its default: real money gets the tighter one. */
+/** `limits.connectionsPerAddress`, or its default, which is lower where mainnet is served. */
 export const connectionsPerAddress = (
   { environments, limits }: Pick<SettingsValue, "environments" | "limits">
 ): number => limits.connectionsPerAddress ?? (environments.includes("mainnet") ? 100 : 1_000)
 
 /** Whether a connection may stay: it is counted for its networks until it closes. */
-const admission = ({ perAddress, uncounted }: Crowd) => {
+const admission = ({ perAddress, exemptRanges }: Crowd) => {
   const held = new Map<string, number>()
-  const isUncounted = inRanges(uncounted)
+  const isExempt = inRanges(exemptRanges)
   return (connection: Socket): boolean => {
     const address = connection.remoteAddress ?? ""
-    if (isUncounted(address)) return true
-    const networks = networksOf(address)
-    if (networks.some(({ name, share }) => (held.get(name) ?? 0) >= perAddress * share)) return false
-    for (const { name } of networks) held.set(name, (held.get(name) ?? 0) + 1)
+    if (isExempt(address)) return true
+    const prefixes = prefixesOf(address)
+    if (prefixes.some(({ name, limitFactor }) => (held.get(name) ?? 0) >= perAddress * limitFactor)) return false
+    for (const { name } of prefixes) held.set(name, (held.get(name) ?? 0) + 1)
     connection.once("close", () => {
-      for (const { name } of networks) {
+      for (const { name } of prefixes) {
         const left = held.get(name)! - 1
         if (left === 0) held.delete(name)
         else held.set(name, left)
@@ -193,12 +193,12 @@ const stopping = (server: DoorServer, connections: Connections) => {
   })
 }
 
-/** What a door holds its callers to, beside what all doors do. */
+/** Limits of one listener, beside those that all have. */
 export interface DoorLimits {
   readonly maximumBodyBytes?: number
   readonly crowd?: Crowd
-  /** Milliseconds without a byte in either direction after which a connection is cut. Absent: none, as streams need it. */
-  readonly silenceMillis?: number
+  /** Milliseconds without a byte in either direction after which a connection is cut. Absent: none, for RPC streams. */
+  readonly idleTimeoutMillis?: number
 }
 
 /**
@@ -219,7 +219,7 @@ export const open = Effect.fnUntraced(function*(
   const connections = yield* makeConnections
   const admits = limits.crowd === undefined ? () => true : admission(limits.crowd)
   const make = () => {
-    server = limited(connections, limits.silenceMillis ?? 0)
+    server = limited(connections, limits.idleTimeoutMillis ?? 0)
     server.on("connection", (connection) => {
       if (!admits(connection)) return void connection.destroy()
       connections.add(connection)

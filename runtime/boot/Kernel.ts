@@ -47,8 +47,8 @@ export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi
   plugins.flatMap(({ http }) => http === undefined ? [] : [http])
 
 /**
- * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. A database
- * of another master key is left as it is but for the runtime's tables.
+ * The runtime's own tables, then each plugin's in the order they start; then the service may say it is ready. In a database
+ * of another master key only the runtime's tables are migrated.
  */
 const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effectDiscard(Effect.gen(function*() {

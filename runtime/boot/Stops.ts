@@ -1,27 +1,27 @@
-/** What ends the service in order besides SIGINT and SIGTERM: its terminal was closed, or nobody reads its output any more. */
+/** Stops the service in order when its terminal is closed or nobody reads its output any more. */
 
 /**
- * Errors of an output that has no reader any more: a pipe whose other end is closed, a terminal that is gone. Any other
- * one, as a full disk under a log file, costs log lines and must not cost the service.
+ * Errors of an output without a reader: a pipe whose other end is closed, a terminal that is gone. After any other error,
+ * such as a full disk under a log file, the service goes on without those log lines.
  */
-const readerGone: ReadonlySet<string> = new Set(["EPIPE", "EIO"])
+const brokenOutputCodes: ReadonlySet<string> = new Set(["EPIPE", "EIO"])
 
 /**
- * From now on SIGHUP and an output without a reader do what SIGTERM does. Without this Node ends at once, and the
- * embedded database server, a process of its own, is left behind. Call it once for a process.
+ * From now on SIGHUP and an output without a reader do what SIGTERM does. Without this Node ends at once and leaves the
+ * embedded database server, another process, running. Call it once in a process.
  */
 export const stopOnHangUp = (): void => {
-  let isAsked = false
+  let isStopping = false
   const stop = () => {
-    if (isAsked) return
-    isAsked = true
+    if (isStopping) return
+    isStopping = true
     process.emit("SIGTERM", "SIGTERM")
   }
   process.on("SIGHUP", stop)
   for (const output of [process.stdout, process.stderr]) {
-    // It stays: every line written during the stop fails as well.
+    // `on`, not `once`: every line written during the stop fails as well.
     output.on("error", (error: NodeJS.ErrnoException) => {
-      if (readerGone.has(error.code ?? "")) stop()
+      if (brokenOutputCodes.has(error.code ?? "")) stop()
     })
   }
 }

@@ -31,14 +31,15 @@ export const inRanges = (ranges: ReadonlyArray<string>): (address: string) => bo
   }
 }
 
-/** This machine itself. A proxy beside the service calls from here, so it stands for many callers. */
+/** This machine itself. A proxy on it calls from here, so these addresses stand for many callers. */
 export const loopbackRanges: ReadonlyArray<string> = ["127.0.0.0/8", "::1/128"]
 
-/** A network that an address is counted in. */
-export interface Network {
+/** A range of addresses that share a limit; an address counts in each range it belongs to. */
+export interface AddressPrefix {
+  /** The address itself, or an IPv6 prefix such as `2001:db8:1:2::/64`. */
   readonly name: string
-  /** How many times the limit of one address the whole network may use. */
-  readonly share: number
+  /** How many times the limit of one address the whole range may use. */
+  readonly limitFactor: number
 }
 
 /** The first four groups of an IPv6 address, as numbers. */
@@ -51,22 +52,22 @@ const groupsOf = (address: string): ReadonlyArray<number> => {
   return groups.slice(0, 4).map((group) => Number.parseInt(group, 16))
 }
 
-const prefix = (groups: ReadonlyArray<number>, bits: number): string =>
+const prefixName = (groups: ReadonlyArray<number>, bits: number): string =>
   `${groups.map((group) => group.toString(16)).join(":")}::/${bits}`
 
 /**
- * Whom an address is counted as, the narrowest first. An IPv4 address is counted by itself: its neighbours are strangers.
- * Of an IPv6 address the first 64 bits name one link, below which its subscriber picks any address; one subscriber has up
- * to a /56 or a /48 of such links (RFC 6177), which may use 4 and 16 times as much: several people at home, a company.
+ * The ranges that an address counts in, the narrowest first. An IPv4 address counts alone: its neighbours are other
+ * subscribers. An IPv6 subscriber picks any address below a /64, so that is the narrowest range; a home may have a whole
+ * /56 and a company a /48 (RFC 6177), which may use 4 and 16 times the limit because several people share them.
  */
-export const networksOf = (written: string): ReadonlyArray<Network> => {
+export const prefixesOf = (written: string): ReadonlyArray<AddressPrefix> => {
   const address = plain(written)
-  if (!isIPv6(address)) return [{ name: address, share: 1 }]
+  if (!isIPv6(address)) return [{ name: address, limitFactor: 1 }]
   const [a = 0, b = 0, c = 0, d = 0] = groupsOf(address)
   return [
-    { name: prefix([a, b, c, d], 64), share: 1 },
-    { name: prefix([a, b, c, d & 0xff00], 56), share: 4 },
-    { name: prefix([a, b, c], 48), share: 16 }
+    { name: prefixName([a, b, c, d], 64), limitFactor: 1 },
+    { name: prefixName([a, b, c, d & 0xff00], 56), limitFactor: 4 },
+    { name: prefixName([a, b, c], 48), limitFactor: 16 }
   ]
 }
 

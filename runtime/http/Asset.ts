@@ -8,8 +8,8 @@ import { brotliCompress, constants, gunzip, gzip } from "node:zlib"
 const brotliQuality = 6
 
 /**
- * A body in the two encodings clients take, one buffer each, which all answers share: a slow reader holds no copy of its
- * own. What takes neither encoding gets the body unpacked, in a buffer that is shared as long as any answer holds it.
+ * A body in the two encodings that clients accept, one buffer each, shared by all answers so that a slow reader holds no
+ * copy of its own. A client that accepts neither gets the unpacked body, whose buffer is shared in the same way.
  */
 export interface Asset {
   /** Twelve hexadecimal digits of the body's SHA-256: part of a name that may be kept for ever. */
@@ -17,7 +17,7 @@ export interface Asset {
   readonly contentType: string
   readonly brotli: Uint8Array
   readonly gzip: Uint8Array
-  readonly unpacked: Effect.Effect<Uint8Array>
+  readonly unpack: Effect.Effect<Uint8Array>
 }
 
 /** Kept for a year and never asked for again: only for addresses that name the content's hash. */
@@ -35,22 +35,22 @@ const packed = (run: (done: Packed) => void): Effect.Effect<Uint8Array> =>
   )
 
 /**
- * Unpacks `packed` once for all who ask at the same time or while somebody still holds it; nobody holding it, it is given
- * back to the memory: most clients take an encoding.
+ * Unpacks the body once for all answers that need it at the same time. It is held weakly, because most clients accept an
+ * encoding: the memory is free again when the last such answer has been sent.
  */
-const shared = (gzipped: Uint8Array): Effect.Effect<Uint8Array> => {
-  let kept: WeakRef<Uint8Array> | undefined
-  let underWay: Promise<Uint8Array> | undefined
-  const unpack = () =>
+const makeUnpack = (gzipped: Uint8Array): Effect.Effect<Uint8Array> => {
+  let cached: WeakRef<Uint8Array> | undefined
+  let pending: Promise<Uint8Array> | undefined
+  const run = () =>
     new Promise<Uint8Array>((resolve, reject) =>
       gunzip(gzipped, (error, bytes) => error === null ? resolve(bytes) : reject(error))
     ).then((bytes) => {
-      kept = new WeakRef(bytes)
+      cached = new WeakRef(bytes)
       return bytes
-    }).finally(() => underWay = undefined)
+    }).finally(() => pending = undefined)
   return Effect.suspend(() => {
-    const held = kept?.deref()
-    return held === undefined ? Effect.promise(() => underWay ??= unpack()) : Effect.succeed(held)
+    const bytes = cached?.deref()
+    return bytes === undefined ? Effect.promise(() => pending ??= run()) : Effect.succeed(bytes)
   })
 }
 
@@ -66,7 +66,7 @@ export const makeAsset = (body: string | Uint8Array, contentType: string): Effec
   const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 12)
   return Effect.map(
     Effect.all([brotli, gzipped], { concurrency: 2 }),
-    ([brotli, gzip]) => ({ hash, contentType, brotli, gzip, unpacked: shared(gzip) })
+    ([brotli, gzip]) => ({ hash, contentType, brotli, gzip, unpack: makeUnpack(gzip) })
   )
 }
 
@@ -81,7 +81,7 @@ export const takes = (accepted: string, coding: string): boolean =>
 
 /** The answer to a GET of `asset`: 304 to who has it, else its body in the best encoding the caller takes. */
 export const serve = (
-  { brotli, contentType, gzip, hash, unpacked }: Asset,
+  { brotli, contentType, gzip, hash, unpack }: Asset,
   { headers: asked }: HttpServerRequest.HttpServerRequest,
   cacheControl: string,
   more: Readonly<Record<string, string>> = {}
@@ -96,5 +96,5 @@ export const serve = (
     HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })
   if (takes(accepted, "br")) return Effect.succeed(answer(brotli, { "content-encoding": "br" }))
   if (takes(accepted, "gzip")) return Effect.succeed(answer(gzip, { "content-encoding": "gzip" }))
-  return Effect.map(unpacked, (body) => answer(body))
+  return Effect.map(unpack, (body) => answer(body))
 }

@@ -25,12 +25,12 @@ const hasForeignDelimiter = (url: string): boolean => {
 
 /**
  * Whether a request's URL, as the server hands it on, is a path or the `*` of OPTIONS (RFC 9112, section 3.2). The server
- * cuts the scheme and host off an absolute URL; one that it cannot read is still whole here.
+ * removes scheme and host from an absolute URL; one that it cannot parse arrives here unchanged.
  */
-export const isTarget = (url: string): boolean => url.startsWith("/") || url === "*"
+export const isRequestTarget = (url: string): boolean => url.startsWith("/") || url === "*"
 
-/** Told to whoever sends no {@link isTarget}. */
-export const malformedTarget = publicError("VALIDATION_ERROR", {
+/** The answer to a request whose target fails {@link isRequestTarget}. */
+export const malformedRequestTarget = publicError("VALIDATION_ERROR", {
   message: "The request target is neither a path nor a URL: send GET /path HTTP/1.1"
 })
 
@@ -42,7 +42,7 @@ const refusalOf = (
   request: HttpServerRequest.HttpServerRequest,
   known: () => KnownPath | undefined
 ): PublicError | undefined => {
-  if (!isTarget(request.url)) return malformedTarget
+  if (!isRequestTarget(request.url)) return malformedRequestTarget
   const announced = hasBody(request)
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
   const oversized = Number(request.headers["content-length"]) > maximumBodyBytes

@@ -11,7 +11,7 @@ import * as Database from "../ratelimits/Database.ts"
 import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { fromZero } from "../Telemetry.ts"
-import { callerBehind, networksOf } from "./Addresses.ts"
+import { callerBehind, prefixesOf } from "./Addresses.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
 type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
@@ -19,7 +19,7 @@ type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
 /** Calls that make deliveries of an endpoint by hand, in a minute: more is no recovery but a load on the receiver. */
 const endpointPerMinute = 10
 
-/** Infinity is no limit: nothing is counted then. */
+/** Calls in a minute. Infinity: no limit, and nothing is counted. */
 const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<LimitName, number>> => ({
   key: limits.keyPerMinute,
   merchant: limits.merchantPerMinute ?? Infinity,
@@ -43,7 +43,7 @@ const inFlightSeconds = 1
 
 const refusal = (name: string, seconds: number): PublicError =>
   publicError("RATE_LIMIT_EXCEEDED", {
-    ...(name === "merchant" ? { message: "Too many requests by all keys of this merchant together" } : {}),
+    ...(name === "merchant" ? { message: "Too many requests by all keys of this merchant together: wait as long as Retry-After says" } : {}),
     details: { retry_after_seconds: seconds },
     retryAfterSeconds: seconds
   })
@@ -86,10 +86,10 @@ const make = Effect.gen(function*() {
     })
 
   /**
-   * Counts a call of a key, accepted as one of the key's, for its merchant: a key over its own limit takes nothing from
-   * the others. The answer tells the count that leaves fewer calls.
+   * Counts a call for the key's merchant, after the key's own limit accepted it: a key over its own limit uses up nothing
+   * of the merchant's other keys. The `RateLimit-*` headers show whichever of the two limits leaves fewer calls.
    */
-  const countedForMerchant = <A, E, R>(
+  const countForMerchant = <A, E, R>(
     facts: RequestFacts,
     merchantId: number,
     app: Effect.Effect<A, E, R>
@@ -126,14 +126,14 @@ const make = Effect.gen(function*() {
       }
       inFlight.set(credential, running + 1)
       entered = true
-      return counted(facts, "key", credential, isLimitedByMerchant ? countedForMerchant(facts, merchantId, app) : app)
+      return counted(facts, "key", credential, isLimitedByMerchant ? countForMerchant(facts, merchantId, app) : app)
     })
     return Effect.ensuring(enter, Effect.sync(() => entered ? leave(credential) : undefined))
   }
 
   /**
-   * Counts for each network that the address is in, the narrowest first: a link over its own limit takes nothing from its
-   * neighbours. The answer tells the count that leaves the fewest calls.
+   * Counts in each range that the address belongs to, the narrowest first: a /64 over its own limit uses up nothing of its
+   * neighbours'. The `RateLimit-*` headers show whichever limit leaves the fewest calls.
    */
   const address = (request: HttpServerRequest.HttpServerRequest, limit: AddressLimit): Effect.Effect<void, PublicError> =>
     Effect.withFiber((fiber) => {
@@ -142,17 +142,17 @@ const make = Effect.gen(function*() {
       if (before === undefined) countedAs.set(request, new Set([limit]))
       else before.add(limit)
       const facts = fiber.getRef(RequestInfo)
-      const networks = networksOf(callerOf(request) ?? "unknown")
-      const countedIn = (index: number, fewest: number): Effect.Effect<void, PublicError> => {
-        const network = networks[index]
-        if (network === undefined) return Effect.void
-        return Effect.flatMap(windows.take(limit, network.name, limits[limit] * network.share), (verdict) => {
+      const prefixes = prefixesOf(callerOf(request) ?? "unknown")
+      const countIn = (index: number, fewest: number): Effect.Effect<void, PublicError> => {
+        const prefix = prefixes[index]
+        if (prefix === undefined) return Effect.void
+        return Effect.flatMap(windows.take(limit, prefix.name, limits[limit] * prefix.limitFactor), (verdict) => {
           const seconds = secondsOf(verdict)
           if (verdict.remaining < fewest) tell(facts, limit, verdict.remaining, seconds)
-          return verdict.accepted ? countedIn(index + 1, Math.min(fewest, verdict.remaining)) : refuse(limit, seconds)
+          return verdict.accepted ? countIn(index + 1, Math.min(fewest, verdict.remaining)) : refuse(limit, seconds)
         })
       }
-      return countedIn(0, Infinity)
+      return countIn(0, Infinity)
     })
 
   return Throttle.of({

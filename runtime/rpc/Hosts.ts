@@ -1,4 +1,4 @@
-/** By which names the internal door may be called. Pure. */
+/** Host names by which the internal port may be called. Pure. */
 import { isIP } from "node:net"
 
 /** Characters of a host name, at most (RFC 1035, section 2.3.4). */
@@ -17,10 +17,10 @@ const comparable = (name: string): string => name.toLowerCase().replace(/\.$/, "
 /**
  * Answers whether a `Host` header may be served: `localhost`, one of `names`, or any IP address.
  *
- * A web page can make a name of its own point at this machine (DNS rebinding); its browser then takes the door for the
- * page's own origin, but still sends the page's name. An IP address cannot be made to point elsewhere, so a browser that
- * sends one asks from a page of this very address, or from another origin, which the rules between origins stop. A call
- * without the header comes from no browser.
+ * A web page can make its own domain name resolve to this machine (DNS rebinding). Its browser then treats the internal
+ * port as the page's own origin, but the `Host` header still carries the page's domain. An IP address cannot be
+ * redirected this way: a browser sends it only for a page of that address, or across origins, where the same-origin
+ * policy keeps the answer from the page. A call without the header comes from no browser.
  */
 export const allowingHosts = (names: ReadonlyArray<string>): (host: string | undefined) => boolean => {
   const allowed = new Set(["localhost", ...names.map(comparable)])

@@ -9,7 +9,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
-import { backlogMillis, lookMillis, maximumAnswers } from "../../../runtime/boot/Connections.ts"
+import { backlogCheckMillis, backlogMillis, maximumAnswers } from "../../../runtime/boot/Connections.ts"
 import { connectionsPerAddress, type DoorLimits, open, quietMillis } from "../../../runtime/boot/Doors.ts"
 import { loopbackRanges } from "../../../runtime/http/Addresses.ts"
 
@@ -164,10 +164,10 @@ describe("a connection", () => {
   it.live("whose reader takes nothing is cut, and one that is slow but reads is not", () =>
     Effect.gen(function*() {
       const body = new Uint8Array(20_000_000)
-      const silenceMillis = 400
+      const idleTimeoutMillis = 400
       // It rests ten times, together longer than the limit.
       const restBytes = body.length / 10
-      const port = yield* listener({ silenceMillis }, (router) => router.add("GET", "/", HttpServerResponse.uint8Array(body)))
+      const port = yield* listener({ idleTimeoutMillis }, (router) => router.add("GET", "/", HttpServerResponse.uint8Array(body)))
       const [still, slow] = [talk(port, get), talk(port, get)]
       still.socket.pause()
       let taken = 0
@@ -175,12 +175,12 @@ describe("a connection", () => {
         taken += chunk.length
         if (Math.floor(taken / restBytes) === Math.floor((taken - chunk.length) / restBytes)) return
         slow.socket.pause()
-        setTimeout(() => slow.socket.resume(), silenceMillis / 4)
+        setTimeout(() => slow.socket.resume(), idleTimeoutMillis / 4)
       })
       const start = performance.now()
       yield* until(() => taken > body.length || slow.isClosed)
       assert.isAbove(taken, body.length)
-      assert.isAbove(performance.now() - start, silenceMillis)
+      assert.isAbove(performance.now() - start, idleTimeoutMillis)
       still.socket.resume()
       yield* Effect.promise(() => still.closed)
       assert.isBelow(still.text.length, body.length)
@@ -202,11 +202,11 @@ describe("a connection", () => {
       slow.socket.once("data", () => slow.socket.pause())
       slow.socket.resume()
       yield* until(() => slow.text.length > 0)
-      yield* TestClock.adjust(backlogMillis - lookMillis)
+      yield* TestClock.adjust(backlogMillis - backlogCheckMillis)
       slow.socket.write("x")
       yield* turn
       assert.deepStrictEqual([slow.isClosed, idle.isClosed], [false, false])
-      yield* TestClock.adjust(2 * lookMillis)
+      yield* TestClock.adjust(2 * backlogCheckMillis)
       slow.socket.resume()
       yield* Effect.promise(() => slow.closed)
       assert.isBelow(slow.text.length, 20_000_000)
@@ -214,7 +214,7 @@ describe("a connection", () => {
 
   it.live("beyond what its address may hold is closed at once, until another one closes; ranges that stand for many are not counted", () =>
     Effect.gen(function*() {
-      const port = yield* listener({ crowd: { perAddress: 3, uncounted: [] } }, served)
+      const port = yield* listener({ crowd: { perAddress: 3, exemptRanges: [] } }, served)
       const held = [talk(port, get), talk(port, get), talk(port, get)]
       yield* until(() => held.every(({ text }) => text.includes("here")))
       const surplus = talk(port, get)
@@ -225,7 +225,7 @@ describe("a connection", () => {
       const next = talk(port, get)
       yield* until(() => next.text.includes("here") || next.isClosed)
       assert.isFalse(next.isClosed)
-      const open = yield* listener({ crowd: { perAddress: 3, uncounted: loopbackRanges } }, served)
+      const open = yield* listener({ crowd: { perAddress: 3, exemptRanges: loopbackRanges } }, served)
       const many = Array.from({ length: 10 }, () => talk(open, get))
       yield* until(() => many.every(({ text }) => text.includes("here")))
     }).pipe(Effect.scoped))

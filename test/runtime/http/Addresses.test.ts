@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { callerBehind, inRanges, isAddressRange, networksOf } from "../../../runtime/http/Addresses.ts"
+import { callerBehind, inRanges, isAddressRange, prefixesOf } from "../../../runtime/http/Addresses.ts"
 
 const Byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
 const Address = Schema.Tuple([Byte, Byte, Byte, Byte])
@@ -33,8 +33,8 @@ describe("address ranges", () => {
   })
 })
 
-describe("the networks that an address is counted in", () => {
-  const names = (address: string) => networksOf(address).map(({ name, share }) => `${name} x${share}`)
+describe("the ranges that an address counts in", () => {
+  const names = (address: string) => prefixesOf(address).map(({ name, limitFactor }) => `${name} x${limitFactor}`)
 
   it("are of IPv4 the address alone, and of IPv6 its link, its home and its site, however it is written", () => {
     assert.deepStrictEqual(names("192.0.2.1"), ["192.0.2.1 x1"])
@@ -54,7 +54,7 @@ describe("the networks that an address is counted in", () => {
   it.prop("are shared exactly by the addresses below the same prefix", [Prefix, Prefix, Schema.Literals([0, 1, 2, 3, 4])], ([one, other, same]) => {
     const near = [...one.slice(0, same), ...other.slice(same)]
     const written = (groups: ReadonlyArray<number>) => `${groups.map((group) => group.toString(16)).join(":")}::7`
-    const [a, b] = [networksOf(written(one)), networksOf(written(near))]
+    const [a, b] = [prefixesOf(written(one)), prefixesOf(written(near))]
     const isSame = [
       one.every((group, index) => group === near[index]),
       one.slice(0, 3).every((group, index) => group === near[index]) && one[3]! >> 8 === near[3]! >> 8,
