@@ -38,20 +38,20 @@ const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
   key: createSecretKey(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `tillwire/${label}`, keyBytes)))
 })
 
-/** 64 hex digits that are always the same for a master and tell nothing of it. */
+/** 64 hex digits that identify a master key; the key cannot be found from them. */
 export type CheckValue = string
 
 /** The {@link CheckValue} of a master: a derived key of its own, hashed once more. */
 export const checkValueOf = (master: Buffer): CheckValue =>
   createHash("sha256").update(Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), "tillwire/check", keyBytes))).digest("hex")
 
-/** What may be known of the masters in use, for the check against the database: `secrets/MasterCheck.ts`. */
+/** Check values of the master keys in use, for `runtime/secrets/MasterCheck.ts`. */
 export class MasterKeys extends Context.Service<MasterKeys, {
   /** Newest first, never empty. */
   readonly values: ReadonlyArray<CheckValue>
-  /** The setting or the file they come from. */
+  /** The setting or file they come from. */
   readonly keptIn: string
-  /** Whether `keptIn` is a file that is made where there is none. */
+  /** Whether `keptIn` is a file that the service creates where there is none. */
   readonly isFile: boolean
 }>()("tillwire/runtime/secrets/MasterKeys") {}
 

@@ -1,6 +1,6 @@
 /**
- * The database remembers which master key it was last used with, by a value that tells nothing of the key. A service that
- * has another one would start, and find every API key and webhook secret dead: so it does not start.
+ * The database remembers which master key it was last used with, by a value from which the key cannot be found. With
+ * another key every API key and webhook secret would be unusable, so the service refuses to start.
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -9,30 +9,30 @@ import { Settings } from "../Settings.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 import { type CheckValue, MasterKeys, SecretsInvalid } from "./Master.ts"
 
-/** Newest sealed values of each kind that are tried where the database remembers no key yet. */
-const samples = 20
+/** How many of the newest sealed values of each kind are tried when the database remembers no key yet. */
+const sampleCount = 20
 
-/** Characters of a check value by which people tell keys apart. */
+/** Characters of a check value that name a key in messages and in `secrets.lostKeys`. */
 const fingerprintLength = 8
 
 /** What the table remembers of a key. */
 export interface RememberedKey {
   readonly value: CheckValue
-  /** Where the service had it from. */
+  /** The setting or file it came from. */
   readonly keptIn: string
   /** `YYYY-MM-DD`, UTC. */
   readonly since: string
 }
 
-/** What the database says of the keys it was used with. */
+/** What the database shows about the keys it was used with. */
 export interface Evidence {
-  /** The key of the last start that changed it; undefined where none was remembered yet. */
+  /** The key it was last used with; undefined where none is remembered yet. */
   readonly last: RememberedKey | undefined
-  /** Whether sealed values of an older build open: only looked at where no key is remembered. */
+  /** Whether a given key opens the sealed values; `none`: there are none, or a key is remembered and they were not read. */
   readonly sealed: "none" | "opens" | "closed"
 }
 
-/** What this service was given. */
+/** The keys this service was given. */
 export interface GivenKeys {
   /** Newest first, never empty. */
   readonly values: ReadonlyArray<CheckValue>
@@ -44,49 +44,49 @@ export interface GivenKeys {
   readonly lost: ReadonlyArray<string>
 }
 
-/** How a key is named to people: it can be shown, the key cannot be found from it. */
+/** The name of a key in messages. It may be shown: the key cannot be found from it. */
 export const fingerprintOf = (value: CheckValue): string => value.slice(0, fingerprintLength)
 
-const consequence = "Without it no API key, session or webhook secret in this database works any more; invoices, payments "
-  + "and events stay readable."
+const consequence = "Without it no API key, session or webhook secret in this database works; invoices, payments and "
+  + "events stay readable."
 
 /**
  * Whether the newest given key is to be remembered as the last one, or why the service must not start. Pure.
  *
  * The last key must be among the given ones, at any place: a key is replaced by putting the new one before it.
  */
-export const judge = ({ last, sealed }: Evidence, given: GivenKeys): { readonly remember: boolean } | string => {
+export const checkKeys = ({ last, sealed }: Evidence, given: GivenKeys): { readonly remember: boolean } | string => {
   const newest = given.values[0]!
   if (last === undefined) {
     if (sealed !== "closed" || given.lost.includes("unknown")) return { remember: true }
-    return `what is sealed in this database opens with no key of ${given.keptIn}: it was made with another master key. `
-      + `${wayBack(given, "the key it was made with")} ${consequence} ${giveUp(given, "unknown")}`
+    return `no key of ${given.keptIn} opens the sealed values in this database: they were made with another master key. `
+      + `${restoreAdvice(given, "the key it was made with")} ${consequence} ${giveUpAdvice(given, "unknown")}`
   }
   if (given.values.includes(last.value)) return { remember: newest !== last.value }
   const name = fingerprintOf(last.value)
   if (given.lost.includes(name)) return { remember: true }
   return `this database belongs to the master key ${name}, in use since ${last.since} from ${last.keptIn}, and `
-    + `${given.keptIn} gives ${given.values.map(fingerprintOf).join(", ")}. ${wayBack(given, `the key ${name}`)} `
-    + `${consequence} ${giveUp(given, name)}`
+    + `${given.keptIn} gives ${given.values.map(fingerprintOf).join(", ")}. ${restoreAdvice(given, `the key ${name}`)} `
+    + `${consequence} ${giveUpAdvice(given, name)}`
 }
 
-const wayBack = ({ isFile, keptIn }: GivenKeys, key: string) =>
+const restoreAdvice = ({ isFile, keptIn }: GivenKeys, key: string) =>
   isFile
     ? `Put ${key} back into ${keptIn}, from your copy of that file or of the data directory it was in.`
     : `Put ${key} into secrets.master again, after the new one if you are replacing it.`
 
-const giveUp = ({ isFile }: GivenKeys, name: string) =>
+const giveUpAdvice = ({ isFile }: GivenKeys, name: string) =>
   isFile
     ? "If it is lost, set data.directory and the database to new, empty ones."
     : `If it is lost for good, set secrets.lostKeys to ["${name}"], start, and make new API keys and webhook secrets.`
 
-/** Newest sealed values, whatever made them. */
+/** The newest sealed values of webhook endpoints and stored replies. */
 const sealedSamples = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<{ label: "webhook" | "reply"; sealed: string }>`
-    (select 'webhook' as label, sealed_secret as sealed from webhook_endpoints order by updated_at desc limit ${samples})
+    (select 'webhook' as label, sealed_secret as sealed from webhook_endpoints order by updated_at desc limit ${sampleCount})
     union all
-    (select 'reply', sealed_body from idempotency order by created_at desc limit ${samples})`
+    (select 'reply', sealed_body from idempotency order by created_at desc limit ${sampleCount})`
 })
 
 /**
@@ -103,16 +103,16 @@ export const checkMaster: Effect.Effect<
   const { secrets: setting } = yield* Settings
   const given: GivenKeys = { ...yield* MasterKeys, lost: setting?.lostKeys ?? [] }
   yield* sql.withTransaction(Effect.gen(function*() {
-    // Of two instances that start at once on an empty database one is first, and the other is held to its key.
+    // When two instances start at once on an empty database, the second must have the first one's key.
     yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`
     const [last] = yield* sql<RememberedKey>`
       select check_value as value, kept_in as "keptIn", to_char(adopted_at at time zone 'UTC', 'YYYY-MM-DD') as since
       from master_keys order by place desc limit 1`
     const found = last === undefined ? yield* sealedSamples : []
     const opens = found.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
-    const judged = judge({ last, sealed: found.length === 0 ? "none" : opens ? "opens" : "closed" }, given)
-    if (typeof judged === "string") return yield* new SecretsInvalid({ reason: `The master key is not the right one: ${judged}` })
-    if (judged.remember) {
+    const result = checkKeys({ last, sealed: found.length === 0 ? "none" : opens ? "opens" : "closed" }, given)
+    if (typeof result === "string") return yield* new SecretsInvalid({ reason: `The master key is not the right one: ${result}` })
+    if (result.remember) {
       yield* sql`insert into master_keys (place, check_value, kept_in)
         select coalesce(max(place), 0) + 1, ${given.values[0]!}, ${given.keptIn} from master_keys`
     }

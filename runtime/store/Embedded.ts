@@ -1,7 +1,7 @@
 /**
  * The `embedded` store, the default: a PostgreSQL this process starts itself, in `<data.directory>/postgres`, durable
  * like any server (fsync on), reached by a unix socket in that directory only and by the same driver and SQL as the
- * `postgres` store. The kernel tells it whose process is at the other end: only this service's account, and root, log in.
+ * `postgres` store. Peer authentication lets only this service's account and root log in.
  *
  * One service at a time owns a data directory: it holds an advisory lock on a connection of its own for life. The
  * server outlives a service that is killed, and the next start adopts it (milliseconds). The lock cannot see through
@@ -13,8 +13,8 @@ import { Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Sc
 import type { SqlClient } from "effect/sql"
 import { dirname } from "node:path"
 import type { Environment } from "../../schemas/Network.ts"
-import { ensureCluster, findSockets, locate, role } from "./embedded/Cluster.ts"
-import type { Cluster, Sockets } from "./embedded/Cluster.ts"
+import { ensureCluster, findSocketPaths, locate, role } from "./embedded/Cluster.ts"
+import type { Cluster, SocketPaths } from "./embedded/Cluster.ts"
 import { ensureServer, stopServer } from "./embedded/Server.ts"
 import { advisoryLock, lockSpace } from "./Locks.ts"
 import { maxConnectionsOption, pool } from "./Postgres.ts"
@@ -28,9 +28,9 @@ export const EmbeddedOptions = Schema.Struct({
   /** Size of the pool, 2 to 40. Default 10. */
   maxConnections: maxConnectionsOption(maximumConnections),
   /**
-   * Whether root may run it where mainnet is served. PostgreSQL does not run as root, so it then runs as an account
-   * (`tillwire`, else `nobody`) whose other processes can read and change its files. Default false: refused. For a machine
-   * or container that runs nothing else.
+   * Whether root may run it where mainnet is served. PostgreSQL does not run as root, so it then runs as the account
+   * `tillwire`, else `nobody`, whose other processes can read and change its files. Default false: refused. Set true only
+   * on a machine or in a container that runs nothing else.
    */
   allowRoot: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
 })
@@ -64,7 +64,7 @@ const broken = (cluster: Cluster, pid: number, cause: unknown) =>
   })
 
 /** The server of the cluster, held by this process alone until the scope closes; closing it stops the server. */
-const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: Sockets) {
+const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths) {
   const server = yield* ensureServer(cluster, sockets)
   const mine = yield* Ref.make(!server.adopted)
   const stop = Effect.when(stopServer(server.pid), Ref.getAndSet(mine, false))
@@ -100,7 +100,7 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: Sockets) {
 })
 
 /** Takes the hold in a new scope, after the last one is closed. */
-const renew = (cluster: Cluster, sockets: Sockets, current: Ref.Ref<Scope.Closeable>) =>
+const renew = (cluster: Cluster, sockets: SocketPaths, current: Ref.Ref<Scope.Closeable>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const last = yield* Ref.getAndSet(current, scope)
@@ -117,7 +117,7 @@ const renew = (cluster: Cluster, sockets: Sockets, current: Ref.Ref<Scope.Closea
 /** Keeps the hold: a server that crashed is started again. Fails when another process took the hold meanwhile. */
 const keep = Effect.fnUntraced(function*(
   cluster: Cluster,
-  sockets: Sockets,
+  sockets: SocketPaths,
   first: Effect.Success<ReturnType<typeof renew>>,
   current: Ref.Ref<Scope.Closeable>
 ) {
@@ -129,7 +129,7 @@ const keep = Effect.fnUntraced(function*(
   }
 })
 
-/** Why root may not run it here, if so. */
+/** Why root may not run it here; undefined if it may. */
 const objectionToRoot = (
   { allowRoot }: EmbeddedOptions,
   dataDirectory: string,
@@ -152,7 +152,7 @@ const guarded = Effect.fnUntraced(function*(
   if (objection !== undefined) return yield* objection
   const cluster = yield* locate(dataDirectory)
   yield* ensureCluster(cluster)
-  const sockets = yield* findSockets(cluster)
+  const sockets = yield* findSocketPaths(cluster)
   const current = yield* Effect.acquireRelease(
     Effect.flatMap(Scope.make(), Ref.make),
     (ref) => Effect.flatMap(Ref.get(ref), (scope) => Scope.close(scope, Exit.void))

@@ -140,10 +140,10 @@ export const findBinaries = Effect.fn("findBinaries")(
 const passwd = (): ReadonlyArray<ReadonlyArray<string>> =>
   existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":")) : []
 
-/** Accounts that root makes a new cluster as, the first that there is: one of its own, else the one of nobody's files. */
+/** Accounts that root creates a new cluster as: the first that exists. */
 const accounts = ["tillwire", "nobody"]
 
-/** The name of an account, as PostgreSQL sees who is at the other end of a socket; undefined for an id without a name. */
+/** The name of an account, as PostgreSQL's peer authentication sees it; undefined for an id without a name. */
 export const accountName = (uid: number): string | undefined => passwd().find(([, , id]) => id === String(uid))?.[0]
 
 /**

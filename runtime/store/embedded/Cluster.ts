@@ -10,7 +10,7 @@ import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 import { accountName, findBinaries, findRunAs, openToAll } from "./Binaries.ts"
 import type { Binaries, RunAs } from "./Binaries.ts"
-import { attempt, giveDirectory, hasProc, heldName, openDirectory, putFile, readSmallFile } from "./Files.ts"
+import { attempt, giveDirectory, hasProc, descriptorPath, openDirectory, replaceFile, readSmallFile } from "./Files.ts"
 
 /** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
 export const role = "tillwire"
@@ -92,15 +92,15 @@ export const programFailed = (what: string, output: string, log: string): StoreE
     hint: knownFailures.find(([pattern]) => pattern.test(output))?.[1] ?? `More may be in ${log}.`
   })
 
-/** Where the server's socket is: as the server is told, and as this process reaches it. */
-export interface Sockets {
+/** The directory of the server's socket: the server's argument, and the path by which this process reaches it. */
+export interface SocketPaths {
   readonly argument: string
   readonly directory: string
 }
 
-const noSockets = "The directory of the database's socket cannot be used"
+const socketUnusable = "The directory of the database's socket cannot be used"
 
-/** A directory in the system's temporary one, open to this user alone; one that someone else put there is refused. */
+/** A directory for the socket in the system's temporary one. Throws if it belongs to another user or is open to others. */
 const temporarySockets = (cluster: string): string => {
   const name = `till-${createHash("sha256").update(realpathSync(cluster)).digest("hex").slice(0, 12)}`
   const fits = Buffer.byteLength(join(tmpdir(), name) + socketName) <= socketPathBytes
@@ -108,35 +108,35 @@ const temporarySockets = (cluster: string): string => {
   if (!existsSync(directory)) mkdirSync(directory, { mode: 0o700 })
   const found = lstatSync(directory)
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
-    throw new Error(`${directory} exists, and is not a directory of this user alone: remove it`)
+    throw new Error(`${directory} is not a directory that only this user may enter: remove it and start again`)
   }
   return directory
 }
 
 /**
- * The cluster's own directory holds the socket: only the account of the server may enter it, and where root keeps the
- * data directory to itself, not even that account may walk there by name. A path longer than a socket's may be is reached
- * through the directory held open for as long as the scope lives; where the system cannot do that (macOS), the socket is
- * in the temporary directory.
+ * The cluster's own directory holds the socket, because only the server's account may enter it. The server names it as
+ * its working directory: under root it may not reach the path by name. A path too long for a socket is reached through
+ * the directory's descriptor, held open while the scope lives; where that is impossible (macOS), the socket is in the
+ * temporary directory.
  */
-export const findSockets = ({ directory, runAs }: Cluster): Effect.Effect<Sockets, StoreError, Scope.Scope> =>
+export const findSocketPaths = ({ directory, runAs }: Cluster): Effect.Effect<SocketPaths, StoreError, Scope.Scope> =>
   Effect.gen(function*() {
     const isShort = Buffer.byteLength(directory + socketName) <= socketPathBytes
     if (!hasProc) {
-      const sockets = isShort ? directory : yield* attempt(noSockets, () => temporarySockets(directory))
+      const sockets = isShort ? directory : yield* attempt(socketUnusable, () => temporarySockets(directory))
       return { argument: sockets, directory: sockets }
     }
     // The server's working directory is the cluster.
     const argument = "/proc/self/cwd"
     if (isShort) return { argument, directory }
     const held = yield* Effect.acquireRelease(
-      attempt(noSockets, () => openDirectory(directory, [runAs?.uid ?? process.getuid?.()])),
+      attempt(socketUnusable, () => openDirectory(directory, [runAs?.uid ?? process.getuid?.()])),
       (descriptor) => Effect.sync(() => closeSync(descriptor))
     )
-    return { argument, directory: heldName(held, directory) }
+    return { argument, directory: descriptorPath(held, directory) }
   })
 
-/** The name of this process's account; undefined where it has none, which PostgreSQL refuses by itself. */
+/** The name of this process's account; undefined where it has none: PostgreSQL itself then refuses to start. */
 const ownName = (): string | undefined => {
   try {
     return userInfo().username
@@ -146,9 +146,9 @@ const ownName = (): string | undefined => {
 }
 
 /**
- * Who may log in, as files of PostgreSQL: the account of this service and root, who may read all files anyway, known by
- * what the kernel says of the other end of the socket; as the service's role and no other. The account that root chose
- * for the server may not: other programs run as it. The owner of a cluster that was made without root may.
+ * PostgreSQL's files of who may log in, by peer authentication and only as the service's role: this service's account and
+ * root, who can read all files anyway. `nobody`, which root may have chosen for the server, may not, because other
+ * programs run as it; any other owner of the cluster may.
  */
 const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
   const owner = runAs === undefined ? undefined : accountName(runAs.uid)
@@ -161,9 +161,9 @@ const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
 }
 
 /**
- * Writes who may log in, where something else stands there: of a new cluster, of one that an earlier version made (it
- * let every process in that reached the socket), or when the service runs as another user. Answers whether it wrote; a
- * server that runs must then read them again.
+ * Writes the files of who may log in where they differ: in a new cluster, in one of an earlier version (which let in every
+ * process that reached the socket), or when the service runs as another user. Answers whether it wrote; a running server
+ * must then reload them.
  */
 export const restrictAccess = (cluster: Cluster): Effect.Effect<boolean, StoreError> =>
   attempt("The rules of who may use the embedded database could not be written", () => {
@@ -174,7 +174,7 @@ export const restrictAccess = (cluster: Cluster): Effect.Effect<boolean, StoreEr
         return true
       }
     })
-    for (const [name, text] of files) putFile(cluster.directory, name, text, cluster.runAs)
+    for (const [name, text] of files) replaceFile(cluster.directory, name, text, cluster.runAs)
     return files.length > 0
   })
 
@@ -210,7 +210,7 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
     const { directory } = cluster
     const exists = () => existsSync(join(directory, "PG_VERSION"))
     const found = yield* attempt(unusable, () => {
-      // Under root what is there was made by another account: a link could lead anywhere.
+      // Under root another account owns the directory: it could be a link to anywhere.
       const itself = cluster.runAs === undefined ? statSync : lstatSync
       return itself(directory, { throwIfNoEntry: false })
     })

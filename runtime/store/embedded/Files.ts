@@ -31,15 +31,15 @@ export const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StoreE
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-/** Whether what a process holds open can be named: Linux, not macOS. */
+/** Whether `/proc` names the files a process holds open: on Linux, not on macOS. */
 export const hasProc = existsSync("/proc/self/cwd")
 
-/** A name for a directory that is held open, which stays that directory whatever is put in its place by name. */
-export const heldName = (descriptor: number, path: string): string => hasProc ? `/proc/self/fd/${descriptor}` : path
+/** A path of an open directory that stays valid when another directory or link takes its place. */
+export const descriptorPath = (descriptor: number, path: string): string => hasProc ? `/proc/self/fd/${descriptor}` : path
 
 /**
- * Opens a directory that belongs to one of `owners`, and is no link. Throws for any other: under root the directory's
- * account could put one there, and root would give away or overwrite what the link names.
+ * Opens a directory that belongs to one of `owners` and is no link. Throws for any other: under root, the account that
+ * owns the parent could put a link there, and root would overwrite or give away what it points to.
  */
 export const openDirectory = (path: string, owners: ReadonlyArray<number | undefined>): number => {
   const descriptor = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -49,7 +49,7 @@ export const openDirectory = (path: string, owners: ReadonlyArray<number | undef
   throw new Error(`${path} belongs to user id ${uid}`)
 }
 
-/** Gives a directory that this process has just made, and nobody has swapped, to another account. */
+/** Gives a directory that this process has just made to another account. Throws if it was replaced meanwhile. */
 export const giveDirectory = (path: string, { gid, uid }: { readonly uid: number; readonly gid: number }): void => {
   const descriptor = openDirectory(path, [process.getuid?.()])
   try {
@@ -59,7 +59,7 @@ export const giveDirectory = (path: string, { gid, uid }: { readonly uid: number
   }
 }
 
-/** Bytes read of a small file, at most: the server's own have some hundred. */
+/** Bytes read of a small file, at most: those of PostgreSQL have a few hundred. */
 const smallBytes = 8_192
 
 /** The text of a small plain file; undefined where there is none. Throws for a link, and for what is no plain file. */
@@ -84,10 +84,10 @@ export const readSmallFile = (path: string): string | undefined => {
 export const openToAppend = (path: string): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
 /**
- * Puts a file into a directory, complete or not at all, in place of whatever has its name: a link is replaced, never
- * followed. It belongs to `owner`, else to this user, and nobody else reads it.
+ * Writes a file into a directory, completely or not at all, in place of what has its name: a link is replaced, never
+ * followed. It belongs to `owner`, else to this user, and nobody else may read it.
  */
-export const putFile = (
+export const replaceFile = (
   directory: string,
   name: string,
   text: string,
@@ -95,7 +95,7 @@ export const putFile = (
 ): void => {
   const held = openDirectory(directory, [owner?.uid ?? process.getuid?.()])
   try {
-    const at = heldName(held, directory)
+    const at = descriptorPath(held, directory)
     const fresh = join(at, `${name}.new-${randomUUID()}`)
     const descriptor = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {

@@ -5,7 +5,7 @@ import { closeSync, lstatSync, readFileSync, readlinkSync, realpathSync, renameS
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 import { plainEnvironment, programFailed, restrictAccess, tellingLine } from "./Cluster.ts"
-import type { Cluster, Sockets } from "./Cluster.ts"
+import type { Cluster, SocketPaths } from "./Cluster.ts"
 import { attempt, hasProc, openToAppend, readSmallFile } from "./Files.ts"
 
 /**
@@ -110,7 +110,7 @@ const busy = /lock file .*(already exists|No such file)|pre-existing shared memo
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
-  sockets: Sockets,
+  sockets: SocketPaths,
   stale: number | undefined
 ): Effect.fn.Return<Server, StoreError | Busy> {
   yield* restrictAccess(cluster)
@@ -177,7 +177,7 @@ const untilServer = <E>(
   }))
 
 /** The running server, once its own start or stop is over; else a new one. */
-const adoptOrStart = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server, StoreError | Busy> =>
+const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Server, StoreError | Busy> =>
   untilServer(
     Effect.gen(function*() {
       const found = yield* attempt("The data directory cannot be read", () => readPidFile(cluster))
@@ -186,7 +186,7 @@ const adoptOrStart = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server,
       }
       if (found.status !== "ready") return undefined
       if (yield* restrictAccess(cluster)) yield* signal(found.pid, "SIGHUP")
-      // One of an earlier version has its socket elsewhere until its next start.
+      // A server that an earlier version started has its socket elsewhere until its next start.
       const isHere = found.sockets === sockets.argument || found.sockets === cluster.directory
       return { pid: found.pid, sockets: isHere ? sockets.directory : found.sockets, adopted: true }
     }),
@@ -198,7 +198,7 @@ const adoptOrStart = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server,
  * service's: the caller's lock tells them apart), or a new one. Never deletes `postmaster.pid`: PostgreSQL itself
  * judges whether it is stale. A directory that is still held is tried for 5 s.
  */
-export const ensureServer = (cluster: Cluster, sockets: Sockets): Effect.Effect<Server, StoreError> =>
+export const ensureServer = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Server, StoreError> =>
   adoptOrStart(cluster, sockets).pipe(
     Effect.retry({
       while: (error) => error._tag === "Busy",
