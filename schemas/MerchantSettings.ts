@@ -8,8 +8,8 @@ import { ConfirmationPolicy, Environment } from "./Network.ts"
 import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
 /**
- * Seconds after an invoice's end for which `locked_rate` holds. Somebody who may pay an old amount of tokens for ever waits
- * until they are worth less; a day is enough for a transfer that was slow or sent late by mistake.
+ * Seconds after an invoice's end for which `locked_rate` holds: a day, for a transfer that was slow or sent late by mistake.
+ * Without an end, a payor could wait until the tokens are worth less.
  */
 export const lockedRateSeconds = 86_400
 

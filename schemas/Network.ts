@@ -36,7 +36,7 @@ export type ConfirmationPolicy = typeof ConfirmationPolicy.Type
 export interface RequiredDepth {
   readonly blocks: number
   readonly finalized: boolean
-  /** Two endpoints must have its block; absent: one is enough while no other contradicts it. */
+  /** Whether two endpoints must show its block; absent or false: one is enough while no other contradicts it. */
   readonly agreement?: boolean
 }
 

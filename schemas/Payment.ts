@@ -44,7 +44,7 @@ export const Settlement = Schema.Struct({
   status: Schema.NullOr(Schema.String)
 })
 
-/** What a payment of an invoice may open an exception for. */
+/** Exceptions that a payment of an invoice may open. */
 export const PaymentExceptionType = Schema.Literals([
   "underpaid_expired", "overpaid", "late_payment", "wrong_token", "wrong_network", "missing_memo",
   "duplicate_payment", "below_dust", "reorged", "screened", "settlement_failed", "expiry_unseen"
@@ -52,8 +52,8 @@ export const PaymentExceptionType = Schema.Literals([
 export type PaymentExceptionType = typeof PaymentExceptionType.Type
 
 /**
- * Everything that waits for a person's decision. `unmatched_payment`: money arrived on an address of ours that belongs to
- * no invoice, or that was given to one only after the block was mined.
+ * Everything that waits for a person's decision. `unmatched_payment`: money arrived on an address of a receiving wallet
+ * that belongs to no invoice, or that an invoice got only after the block was mined.
  */
 export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, "unmatched_payment"])
 export type ExceptionType = typeof ExceptionType.Type

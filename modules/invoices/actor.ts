@@ -232,10 +232,10 @@ export class Invoices extends Context.Service<Invoices, {
     plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<Change, E, R>
   ) => Effect.Effect<Changed, E | PublicError | Replayed, R>
   /**
-   * Opens or closes the exception of money that no invoice expects, in one commit with `writes`: once, however often it
-   * is told. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written.
+   * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call changes
+   * nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
    */
-  readonly unmatched: (
+  readonly recordUnmatched: (
     payment: UnmatchedPayment,
     writes: ReadonlyArray<Write>
   ) => Effect.Effect<void, PublicError>
@@ -329,11 +329,11 @@ export class Invoices extends Context.Service<Invoices, {
         )
       ) as Effect.Effect<Changed, E | PublicError | Replayed, R>
 
-    const unmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
-      const stored = yield* repo.exception(payment.merchantId, payment.id)
+    const recordUnmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
+      const stored = yield* repo.findException(payment.merchantId, payment.id)
       const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
       if (write !== null && payment.isOpen) {
-        yield* Effect.logError("money arrived that belongs to no invoice: someone must decide", payment.evidence)
+        yield* Effect.logError("money arrived that belongs to no invoice: find out who sent it, then refund it or deliver", payment.evidence)
       }
       yield* commit.append({
         merchantId: payment.merchantId,
@@ -354,7 +354,7 @@ export class Invoices extends Context.Service<Invoices, {
       create,
       createAlong,
       change,
-      unmatched,
+      recordUnmatched,
       find: repo.find,
       findAsTold: repo.findAsTold,
       get: repo.get,
@@ -371,17 +371,20 @@ const openExceptions = Metric.gauge("exceptions_open", {
   description: "Exceptions that wait for a decision, by type"
 })
 
-/** How long counts of open exceptions are kept: reading them costs more the more there are. */
-const exceptionCountsLife = "15 seconds"
+/** How long counts of open exceptions are cached: the query costs more the more there are. */
+const exceptionCountsTtl = "15 seconds"
 
-/** Shows how many exceptions are open in every scrape. They are business, not a fault of the service: health stays as it is. */
+/**
+ * Updates the counts of open exceptions for every scrape. They wait for a person's decision and are no fault of the
+ * service, so health does not change with them.
+ */
 export const exceptionMetrics = Effect.gen(function*() {
-  const recent = yield* Effect.cachedWithTTL(yield* openExceptionCounts, exceptionCountsLife)
+  const recent = yield* Effect.cachedWithTTL(yield* openExceptionCounts, exceptionCountsTtl)
   const show = (found: ReadonlyMap<string, number>) =>
     Effect.forEach(ExceptionType.literals, (type) =>
       Metric.update(Metric.withAttributes(openExceptions, { type }), found.get(type) ?? 0), { discard: true })
   yield* show(new Map())
-  yield* (yield* Health).register({ check: null, look: Effect.as(Effect.flatMap(recent, show), []) })
+  yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, show), []) })
 })
 
 const reached = Metric.counter("invoices_total", {
@@ -422,7 +425,7 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const companions = yield* InvoiceCompanions
   const chains = yield* Chains
 
-  /** What may still become known of payments to the invoices, by id: one query for those of each environment. */
+  /** What was read of the networks of each invoice, by its id: one query for each environment. */
   const sightOf = Effect.fnUntraced(function*(invoices: ReadonlyArray<Aggregate>) {
     const sights = yield* Effect.forEach(
       Map.groupBy(invoices.map(({ invoice }) => invoice), ({ environment }) => environment),
@@ -431,7 +434,7 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     return new Map(sights.flatMap((each) => [...each]))
   })
 
-  /** Chains go by the system's clock: what they say is moved by as much as the merchant's time is ahead. */
+  /** Block times follow the system's clock: they are shifted by the seconds that the merchant's clock is ahead. */
   const inMerchantTime = ({ handling, networks }: Sight, aheadSeconds: number): Sight => ({
     networks: aheadSeconds === 0 ? networks : networks.map((each) =>
       each.seenUntil === null ? each : { ...each, seenUntil: each.seenUntil + aheadSeconds }),

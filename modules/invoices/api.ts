@@ -173,7 +173,7 @@ const writeQuery = {
 
 const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
   description: `Comma list of ${expansions.join(", ")}: each is added to the invoice. payment_url opens a session that `
-    + "can set the refund address, so a key is given it in its own environment only."
+    + "can set the refund address, so a key gets it only in its own environment."
 }))
 
 /** Filters and pages of a list of invoices. Payments of each are fewer there, so that a page stays below a megabyte. */

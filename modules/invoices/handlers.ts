@@ -158,21 +158,21 @@ interface Extras {
 }
 
 /**
- * The session of a `payment_url` pays the invoice and sets its refund address, so it is handed out only where the caller
- * may write. A call is refused before anything is looked up: the answer tells nothing of what is there.
+ * Fails unless the caller may write in `environment`, because whoever has a `payment_url` can set the invoice's refund
+ * address. Checked before the invoice is read, so that a refusal does not tell whether it exists.
  */
-const mayHandOutSessions = (
+const requirePaymentUrlAccess = (
   principal: Principal,
-  asked: Environment | undefined
+  environment: Environment | undefined
 ): Effect.Effect<unknown, PublicError> =>
-  Effect.mapError(writeEnvironment(principal, asked), ({ code }) =>
+  Effect.mapError(writeEnvironment(principal, environment), ({ code }) =>
     publicError(code, {
       message: "expand: payment_url lets its holder pay the invoice and set its refund address, so only a key of "
-        + `${asked} is given it. Ask with such a key, or leave payment_url out`,
+        + `${environment} may read it. Use such a key, or leave payment_url out of expand`,
       param: "expand"
     }))
 
-/** What a call adds to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`. */
+/** What `expand` and `payments_limit` add to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`. */
 const readExtras = Effect.fnUntraced(function*(query: {
   readonly environment?: Environment
   readonly expand?: string
@@ -187,7 +187,7 @@ const readExtras = Effect.fnUntraced(function*(query: {
     })
   }
   const extras = new Set(names as ReadonlyArray<Expansion>)
-  if (extras.has("payment_url")) yield* mayHandOutSessions(yield* CurrentPrincipal, query.environment)
+  if (extras.has("payment_url")) yield* requirePaymentUrlAccess(yield* CurrentPrincipal, query.environment)
   return { names: extras, paymentsLimit: query.payments_limit ?? defaultLimit }
 })
 

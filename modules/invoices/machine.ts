@@ -131,15 +131,18 @@ export interface Opening {
   readonly evidence: Readonly<Record<string, string | number | null>>
 }
 
-/** Which payments of an invoice may be on a chain and not in its state yet; times are the merchant's, as `now` is. */
+/**
+ * How far the networks of an invoice were read, so how late a payment on a chain may be that is not in its state yet.
+ * Times are by the merchant's clock, as `now` is.
+ */
 export interface Sight {
-  /** Networks on which it has an address; none: nothing can have been paid. */
+  /** The networks on which it has an address; without any nothing can have been paid. */
   readonly networks: ReadonlyArray<NetworkSight>
-  /** Of the transfers that are known to have come; `failing`: again and again, so that somebody must look. */
+  /** Whether all its transfers in the journal were handled; `failing`: the handler fails again and again. */
   readonly handling: "done" | "under_way" | "failing"
 }
 
-/** There is no address, or the time is not the clock's: nothing is waited for. */
+/** No network to wait for: the invoice has no address, or its time is ended by the simulator. */
 export const nothingToSee: Sight = { networks: [], handling: "done" }
 
 /** Everything a decision depends on, but for the clock. */
@@ -169,7 +172,7 @@ export type Command =
   | { readonly _tag: "Revert"; readonly paymentId: string }
   /** Our own processing gave up: an operator must act. */
   | { readonly _tag: "GiveUp"; readonly paymentId: string }
-  /** The clock may have changed something; `sight`: which payments may have come that nobody knows of yet. */
+  /** Time has passed. `sight`: how far its networks were read. */
   | { readonly _tag: "Tick"; readonly sight: Sight }
   /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
   | { readonly _tag: "End" }
@@ -199,18 +202,18 @@ export interface Decision {
 export type Refusal = "not_cancelable"
 
 /**
- * Longest that an expiry waits for a network that cannot be seen, in seconds: 24 h, as merchants are promised. Then an
- * `expiry_unseen` exception opens with it.
+ * Longest that an expiry waits for a network that cannot be read, in seconds: 24 h, as `modules/docs/guides/states.md`
+ * promises. Then the invoice expires with the exception `expiry_unseen`.
  */
 export const unseenSeconds = 86_400
 
 /**
- * Longest that it waits for one that answers and is being read, in seconds: 7 days. After a long stop of the service all
- * is over 24 h old when reading goes on, and what was paid in time is found within minutes.
+ * Longest that an expiry waits for a network that is being read, in seconds: 7 days. After the service was stopped for
+ * days, every waiting invoice ended more than 24 h ago, but its payments are found within minutes of reading on.
  */
 export const catchUpSeconds = 604_800
 
-/** Longest and shortest time until an end that waits is looked at again, in seconds. */
+/** Shortest and longest time until a waiting end is decided again, in seconds. */
 const recheckSeconds = { least: 1, most: 60 }
 
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
@@ -475,7 +478,7 @@ const tick = (before: Aggregate, sight: Sight, now: number): Step => {
   const unseen = unseenAt(before.invoice, sight, end)
   if (isWaiting(unseen, sight, end, now)) return nothing(before)
   const isSeen = unseen.length === 0 && sight.handling === "done"
-  const unknown = isSeen ? [] : open(before, {
+  const unseenException = isSeen ? [] : open(before, {
     type: "expiry_unseen",
     paymentId: null,
     amount: remaining(before.invoice),
@@ -485,23 +488,23 @@ const tick = (before: Aggregate, sight: Sight, now: number): Step => {
       unhandled_transfers: sight.handling === "done" ? "no" : "yes"
     }
   })
-  const state = withOpened(before, unknown)
+  const state = withOpened(before, unseenException)
   const { invoice } = state
   if (invoice.status === "unpaid") {
     const step = settle(state, [], "expire", now)
-    return { ...step, opens: [...unknown, ...step.opens] }
+    return { ...step, opens: [...unseenException, ...step.opens] }
   }
-  const short = open(state, {
+  const shortException = open(state, {
     type: "underpaid_expired",
     paymentId: null,
     amount: invoice.amountPaid,
     evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
   })
-  const next = withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, short)
-  return { next, events: [], opens: [...unknown, ...short] }
+  const next = withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, shortException)
+  return { next, events: [], opens: [...unseenException, ...shortException] }
 }
 
-/** When the clock ends what may be paid, in epoch seconds: `expires_at`, or the grace's end; null: not by the clock. */
+/** When time ends the invoice's wait for funds, in epoch seconds: `expires_at` or the end of grace; null: it does not. */
 const endOf = (state: Aggregate): number | null => {
   const { expiresAt, graceEnded, policy, status } = state.invoice
   if (hasPending(state)) return null
@@ -509,16 +512,16 @@ const endOf = (state: Aggregate): number | null => {
   return status === "underpaid" && !graceEnded ? expiresAt + policy.underpaidGraceSeconds : null
 }
 
-/** The networks it can be paid on which were not seen up to its end; what comes on others is refused anyway. */
+/** The accepted networks that were not read up to its end; payments on other networks are rejected anyway. */
 const unseenAt = ({ policy }: InvoiceState, { networks }: Sight, end: number): ReadonlyArray<NetworkSight> =>
   networks.filter(({ network, seenUntil }) =>
     (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true))
 
-/** Whether an end that has come waits for sight: 24 h, and longer only for what is being read and handled. */
+/** Whether an end that has come waits: 24 h, or 7 days while its networks are being read and its transfers handled. */
 const isWaiting = (unseen: ReadonlyArray<NetworkSight>, { handling }: Sight, end: number, now: number): boolean => {
   if (unseen.length === 0 && handling === "done") return false
-  const isComing = handling !== "failing" && unseen.every(({ isAdvancing }) => isAdvancing)
-  return now < end + (isComing ? catchUpSeconds : unseenSeconds)
+  const isCatchingUp = handling !== "failing" && unseen.every(({ isAdvancing }) => isAdvancing)
+  return now < end + (isCatchingUp ? catchUpSeconds : unseenSeconds)
 }
 
 /** Where money is real, only the clock ends an invoice. */
@@ -735,9 +738,9 @@ export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =
   payments.some(({ status }) => status === "pending" || status === "manual_retry")
 
 /**
- * When the clock may next change the invoice, in epoch seconds. A pending payment holds its end until it moves. One that
- * was just held back by `sight` is looked at again when as much time has passed as the networks are behind: a chain with
- * a block every 12 s has one more by then, and one that is down is asked once a minute.
+ * When time may next change the invoice, in epoch seconds; null while a pending payment holds its end. An end that waits
+ * is decided again after as many seconds as its networks are behind, 1 to 60: by then a chain with a block every 12 s has
+ * one more, and a network that is down costs one decision a minute.
  */
 const nextDue = (state: Aggregate, now: number, sight: Sight | undefined): number | null => {
   const end = endOf(state)

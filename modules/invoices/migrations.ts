@@ -100,12 +100,12 @@ export const migrations: Migrations = {
     yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
   }),
-  // Money on an address that no invoice has waits for a decision too; its merchant is 0 where several share the wallet.
+  // Exceptions for money on an address without an invoice; merchant_id is 0 where several merchants share the wallet.
   "0005_unmatched_payments": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`ALTER TABLE exceptions ALTER COLUMN invoice_id DROP NOT NULL`
   }),
-  // They are counted for metrics, and few of all that ever were are open.
+  // Open exceptions are counted for metrics. Most rows are resolved, so the index leaves those out.
   "0006_open_exceptions": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE INDEX exceptions_open ON exceptions (type) WHERE status = 'open'`

@@ -55,7 +55,11 @@ export const plugin = Plugin.make({
   tables,
   rollups: [invoiceStates],
   layer: () =>
-    Layer.mergeAll(HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)), rpcHandlers, Layer.effectDiscard(exceptionMetrics)).pipe(
+    Layer.mergeAll(
+      HttpApiBuilder.layer(InvoicesApi).pipe(Layer.provide(handlers)),
+      rpcHandlers,
+      Layer.effectDiscard(exceptionMetrics)
+    ).pipe(
       Layer.provideMerge(Invoices.layer),
       Layer.provideMerge(InvoiceCompanions.layer)
     )

@@ -119,18 +119,18 @@ const exceptionWrite = (invoice: InvoiceState, opened: Opened): Write => ({
   }
 })
 
-/** An exception that names no invoice, as it is to be: `isOpen` false once what it tells of is gone. */
+/** The wanted state of an exception without an invoice; `isOpen` is false once its transfer was reverted. */
 export interface UnmatchedPayment {
-  /** The same for the same transfer. */
+  /** Always the same for a transfer. */
   readonly id: string
-  /** Whose decision it is; {@link systemMerchant}: the operator's alone. */
+  /** The merchant who must decide; `systemMerchant`: the operator must. */
   readonly merchantId: number
   readonly environment: Environment
   readonly isOpen: boolean
   readonly evidence: Opening["evidence"]
 }
 
-/** Its row: opened, closed or opened again at `now`; null when the row says so already. */
+/** The write that opens, closes or reopens it at `now`; null when the stored row is in that state already. */
 export const unmatchedWrite = (
   exception: UnmatchedPayment,
   stored: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
@@ -504,8 +504,8 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows): string | null => rows[0]?.invoice_id ?? null)
     )
 
-  /** The row of an exception, as far as {@link unmatchedWrite} asks for it. */
-  const exception = (merchantId: number, id: string) =>
+  /** The fields of an exception's row that {@link unmatchedWrite} needs. */
+  const findException = (merchantId: number, id: string) =>
     sql<Row>`SELECT version, status, created_at FROM exceptions WHERE merchant_id = ${merchantId} AND id = ${id}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row === undefined ? null : {
@@ -515,12 +515,13 @@ export const makeRepo = Effect.gen(function*() {
       })
     )
 
-  return { exception, find, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
+  return { find, findException, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
-/** How many exceptions of each type are open, in the whole deployment; a type without any is not there. */
+/** How many exceptions of each type are open in the whole deployment; types without any are left out. */
 export const openExceptionCounts = Effect.map(SqlClient.SqlClient, (sql) =>
-  sql<{ type: string; count: bigint }>`SELECT type, count(*) AS count FROM exceptions WHERE status = 'open' GROUP BY type`.pipe(
+  sql<{ type: string; count: bigint }>`SELECT type, count(*) AS count FROM exceptions
+    WHERE status = 'open' GROUP BY type`.pipe(
     Effect.orDie,
     Effect.map((rows): ReadonlyMap<string, number> => new Map(rows.map(({ count, type }) => [type, Number(count)])))
   ))

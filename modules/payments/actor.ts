@@ -19,7 +19,15 @@ import { uuidOf } from "../../runtime/Uuid.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
-import { type BaseUnits, baseUnits, formatUnits, parseUnits, type UsdMillis, usdMillis, usdWire } from "../../schemas/Money.ts"
+import {
+  type BaseUnits,
+  baseUnits,
+  formatUnits,
+  parseUnits,
+  type UsdMillis,
+  usdMillis,
+  usdWire
+} from "../../schemas/Money.ts"
 import { Family, familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
@@ -223,7 +231,7 @@ export class Payments extends Context.Service<Payments, {
     const credit = yield* makeCredit
     yield* chains.onTransfer((entry) =>
       entry.invoiceId === null
-        ? invoices.unmatched(unmatchedPayment(entry, catalog), [
+        ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
           chains.handled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
         ])
         : Effect.asVoid(invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current))))
@@ -530,8 +538,8 @@ const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
- * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, though it ended,
- * for {@link lockedRateSeconds}; what comes later says that it is worth the spot price for that reason.
+ * funds of an invoice with the policy `locked_rate` are worth what the last quote of their route said, for
+ * {@link lockedRateSeconds} after its end; later ones get the spot price and `pricing_reason` says why.
  */
 const makePricing = Effect.gen(function*() {
   const quotes = yield* Quotes
@@ -539,15 +547,15 @@ const makePricing = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
     const lockedRate = lockedRateAt(invoice, seenAt)
-    const given = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
-    const candidates = lockedRate === "ended" ? [] : given
+    const allCandidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
+    const candidates = lockedRate === "ended" ? [] : allCandidates
     const spot = candidates.length > 0
       ? null
       : yield* quotes.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
-    const priced = valuation(candidates, baseUnits(units), spot, token.decimals)
-    return priced === null || lockedRate !== "ended" || given.length === 0
-      ? priced
-      : { ...priced, quote: { ...priced.quote, pricing_reason: "locked_rate_ended" as const } }
+    const worth = valuation(candidates, baseUnits(units), spot, token.decimals)
+    return worth === null || lockedRate !== "ended" || allCandidates.length === 0
+      ? worth
+      : { ...worth, quote: { ...worth.quote, pricing_reason: "locked_rate_ended" as const } }
   })
 })
 
@@ -642,8 +650,8 @@ const makeCredit = Effect.gen(function*() {
 })
 
 /**
- * The exception of a transfer that pays no invoice. Open from final depth on, for a person acts on it, and money that may
- * still go away is nothing to act on.
+ * The exception of a transfer that pays no invoice. It opens at final depth only, because a person acts on it and an
+ * earlier transfer may still be reverted.
  */
 const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"]) => {
   const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
@@ -664,7 +672,7 @@ const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"])
   }
 }
 
-/** What a payment is worth as far as it is known: null without a price, zero where it does not count. */
+/** What a payment is worth; null while there is no price for it, zero if it does not count. */
 const valueOf = ({ amount, metadata }: Pick<Arrival, "amount" | "metadata">): UsdMillis | null =>
   metadata.quote === null && metadata.exception === null ? null : amount
 

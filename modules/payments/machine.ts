@@ -31,8 +31,8 @@ import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetail
 export const sessionAfterlifeSeconds = 2_592_000
 
 /**
- * How far before our own first sight of it a transfer may claim to be, in seconds: as long as the end of an invoice waits
- * for a network to be read, so that nothing it has waited for is late.
+ * How long before its first sight a transfer may be dated, in seconds: as long as an expiry waits for a network that is
+ * being read, so that no payment it has waited for counts as late.
  */
 const oldestSightSeconds = catchUpSeconds
 
@@ -47,8 +47,8 @@ export const seenAtOf = (blockTime: number, observedAt: number): number =>
   Math.min(observedAt, Math.max(blockTime, observedAt - oldestSightSeconds))
 
 /**
- * Whether the policy `locked_rate` values a transfer seen at `seenAt`, epoch seconds: it holds for late funds only, up to
- * and including {@link lockedRateSeconds} after the invoice's end. Total.
+ * Whether the policy `locked_rate` decides the value of a transfer seen at `seenAt`, epoch seconds. `none`: another policy,
+ * or not late; `holds`: up to and including {@link lockedRateSeconds} after the invoice's end; `ended`: later.
  */
 export const lockedRateAt = (
   { expiresAt, policy }: { readonly expiresAt: number; readonly policy: Pick<InvoiceState["policy"], "latePayment"> },
@@ -343,9 +343,9 @@ export const isOffered = (
 }
 
 /**
- * Whether a payment is confirmed only where two endpoints of its network have its block: from `threshold` on, by its own
- * value or its invoice's, so that a large invoice is not paid in small parts past it. A payment without a price may be
- * worth anything.
+ * Whether a payment is confirmed only after two endpoints of its network showed its block: when its own value or its
+ * invoice's amount reaches `threshold`, so that paying a large invoice in small parts does not avoid it. A payment without
+ * a price may be worth anything, so it needs agreement too.
  *
  * @example
  * needsAgreement(usdMillis(1_000_000n), usdMillis(999_999n), usdMillis(5_000n)) // => false

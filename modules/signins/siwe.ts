@@ -67,8 +67,8 @@ const questionOf = (hash: Uint8Array, signature: Uint8Array): string => {
 }
 
 /**
- * A `bytes4` comes back as one word of 32 bytes with zeros behind it, and nothing after: a contract that echoes its input,
- * or answers anything longer, does not say yes.
+ * A `bytes4` is returned as exactly one 32-byte word, padded with zeros: a contract that echoes its input, or returns
+ * anything longer, has not accepted the signature.
  */
 const isYes = (answer: string): boolean => answer.toLowerCase() === `0x${isValidSignature.padEnd(64, "0")}`
 

@@ -17,10 +17,10 @@ const cacheMillis = 2_000
 /** Wallets remembered at once; the oldest is forgotten first. */
 const cacheCapacity = 10_000
 
-/** Addresses of wallets that were read, kept at once: each takes some 60 bytes, so 30 MB. */
-const maximumKeptAddresses = 500_000
+/** Addresses of parsed wallets in the cache, at most: each takes some 60 bytes, so 30 MB. */
+const maximumCachedAddresses = 500_000
 
-/** How often all wallets are looked at, for what another instance was given: 10 min. */
+/** Pause between passes over all wallets: one that another instance was given is watched here 10 min later at most. */
 const watchMillis = 600_000
 
 /** How often a change that lost a race is decided anew. */
@@ -39,8 +39,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
   /**
    * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Errors:
-   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet that another merchant or
-   * the deployment itself receives in, whichever environment it is, `VALIDATION_ERROR` for `start_index`.
+   * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another merchant or
+   * the deployment itself receives, in either environment, `VALIDATION_ERROR` for `start_index`.
    */
   readonly put: (
     owner: WalletOwner,
@@ -59,11 +59,11 @@ export class Wallets extends Context.Service<Wallets, {
     const chains = yield* Chains
     const commit = yield* Commit
     const repo = yield* makeRepo
-    const readings = yield* makeReadings
-    const receiving = yield* makeReceiving(readings)
+    const reader = yield* makeWalletReader
+    const receiving = yield* makeReceiving(reader)
 
     const show = (owned: OwnedWallet) =>
-      Effect.flatMap(readings.again(owned), (ref) => {
+      Effect.flatMap(reader.readStored(owned), (ref) => {
         if (ref === null) {
           return Effect.succeed(walletObject(owned, [], { nextIndex: null, highestUsedIndex: null }))
         }
@@ -96,7 +96,7 @@ export class Wallets extends Context.Service<Wallets, {
           events: [],
           ...(reply === undefined ? {} : { reply })
         })
-        receiving.forget(owner)
+        receiving.evict(owner)
         return shown
       })).pipe(
         Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
@@ -107,7 +107,7 @@ export class Wallets extends Context.Service<Wallets, {
       owner: WalletOwner,
       { kind, value }: GivenWallet
     ): Effect.fn.Return<WalletRef, PublicError> {
-      const found = yield* readings.read(owner, kind, value)
+      const found = yield* reader.read(owner, kind, value)
       if (found === null) {
         return yield* publicError("UNSUPPORTED_NETWORK", {
           message: `No driver of the ${owner.family} family runs for ${owner.environment} here`,
@@ -119,15 +119,18 @@ export class Wallets extends Context.Service<Wallets, {
 
     yield* chains.registerWallets(receiving.of)
 
-    /** Wallets given to an older build have no owner yet; and after a start each wallet's next addresses are watched. */
-    const lookAt = Effect.fnUntraced(function*(owned: OwnedWallet) {
-      const ref = yield* readings.again(owned)
+    /**
+     * Watches a wallet's next addresses, which starts anew with each process, and records its owner where an older build
+     * did not.
+     */
+    const watchAndClaim = Effect.fnUntraced(function*(owned: OwnedWallet) {
+      const ref = yield* reader.readStored(owned)
       if (ref === null) return
       yield* chains.watchWallet(ref, owned.family)
       const claim = yield* chains.claimWallet(ref.fingerprint, owned.merchantId)
       if (claim === null) {
         const { environment, family, merchantId } = owned
-        yield* Effect.logError("a merchant's receiving wallet is another's too: one of them must give another wallet", {
+        yield* Effect.logError("two merchants receive in the same wallet, so an unmatched payment has no owner: ask this one to set another wallet", {
           merchantId, environment, family
         })
       } else if (claim.length > 0) {
@@ -138,10 +141,10 @@ export class Wallets extends Context.Service<Wallets, {
     yield* repo.all.pipe(
       Effect.flatMap((all) =>
         Effect.forEach(all, (owned) =>
-          lookAt(owned).pipe(
-            Effect.catchCause((cause) => Effect.logWarning("a receiving wallet is not watched", { id: owned.wallet.id }, cause))
+          watchAndClaim(owned).pipe(
+            Effect.catchCause((cause) => Effect.logWarning("a receiving wallet is not watched; it is tried again in 10 min", { id: owned.wallet.id }, cause))
           ), { discard: true })),
-      Effect.catchCause((cause) => Effect.logWarning("receiving wallets could not be read", cause)),
+      Effect.catchCause((cause) => Effect.logWarning("receiving wallets could not be read; they are tried again in 10 min", cause)),
       Effect.repeat(Schedule.spaced(watchMillis)),
       Effect.forkScoped
     )
@@ -160,8 +163,8 @@ export class Wallets extends Context.Service<Wallets, {
           Effect.gen(function*() {
             const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
             if (claim === null) {
-              // Whose it is stays unsaid. Its addresses are that one's: money nobody expects on them could go to either.
-              const message = "This wallet is in use by somebody else here: give an account or a list of your own"
+              // An unmatched payment to a shared wallet would have two owners. The message does not tell who uses it.
+              const message = "This wallet already receives for somebody else here: use another account or list of addresses"
               return yield* publicError("WALLET_INVALID", { message, param: "value" })
             }
             const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -180,57 +183,57 @@ export class Wallets extends Context.Service<Wallets, {
   }))
 }
 
-/** Whom a reading is for, and what is read, without keeping the text of a long list. */
+/** The cache key of a wallet's text: a hash, because a list of 5,000 addresses is long. */
 const readingKey = ({ environment, family }: Omit<WalletOwner, "merchantId">, kind: WalletKind, value: string): string =>
   createHash("sha256").update(`${environment} ${family} ${kind}\n${value}`).digest("base64url")
 
 /**
- * Wallets that were read, so that each text is read once however many merchants, invoices and lists need it. Reading
- * 5,000 addresses takes some 200 ms of processor time, an xpub one. What is no wallet is not kept.
+ * Parses wallets and caches them, so that each text is parsed once for all merchants, invoices and lists that need it: a
+ * list of 5,000 addresses takes some 200 ms of processor time, an xpub 1 ms. Invalid texts are not cached.
  */
-const makeReadings = Effect.gen(function*() {
+const makeWalletReader = Effect.gen(function*() {
   const chains = yield* Chains
   const scope = yield* Scope.Scope
-  const known = new Map<string, WalletRef>()
-  const underWay = new Map<string, Deferred.Deferred<WalletRef | string | null>>()
+  const cached = new Map<string, WalletRef>()
+  const pending = new Map<string, Deferred.Deferred<WalletRef | string | null>>()
   let addresses = 0
 
-  const weightOf = ({ size }: WalletRef): number => size ?? 1
+  const sizeOf = ({ size }: WalletRef): number => size ?? 1
 
-  const forget = (key: string): void => {
-    const ref = known.get(key)
+  const evict = (key: string): void => {
+    const ref = cached.get(key)
     if (ref === undefined) return
-    known.delete(key)
-    addresses -= weightOf(ref)
+    cached.delete(key)
+    addresses -= sizeOf(ref)
   }
 
-  /** The least recently needed go first; one is kept whatever its size. */
-  const keep = (key: string, ref: WalletRef): void => {
-    forget(key)
-    known.set(key, ref)
-    addresses += weightOf(ref)
-    while (addresses > maximumKeptAddresses && known.size > 1) forget(known.keys().next().value!)
+  /** Evicts the least recently used; the newest stays whatever its size. */
+  const store = (key: string, ref: WalletRef): void => {
+    evict(key)
+    cached.set(key, ref)
+    addresses += sizeOf(ref)
+    while (addresses > maximumCachedAddresses && cached.size > 1) evict(cached.keys().next().value!)
   }
 
   const read: ChainsService["readWallet"] = (owner, kind, value) =>
     Effect.suspend(() => {
       const key = readingKey(owner, kind, value)
-      const kept = known.get(key)
+      const kept = cached.get(key)
       if (kept !== undefined) {
-        keep(key, kept)
+        store(key, kept)
         return Effect.succeed(kept)
       }
-      const running = underWay.get(key)
+      const running = pending.get(key)
       if (running !== undefined) return Deferred.await(running)
-      // In a fiber of its own: a caller that goes away takes nobody with it who waits for the same.
+      // In its own fiber: an interrupted caller does not interrupt others that wait for the same wallet.
       return Effect.uninterruptibleMask((restore) => {
         const done = Deferred.makeUnsafe<WalletRef | string | null>()
-        underWay.set(key, done)
+        pending.set(key, done)
         return restore(chains.readWallet(owner, kind, value)).pipe(
           Effect.onExit((exit) =>
             Effect.sync(() => {
-              underWay.delete(key)
-              if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") keep(key, exit.value)
+              pending.delete(key)
+              if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") store(key, exit.value)
               Deferred.doneUnsafe(done, exit)
             })
           ),
@@ -241,22 +244,22 @@ const makeReadings = Effect.gen(function*() {
     })
 
   /**
-   * A stored wallet; null while no driver of its family runs. It was readable when it was given, so one that is not now is
-   * a fault of the deployment, and paying into another wallet instead would be worse than refusing.
+   * A stored wallet; null while no driver of its family runs. Dies for one that cannot be read any more: it was readable
+   * when it was set, so the deployment is at fault, and paying into another wallet would be worse than refusing.
    */
-  const again = ({ wallet, ...owner }: OwnedWallet): Effect.Effect<WalletRef | null> =>
+  const readStored = ({ wallet, ...owner }: OwnedWallet): Effect.Effect<WalletRef | null> =>
     Effect.flatMap(read(owner, wallet.kind, wallet.value), (ref) =>
       typeof ref === "string"
         ? Effect.die(new Error(`receiving wallet ${wallet.id} cannot be read any more`))
         : Effect.succeed(ref === null ? null : { ...ref, startIndex: wallet.startIndex }))
 
-  return { read, again }
+  return { read, readStored }
 })
 
 type ChainsService = typeof Chains.Service
 
 /** The wallets that receive now, remembered for {@link cacheMillis}. */
-const makeReceiving = Effect.fnUntraced(function*(readings: Effect.Success<typeof makeReadings>) {
+const makeReceiving = Effect.fnUntraced(function*(reader: Effect.Success<typeof makeWalletReader>) {
   const repo = yield* makeRepo
   const known = new Map<string, { readonly ref: WalletRef | null; readonly until: number }>()
   const keyOf = ({ environment, family, merchantId }: WalletOwner) => `${merchantId} ${environment} ${family}`
@@ -267,12 +270,12 @@ const makeReceiving = Effect.fnUntraced(function*(readings: Effect.Success<typeo
     const hit = known.get(key)
     if (hit !== undefined && now < hit.until) return hit.ref
     const { wallet } = yield* repo.find(owner)
-    const ref = wallet === null ? null : yield* readings.again({ ...owner, wallet })
+    const ref = wallet === null ? null : yield* reader.readStored({ ...owner, wallet })
     known.delete(key)
     if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
     known.set(key, { ref, until: now + cacheMillis })
     return ref
   })
 
-  return { of, forget: (owner: WalletOwner) => void known.delete(keyOf(owner)) }
+  return { of, evict: (owner: WalletOwner) => void known.delete(keyOf(owner)) }
 })

@@ -9,7 +9,7 @@ export interface WalletState {
   readonly kind: WalletKind
   /** As its owner gave it. Public parts only, and yet it tells every address: shown as a preview only. */
   readonly value: string
-  /** The counter never stands below it. */
+  /** The first address index to use: the wallet's counter never stands below it. */
   readonly startIndex: number
   /** Epoch seconds. */
   readonly createdAt: number

@@ -57,7 +57,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.orDie,
         Effect.map(([row]) => ({ version: Number(row?.version ?? 0n), wallet: row === undefined ? null : walletOf(row) }))
       ),
-    /** Of every merchant, in the order they were given: of two that are one wallet, the first is its owner. */
+    /** Those of all merchants, oldest first: of two merchants with the same wallet the first becomes its owner. */
     all: sql<Row & Pick<WalletOwner, "merchantId" | "environment">>`SELECT ${columns}, merchant_id AS "merchantId", environment
       FROM receiving_wallets WHERE id IS NOT NULL ORDER BY created_at, merchant_id`.pipe(
       Effect.orDie,

@@ -22,7 +22,7 @@ const calls = Metric.counter("retailer_calls_total", {
   incremental: true
 })
 
-/** Every series of {@link calls}, before the first call. */
+/** Creates every series of {@link calls} at 0. */
 export const callsFromZero = fromZero(calls, ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
   ["answered", "failed"].map((outcome) => ({ operation, outcome }))))
 
