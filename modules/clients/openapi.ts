@@ -19,7 +19,7 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description `key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, rotated ones included.
+         * @description `key` is shown this once; only a hash of it is kept. A key makes keys of its own environment, a wallet of either. The new key is pinned to the newest version of the API. At most 100 keys may be in use, including rotated ones until they end.
          */
         post: operations["api-keys.create"];
         delete?: never;
@@ -40,7 +40,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description It is refused everywhere within 5 seconds, for good. A key may have made others: `child_keys` shows those in use, and `{"child_keys": "revoke"}` revokes them in the same step, also where the key itself was revoked before. Revoking twice is the same as once.
+         * @description It is refused everywhere within 5 seconds, for good. Other keys may have been created with it: `child_keys` lists those in use, and `{"child_keys": "revoke"}` revokes them in the same step, even when the key itself was revoked before. Revoking twice is the same as once.
          */
         delete: operations["api-keys.revoke"];
         options?: never;
@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then; meanwhile the new one is rotated with `overlap_seconds` 0 only. `key` is shown this once.
+         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once.
          */
         post: operations["api-keys.rotate"];
         delete?: never;
@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * Read the state of the networks
-         * @description Every network that is followed, of all environments served unless `environment` names one, by environment and name; `has_more` is always false. No credential is needed. Networks that no plugin follows are not listed.
+         * @description Every network that a plugin follows, sorted by environment and name; `environment` selects one of the environments. `has_more` is always false. No credential is needed.
          */
         get: operations["networks.status"];
         put?: never;
@@ -4555,10 +4555,10 @@ export interface components {
             network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             /** @enum {string} */
             environment: "devnet" | "mainnet";
-            /** @description True while `condition` is `ok`; else no new address is offered there */
+            /** @description True while `condition` is `ok`. While false, payors get no new address there */
             healthy: boolean;
             /**
-             * @description `ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: the newest block does not move. `disagreement`: nodes are on different branches, so payments are seen but not confirmed. `no_common_block`: the chain is not the one that was followed. New values may be added
+             * @description `ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: no new block arrives. `disagreement`: nodes are on different branches, so payments are seen but not all are confirmed. `no_common_block`: the blocks read so far are not on the chain any more, so the operator must act. New values may be added
              * @enum {string}
              */
             condition: "ok" | "silent" | "frozen" | "disagreement" | "no_common_block";
@@ -5209,7 +5209,7 @@ export interface components {
                 last_used_at: number | null;
                 /** @description The key that a rotation made in its place */
                 replaced_by: string | null;
-                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
                 created_by: string | null;
                 /** @example 1766320496 */
                 created_at: number;
@@ -5301,11 +5301,11 @@ export interface components {
                 last_used_at: number | null;
                 /** @description The key that a rotation made in its place */
                 replaced_by: string | null;
-                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
                 created_by: string | null;
                 /** @example 1766320496 */
                 created_at: number;
-                /** @description The keys in use that it made, and those that they made, newest first, as they are now: look through them where the revoked key had leaked */
+                /** @description The keys created with it, directly or indirectly, that were in use, newest first, as they are after the call. After a leak, check each of them */
                 child_keys: components["schemas"]["ApiKey"][];
             };
         };
@@ -5334,7 +5334,7 @@ export interface components {
             last_used_at: number | null;
             /** @description The key that a rotation made in its place */
             replaced_by: string | null;
-            /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+            /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
             created_by: string | null;
             /** @example 1766320496 */
             created_at: number;
@@ -5346,7 +5346,7 @@ export interface components {
          */
         ApiKeyRevocation: {
             /**
-             * @description `revoke`: the keys that it made, and those that they made, are revoked with it. Default `keep`
+             * @description `revoke`: the keys created with it, directly or indirectly, are revoked too. Default `keep`
              * @enum {string}
              */
             child_keys?: "keep" | "revoke";
@@ -5497,7 +5497,7 @@ export interface components {
                 last_used_at: number | null;
                 /** @description The key that a rotation made in its place */
                 replaced_by: string | null;
-                /** @description The key that made it, by making or rotating a key; null: a wallet, or the operator */
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
                 created_by: string | null;
                 /** @example 1766320496 */
                 created_at: number;
@@ -9504,7 +9504,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -9922,7 +9922,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -10039,7 +10039,7 @@ export interface operations {
             query?: {
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key is given it in its own environment only. */
+                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
                 expand?: string;
                 /** @description Entries at most, 1 to 100; 10 if not said. */
                 payments_limit?: number;
