@@ -135,7 +135,7 @@ layer(served)("receiving wallets", (it) => {
       for (const key of ["22", "22m"]) {
         const answer = yield* put(key, "xpub", ` ${xpub} `, { start_index: 0 })
         refused(answer, 400, "WALLET_INVALID")
-        assert.include(answer.json.error, "in use by somebody else")
+        assert.include(answer.json.error, "already receives for somebody else")
         assert.notInclude(answer.text, "21")
       }
       assert.strictEqual((yield* call("21", "DELETE", "/evm")).status, 200)

@@ -254,7 +254,7 @@ const called = (caller: Caller) =>
   })
 
 const tooMany = "Too many requests"
-const tooManyOfAll = "Too many requests by all keys of this merchant together"
+const tooManyOfAll = "Too many requests by all keys of this merchant together: wait as long as Retry-After says"
 
 const limitedMerchants = settingsLayer({
   limits: { ...limits, keyPerMinute: 4, keyInFlight: 10, merchantPerMinute: 6 }

@@ -73,7 +73,7 @@ describe("the service does not start", () => {
       `belongs to the master key ${nameOf(1)}, in use since 20`,
       `from secrets.master, and secrets.master gives ${nameOf(2)}`,
       `Put the key ${nameOf(1)} into secrets.master again, after the new one if you are replacing it.`,
-      "Without it no API key, session or webhook secret in this database works any more",
+      "Without it no API key, session or webhook secret in this database works;",
       `set secrets.lostKeys to ["${nameOf(1)}"]`
     ]) assert.include(said, part)
     assert.notInclude(said, key(1))
@@ -99,7 +99,7 @@ describe("the service does not start", () => {
     const database = yield* freshDatabase
     assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] }, sealedEndpoint)), "started")
     const said = refusalOf(yield* start(database, { master: [key(2)] }))
-    assert.include(said, "what is sealed in this database opens with no key of secrets.master")
+    assert.include(said, "no key of secrets.master opens the sealed values in this database")
     assert.include(said, "set secrets.lostKeys to [\"unknown\"]")
     // Refusing remembered nothing.
     assert.strictEqual(refusalOf(yield* start(database, { master: [key(1)] })), "started")

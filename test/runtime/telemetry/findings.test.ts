@@ -112,6 +112,6 @@ describe("what needs a look, though every instance serves", () => {
     assert.deepStrictEqual(said({ sources: 0, neverPriced: 3, ageSeconds: firstPriceSeconds - 1 }), [])
     assert.deepStrictEqual(said({ sources: 0, neverPriced: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
     assert.match(said({ neverPriced: 3 })[0]!, /^mainnet: no asset has a price/)
-    assert.match(said({ lostAssets: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lostAssets/)
+    assert.match(said({ lostAssets: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lost/)
   })
 })
