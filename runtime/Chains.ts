@@ -62,8 +62,9 @@ export type ChainEvent =
 
 /**
  * What endpoints have in a block that was read before. `Agreed`: more of those that answer have it than have another block
- * there, and an endpoint beside the one it was read from is among them; `Alone`: there is one endpoint, which was asked
- * again; `Disagreed`: it is not so; `Unavailable`: nobody else answers.
+ * there, and an endpoint beside the one it was read from is among them; `Alone`: only the one it was read from has shown
+ * it again, and no other can; `Disagreed`: others have another block, or one that was there a moment ago does not tell;
+ * `Unavailable`: no other has answered for long.
  */
 export type Corroboration =
   | {
@@ -87,6 +88,13 @@ export interface FoundTransfer {
   readonly amount: bigint
 }
 
+/**
+ * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer stopped
+ * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true.
+ */
+export const DriverErrorKind = Schema.Literals(["unanswered", "timeout", "too_large", "refused", "contradiction"])
+export type DriverErrorKind = typeof DriverErrorKind.Type
+
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
 export class DriverError extends Schema.TaggedError<DriverError>()("DriverError", {
   network: Schema.String,
@@ -95,7 +103,9 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must act.
    * `block_forgotten`: the block asked for was there, and nobody can give it any more.
    */
-  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_forgotten"]))
+  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_forgotten"])),
+  /** What kind of failure it is, where something depends on it. */
+  kind: Schema.optionalKey(DriverErrorKind)
 }) {
   override get message() {
     return `${this.network}: ${this.reason}`

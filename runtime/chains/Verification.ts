@@ -41,10 +41,12 @@ export interface BlockVerdict {
   readonly revert: ReadonlyArray<string>
   readonly held: ReadonlyArray<string>
   readonly missing: ReadonlyArray<ObservedTransfer>
+  /** Whether another look must tell what is in the block: it could not be read, or as many show a transfer as do not. */
+  readonly isOpen: boolean
 }
 
 /** What the follower writes, for as long as no rollback came since `generation`. */
-export interface Verified extends Omit<BlockVerdict, "held"> {
+export interface Verified extends Omit<BlockVerdict, "held" | "isOpen"> {
   readonly _tag: "Verified"
   readonly generation: number
   readonly point: RingPoint
@@ -76,7 +78,7 @@ export const judgeBlock = (
   isThorough: boolean,
   isListed: (transfer: Pick<ObservedTransfer, "tokenAddress">) => boolean
 ): BlockVerdict | null => {
-  const none = { confirm: [], revert: [], held: [], missing: [] }
+  const none = { confirm: [], revert: [], held: [], missing: [], isOpen: true }
   const ids = deep.map(({ id }) => id)
   if (corroboration._tag === "Disagreed") return { ...none, held: ids }
   if (corroboration._tag === "Unavailable") {
@@ -103,14 +105,19 @@ export const judgeBlock = (
   const isMajority = (times: number) => times * 2 > readings.length
   const known = new Set([...entries, ...deep].map(({ id }) => id))
   const missing = [...shown].filter(([id, { transfer }]) => !known.has(id) && isListed(transfer))
-  const unsure = deep.filter((entry) => !isMajority(timesOf(entry)))
+  // Nobody but the endpoint that it was read from has shown it, where others are configured.
+  const isOneVoice = corroboration._tag === "Alone" && !isWhole
+  const unsure = deep.filter((entry) =>
+    !isMajority(timesOf(entry)) || (isOneVoice && entry.required?.agreement === true)
+  )
   if (!isThorough && (unsure.length > 0 || missing.length > 0)) return null
   const revert = isWhole ? unsure.filter((entry) => timesOf(entry) === 0).map(({ id }) => id) : []
   return {
     confirm: deep.filter((entry) => !unsure.includes(entry)).map(({ id }) => id),
     revert,
     held: unsure.map(({ id }) => id).filter((id) => !revert.includes(id)),
-    missing: missing.filter(([, { times }]) => isMajority(times)).map(([, { transfer }]) => transfer)
+    missing: missing.filter(([, { times }]) => isMajority(times)).map(([, { transfer }]) => transfer),
+    isOpen: missing.some(([, { times }]) => times * 2 === readings.length)
   }
 }
 
@@ -166,7 +173,10 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
 
   const corroborate = (point: ChainPoint, isThorough: boolean) => driver.corroborate!(point, watch, isThorough)
 
-  /** Reads a block again, from all endpoints where one reading is not what the journal has. */
+  /**
+   * Reads a block again, from all endpoints where one reading is not what the journal has. Answers whether it is decided
+   * what is in it.
+   */
   const verifyBlock = Effect.fnUntraced(function*(at: Place, point: ChainPoint, deep: ReadonlyArray<JournalEntry>) {
     const read = deep.filter((entry) => !isOfBalance(entry))
     const byBalance = deep.filter(isOfBalance).map(({ id }) => id)
@@ -177,23 +187,25 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
     const last = first === null || quick !== null ? first : yield* corroborate(point, true)
     const verdict = last === null ? null : quick ?? judgeBlock(read, entries, last, true, isListed)!
     const time = last !== null && "time" in last ? last.time : deep[0]?.blockTime ?? 0
-    if (verdict !== null && verdict.held.length > 0) {
-      const isContested = last!._tag === "Agreed" || last!._tag === "Alone"
+    if (verdict !== null && (verdict.held.length > 0 || verdict.isOpen)) {
+      const isContested = last!._tag === "Agreed" || (last!._tag === "Alone" && last!.isWhole)
       yield* wait(point.hash, (yield* Clock.currentTimeMillis) + (isContested ? contestedMillis : heldMillis))
       if (isContested) {
         yield* alert("endpoints_show_different_transfers")
         yield* Effect.logError(
-          "endpoints show different transfers in one block: the payments wait. Compare the transaction's receipt with a " +
-            "third node, and correct or remove the endpoint that is wrong",
-          { network, height: point.height, ids: verdict.held }
+          "endpoints show different transfers in one block: its payments wait, and no invoice expires by what came after it. " +
+            "Compare the block's receipts with a third node, and correct or remove the endpoint that is wrong",
+          { network, environment, height: point.height, hash: point.hash, ids: verdict.held }
         )
       }
     }
     const confirm = [...byBalance, ...verdict?.confirm ?? []]
     const revert = verdict?.revert ?? []
     const missing = verdict?.missing ?? []
-    if (confirm.length + revert.length + missing.length === 0) return
-    yield* apply({ generation: at.generation, point: { ...point, time }, confirm, revert, missing })
+    if (confirm.length + revert.length + missing.length > 0) {
+      yield* apply({ generation: at.generation, point: { ...point, time }, confirm, revert, missing })
+    }
+    return verdict?.isOpen !== true
   })
 
   const verify = Effect.gen(function*() {
@@ -208,17 +220,24 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
     yield* Metric.update(Metric.withAttributes(waitingForAgreement, attributes), (yield* Ref.get(waits)).size)
   })
 
-  /** Searches one range; false when it could not be. */
+  /** Searches one range; false when it could not be, or a block in it is not decided yet: no search passes that one. */
   const searchRange = Effect.fnUntraced(function*(at: Place, from: bigint, to: bigint) {
     const found = (yield* driver.findTransfers!(from, to, watch)).filter(isListed)
     const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
     if (found.some(({ point }) => (ours.get(point.height) ?? point.hash) !== point.hash)) return false
-    if (found.length > 0) {
-      const heights = [...new Set(found.map(({ point }) => point.height))]
-      const entries = yield* rows.atHeights(network, environment, heights)
-      yield* Effect.forEach(blocksLacking(found, entries), (point) => verifyBlock(at, point, []), { discard: true })
+    const passed = (height: bigint) =>
+      apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: height })
+    const heights = [...new Set(found.map(({ point }) => point.height))]
+    const entries = heights.length === 0 ? [] : yield* rows.atHeights(network, environment, heights)
+    const lacking = blocksLacking(found, entries).toSorted((one, other) => Number(one.height - other.height))
+    for (const point of lacking) {
+      const isWaiting = ((yield* Ref.get(waits)).get(point.hash) ?? 0) > (yield* Clock.currentTimeMillis)
+      if (isWaiting || !(yield* verifyBlock(at, point, []))) {
+        if (point.height > from) yield* passed(point.height - 1n)
+        return false
+      }
     }
-    yield* apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: to })
+    yield* passed(to)
     return true
   })
 

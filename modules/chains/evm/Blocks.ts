@@ -4,7 +4,8 @@ import { checksummed } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { type Endpoint, Quantity, tooLarge } from "./JsonRpc.ts"
+import { hashedFields, isProvenHeader } from "./HeaderHash.ts"
+import { type Endpoint, Quantity } from "./JsonRpc.ts"
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -17,6 +18,11 @@ const Block = Schema.Struct({
   ...headerFields,
   logsBloom: Schema.optionalKey(Hex),
   transactions: Schema.Array(Transaction)
+})
+/** As {@link Block}, with all that its hash may be of: fields that nobody reads may have any form. */
+const HashedBlock = Schema.Struct({
+  ...Object.fromEntries(hashedFields.map((name) => [name, Schema.optionalKey(Schema.Unknown)])),
+  ...Block.fields
 })
 const Log = Schema.Struct({ address: Hex, topics: Schema.Array(Hex), data: Hex, logIndex: Quantity })
 const Receipt = Schema.Struct({
@@ -46,6 +52,8 @@ export interface FullBlock extends BlockHeader {
   readonly receipts: ReadonlyArray<typeof Receipt.Type>
   /** What the block's header says of its logs; null where the node does not tell. */
   readonly logsBloom: string | null
+  /** Whether the header hashes to the block's hash: true proves it, false proves nothing. */
+  readonly isProven: () => boolean
 }
 
 const headerOf = (raw: typeof Header.Type): BlockHeader => ({
@@ -88,10 +96,10 @@ export const readBlock = Effect.fnUntraced(function*(
   height: bigint
 ): Effect.fn.Return<FullBlock | null, DriverError> {
   const [block, receipts] = yield* Effect.all([
-    endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(Block)),
+    endpoint.call("eth_getBlockByNumber", [hex(height), true], Schema.NullOr(HashedBlock)),
     endpoint.call("eth_getBlockReceipts", [hex(height)], Schema.NullOr(Schema.Array(Receipt))).pipe(
       Effect.catch((error) =>
-        error.reason.includes(tooLarge) ? readReceiptsSingly(endpoint, height) : Effect.fail(error)
+        error.kind === "too_large" ? readReceiptsSingly(endpoint, height) : Effect.fail(error)
       )
     )
   ], { concurrency: 2 })
@@ -100,10 +108,12 @@ export const readBlock = Effect.fnUntraced(function*(
   if (contradiction !== null) {
     return yield* new DriverError({
       network: endpoint.network,
-      reason: `rpc ${endpoint.place + 1} contradicts itself in block ${height}: ${contradiction}`
+      reason: `rpc ${endpoint.place + 1} contradicts itself in block ${height}: ${contradiction}`,
+      kind: "contradiction"
     })
   }
-  return { ...headerOf(block), transactions: block.transactions, receipts, logsBloom: block.logsBloom ?? null }
+  const { logsBloom = null, transactions } = block
+  return { ...headerOf(block), transactions, receipts, logsBloom, isProven: () => isProvenHeader(block) }
 })
 
 /**

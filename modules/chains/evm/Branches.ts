@@ -2,6 +2,7 @@
  * Which branch is followed when an endpoint shows another than the one that was followed so far: it is asked of all of
  * them, and the branch that more have wins. Pure.
  */
+import { absenceMillis } from "./EndpointPool.ts"
 
 /** What endpoints have at the first height at which the branches differ, the one that showed the other branch included. */
 export interface BranchVotes {
@@ -19,15 +20,10 @@ export interface BranchVotes {
 export type BranchDecision = "follow" | "stay" | "wait"
 
 /**
- * How long the followed branch is kept when only endpoints on another one answer: two calls' time limits, so that no
- * short absence of a node moves us to another branch.
- */
-export const absenceMillis = 30_000
-
-/**
  * `undoneBlocks`: how many blocks the other branch undoes. `settledBlocks`: the depth at which payments are confirmed; as
  * deep as that, other endpoints have to speak, however long they are silent: a reorganisation of that depth is far less
- * likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered.
+ * likely than a wrong node. `waitedMillis`: since when nobody on the followed branch has answered; only after an absence
+ * (`absenceMillis`) does a branch win whose opponents are silent.
  */
 export const decideBranch = (
   votes: BranchVotes,

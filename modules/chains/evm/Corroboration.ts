@@ -1,9 +1,9 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
-import type { ChainDriver, ChainPoint, Corroboration } from "../../../runtime/Chains.ts"
-import { findTransfers, type FullBlock, readBlock, transfersOf } from "./Blocks.ts"
-import { mayStillAnswer, order } from "./EndpointPool.ts"
-import type { JsonRpc } from "./JsonRpc.ts"
+import type { ChainDriver, ChainPoint, Corroboration, DriverError } from "../../../runtime/Chains.ts"
+import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
+import { isAwaited, isWorthAsking, order } from "./EndpointPool.ts"
+import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
 /** Blocks whose reader is remembered: more than any network's payments wait for. */
@@ -37,52 +37,114 @@ const isComplete = ({ block }: Reading): boolean =>
   block.logsBloom.toLowerCase() === bloomOf(block.receipts.flatMap(({ logs }) => logs))
 
 /**
- * Where readings of one block differ, those that do not have the logs the block's own header names are left out. Where no
- * reading has them the header tells nothing, and all are kept.
+ * Where readings of one block differ, those that do not have the logs the block's own header names are left out, and of
+ * the others those whose header is not proven by the block's hash, if one is. Where no reading has the logs of its header
+ * the header tells nothing, and all are kept.
  */
 export const completeReadings = <A extends Reading>(readings: ReadonlyArray<A>): ReadonlyArray<A> => {
   const complete = readings.filter(isComplete)
-  return complete.length === 0 ? readings : complete
+  if (complete.length === 0) return readings
+  const blooms = new Set(complete.map(({ block }) => block.logsBloom!.toLowerCase()))
+  const proven = blooms.size === 1 ? [] : complete.filter(({ block }) => block.isProven())
+  return proven.length === 0 ? complete : proven
 }
 
-export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["corroborate"]> =>
-  Effect.fnUntraced(function*(point: ChainPoint, watch, isThorough) {
-    const { endpoints, pool } = rpc
-    const places = order(pool(), yield* Clock.currentTimeMillis)
-    const isAlone = endpoints.length === 1
-    const reader = readers.get(point.hash) ?? places[0]!
-    const asked = places.filter((place) =>
-      isAlone || ((isThorough || place !== reader) && !pool().endpoints[place]!.isResting)
+/** What the endpoints that were asked for a block came to. */
+export interface BlockVoices {
+  /** The endpoint that it was read from has it. */
+  readonly own: number
+  /** Others that have shown it whole. */
+  readonly same: number
+  /** Others that have it, and could not show all of it. */
+  readonly branch: number
+  /** Endpoints with another block in its place. */
+  readonly other: number
+  /** Endpoints that should tell within a moment: they have no such block yet, or failed not long ago. */
+  readonly awaited: number
+  /** Whether anybody has shown it whole just now. */
+  readonly isRead: boolean
+}
+
+/** See {@link Corroboration}. Silence is consent only of those that are away for long or stand still. */
+export const agreementOf = (voices: BlockVoices): Corroboration["_tag"] => {
+  const { awaited, branch, isRead, other, own, same } = voices
+  if (other > 0 && other >= own + same + branch) return "Disagreed"
+  if (same > 0) return "Agreed"
+  if (branch === 0 && awaited > 0) return "Disagreed"
+  return isRead ? "Alone" : "Unavailable"
+}
+
+type Answer = { readonly _tag: "Whole"; readonly block: FullBlock } | { readonly _tag: "Branch" | "Other" | "Nothing" }
+
+const nothing: Answer = { _tag: "Nothing" }
+
+/** Failures of an endpoint that answers: its headers may still tell which branch it is on. */
+const isAnswer = ({ kind }: DriverError): boolean => kind !== "unanswered" && kind !== "timeout"
+
+export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["corroborate"]> => {
+  const { endpoints, pool } = rpc
+
+  /** Whether an endpoint has a block that it could not show whole. */
+  const readBranch = (endpoint: Endpoint, { hash, height }: ChainPoint) =>
+    rpc.attempt(endpoint, (each) => readHeader(each, height)).pipe(
+      Effect.map((header): Answer => ({ _tag: header === null ? "Nothing" : header.hash === hash ? "Branch" : "Other" })),
+      Effect.catch((error) => Effect.as(Effect.logDebug("a header could not be read again", error.reason), nothing))
     )
-    const readings: Array<Reading> = []
-    let others = 0
-    for (const place of asked) {
-      const outcome = yield* Effect.result(
-        rpc.attempt(endpoints[place]!, (endpoint) => readBlock(endpoint, point.height))
+  const readAgain = (endpoint: Endpoint, point: ChainPoint): Effect.Effect<Answer> =>
+    rpc.attempt(endpoint, (each) => readBlock(each, point.height)).pipe(
+      Effect.flatMap((block): Effect.Effect<Answer> =>
+        block === null
+          ? readBranch(endpoint, point)
+          : Effect.succeed(block.hash === point.hash ? { _tag: "Whole", block } : { _tag: "Other" })
+      ),
+      Effect.catch((error) =>
+        Effect.andThen(
+          Effect.logDebug("a block could not be read again", error.reason),
+          isAnswer(error) ? readBranch(endpoint, point) : Effect.succeed(nothing)
+        )
       )
-      if (outcome._tag === "Failure") yield* Effect.logDebug("a block could not be read again", outcome.failure.reason)
-      else if (outcome.success?.hash === point.hash) readings.push({ place, block: outcome.success })
-      else if (outcome.success !== null) others += 1
-      if (!isThorough && readings.length + 1 > others && readings.length > 0) break
+    )
+
+  return Effect.fnUntraced(function*(point: ChainPoint, watch, isThorough) {
+    const isSingle = endpoints.length === 1
+    const reader = readers.get(point.hash)
+    // Where nobody knows whom a block was read from, one more has to show it than where it is known.
+    const isEveryAsked = isThorough || isSingle || reader === undefined
+    const readings: Array<Reading> = []
+    const counts = { own: isEveryAsked ? 0 : 1, same: 0, branch: 0, other: 0, awaited: 0 }
+    for (const place of order(pool(), yield* Clock.currentTimeMillis)) {
+      if (!isEveryAsked && place === reader) continue
+      const isAsked = isSingle || isWorthAsking(pool(), place)
+      const answer = isAsked ? yield* readAgain(endpoints[place]!, point) : nothing
+      switch (answer._tag) {
+        case "Whole":
+          readings.push({ place, block: answer.block })
+          counts[isEveryAsked && counts.own === 0 && (reader ?? place) === place ? "own" : "same"] += 1
+          break
+        case "Branch":
+          counts.branch += 1
+          break
+        case "Other":
+          counts.other += 1
+          break
+        case "Nothing":
+          if (isAwaited(pool(), place, yield* Clock.currentTimeMillis)) counts.awaited += 1
+      }
+      if (!isThorough && counts.same > 0 && counts.own + counts.same + counts.branch > counts.other) break
     }
-    if (readings.length === 0) {
-      // One that does not have the block yet, or is away for a moment, may be on another branch: it is waited for.
-      const now = yield* Clock.currentTimeMillis
-      const isAwaited = places.some((place) => place !== reader && mayStillAnswer(pool(), place, now))
-      return { _tag: others > 0 || isAwaited ? "Disagreed" : "Unavailable" } satisfies Corroboration
-    }
-    const followers = readings.length + (isThorough || isAlone ? 0 : 1)
-    if (followers <= others) return { _tag: "Disagreed" }
+    const agreement = agreementOf({ ...counts, isRead: readings.length > 0 })
+    if (agreement === "Disagreed" || agreement === "Unavailable") return { _tag: agreement }
     yield* watch.refresh
     const kept = isThorough ? completeReadings(readings) : readings
     if (isThorough) readers.set(point.hash, kept[0]!.place)
     return {
-      _tag: isAlone ? "Alone" : "Agreed",
+      _tag: agreement,
       time: kept[0]!.block.time,
       readings: kept.map(({ block }) => transfersOf(block, watch.has)),
       isWhole: readings.length === endpoints.length
     }
   })
+}
 
 export const makeFindTransfers = (rpc: JsonRpc): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {

@@ -22,7 +22,7 @@ export interface EndpointState {
   readonly movedAt: number
   /** Failed calls since the last good one. */
   readonly failures: number
-  /** When its calls began to fail; null: the last one did not. */
+  /** When the first of these failed; null while it answers. */
   readonly failingSince: number | null
   /** Good answers since the last failed call. */
   readonly successes: number
@@ -57,11 +57,6 @@ export const answersToReturn = 3
 const recentHeadsLimit = 16
 /** A head may lie this far in the future by its own clock and still show that others are behind it. */
 const clockToleranceMillis = 60_000
-/**
- * An endpoint may fail this long before a small payment is confirmed without it: several times what a restart of a node's
- * balancer takes. Within a shorter absence the one that still answers may be the one that is wrong.
- */
-export const absenceMillis = 10_000
 /** Endpoints are this long on two branches before it counts: the moment in which one has seen a reorganisation. */
 export const disagreementMillis = 10_000
 
@@ -109,10 +104,9 @@ const stepped = (state: EndpointState, observation: Observation): EndpointState 
     case "Failed": {
       const failures = state.failures + 1
       const isResting = state.isResting || observation.isTimeout || failures >= failuresToRest
-      const failingSince = state.failingSince ?? observation.at
-      return {
-        ...state, failures, failingSince, successes: 0, isResting, branch: "unknown", branchSince: observation.at
-      }
+      const { at } = observation
+      const failingSince = state.failingSince ?? at
+      return { ...state, failures, failingSince, successes: 0, isResting, branch: "unknown", branchSince: at }
     }
     case "Head": {
       const { at, head } = observation
@@ -150,10 +144,26 @@ export const isFrozen = (pool: EndpointPool, place: number, now: number): boolea
   )
 }
 
-/** Whether it is worth waiting for what an endpoint has in a block. */
-export const mayStillAnswer = (pool: EndpointPool, place: number, now: number): boolean => {
+/**
+ * An endpoint that gives no answer is waited for so long before others decide without it: two calls' time limits, so that
+ * no short absence of an honest node leaves a wrong one alone.
+ */
+export const absenceMillis = 30_000
+
+/** Whether an endpoint has given no answer for so long that nobody waits for it. */
+export const isAway = (pool: EndpointPool, place: number, now: number): boolean => {
   const { failingSince } = pool.endpoints[place]!
-  return !isFrozen(pool, place, now) && (failingSince === null || now - failingSince < absenceMillis)
+  return failingSince !== null && now - failingSince >= absenceMillis
+}
+
+/** Whether what an endpoint does not tell is a reason to wait: it moves, and it answered not long ago. */
+export const isAwaited = (pool: EndpointPool, place: number, now: number): boolean =>
+  !isAway(pool, place, now) && !isFrozen(pool, place, now)
+
+/** Whether asking an endpoint is worth its time limit: not while it rests and its last call failed. */
+export const isWorthAsking = (pool: EndpointPool, place: number): boolean => {
+  const { failingSince, isResting } = pool.endpoints[place]!
+  return !isResting || failingSince === null
 }
 
 const rankOf = (pool: EndpointPool, place: number, now: number): number => {

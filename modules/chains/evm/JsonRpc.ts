@@ -2,7 +2,7 @@
 import { Clock, Effect, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Network } from "../../../schemas/Network.ts"
-import { DriverError } from "../../../runtime/Chains.ts"
+import { DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
 import { emptyPool, type EndpointPool, type Observation, order, step } from "./EndpointPool.ts"
 
 /** Reading a block or logs takes at most this long: with its receipts a block is a few megabytes on a busy chain. */
@@ -96,14 +96,8 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse, limit: num
     Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8"))
   )
 
-/** What a {@link DriverError} says of an answer that was too large; the reader of blocks asks for smaller ones then. */
-export const tooLarge = "its answer has more than"
-
 /** A contract that returns more than anybody asks for has not answered the question. */
 const noAnswer: Response = { result: "0x" }
-
-/** What a {@link DriverError} says of a call that took its whole time limit. */
-const timedOut = "no answer in"
 
 /** `urls` may hold keys: no message names more of one than its place in the list. */
 export const make = Effect.fnUntraced(function*(options: {
@@ -115,7 +109,8 @@ export const make = Effect.fnUntraced(function*(options: {
   const { chainId, network, urls } = options
   const client = yield* HttpClient.HttpClient
   const clock = yield* Clock.Clock
-  const fail = (reason: string) => new DriverError({ network, reason })
+  const fail = (reason: string, kind?: DriverErrorKind) =>
+    new DriverError({ network, reason, ...(kind === undefined ? {} : { kind }) })
   let pool = emptyPool(urls.length, options.limits, clock.currentTimeMillisUnsafe())
   const observe = (observation: Observation) => {
     pool = step(pool, observation)
@@ -141,18 +136,25 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.timeout(millis),
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
         Effect.mapError((error) => {
-          const what = error._tag === "AnswerTooLarge"
-            ? `${tooLarge} ${limit} bytes`
-            : error._tag === "TimeoutError" ? `${timedOut} ${millis / 1000} s` : error._tag
-          return fail(`${name}, ${method}: ${what}`)
+          const where = `${name}, ${method}`
+          switch (error._tag) {
+            case "AnswerTooLarge":
+              return fail(`${where}: its answer has more than ${limit} bytes`, "too_large")
+            case "TimeoutError":
+              return fail(`${where}: no answer in ${millis / 1000} s`, "timeout")
+            default:
+              return fail(`${where}: ${error._tag}`, "unanswered")
+          }
         })
       )
-      return yield* readJson(text).pipe(Effect.mapError(() => fail(`${name}, ${method}: not JSON-RPC`)))
+      return yield* readJson(text).pipe(Effect.mapError(() => fail(`${name}, ${method}: not JSON-RPC`, "unanswered")))
     })
     const resultOf = Effect.fnUntraced(function*<A>(method: string, answer: Response, result: Schema.Codec<A, any>) {
-      if (answer.error !== undefined) return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`)
+      if (answer.error !== undefined) {
+        return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`, "refused")
+      }
       return yield* Schema.decodeUnknownEffect(result)(answer.result ?? null).pipe(
-        Effect.mapError((error) => fail(`${name}, ${method}: ${error.message.slice(0, 300)}`))
+        Effect.mapError((error) => fail(`${name}, ${method}: ${error.message.slice(0, 300)}`, "contradiction"))
       )
     })
     const prove = Effect.gen(function*() {
@@ -173,7 +175,7 @@ export const make = Effect.fnUntraced(function*(options: {
     const read: Endpoint["read"] = Effect.fnUntraced(function*(to, data) {
       yield* proven
       const answer = yield* ask("eth_call", [{ to, data }, "latest"]).pipe(
-        Effect.catch((error) => error.reason.includes(tooLarge) ? Effect.succeed(noAnswer) : Effect.fail(error))
+        Effect.catch((error) => error.kind === "too_large" ? Effect.succeed(noAnswer) : Effect.fail(error))
       )
       if (answer.error !== undefined && isReverted(answer.error)) return "0x"
       return yield* resultOf("eth_call", answer, Data)
@@ -198,7 +200,7 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.sync(() => observe({
           _tag: "Failed",
           place: endpoint.place,
-          isTimeout: error.reason.includes(timedOut),
+          isTimeout: error.kind === "timeout",
           at: clock.currentTimeMillisUnsafe()
         }))
       )

@@ -4,12 +4,13 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { absenceMillis, decideBranch } from "../../../modules/chains/evm/Branches.ts"
+import { decideBranch } from "../../../modules/chains/evm/Branches.ts"
 import { contradictionOf } from "../../../modules/chains/evm/Blocks.ts"
 import {
-  answersToReturn, conditionOf, disagreementMillis, emptyPool, type EndpointPool, failuresToRest, isFrozen,
+  absenceMillis, answersToReturn, conditionOf, disagreementMillis, emptyPool, type EndpointPool, failuresToRest, isAwaited, isFrozen,
   type Observation, order, step
 } from "../../../modules/chains/evm/EndpointPool.ts"
+import { agreementOf, type BlockVoices } from "../../../modules/chains/evm/Corroboration.ts"
 import { plainHttpRefusal } from "../../../modules/chains/evm/EndpointUrl.ts"
 
 const standstillMillis = 30_000
@@ -154,4 +155,33 @@ describe("URLs of nodes on mainnet", () => {
     }
     assert.include(plainHttpRefusal("secret-key"), "no http or https URL")
   })
+})
+
+describe("agreement about a block", () => {
+  const silent: BlockVoices = { own: 1, same: 0, branch: 0, other: 0, awaited: 0, isRead: false }
+
+  it("waits for an endpoint that has no such block yet or failed a moment ago, not for one that is away or stands still", () => {
+    assert.strictEqual(agreementOf({ ...silent, awaited: 1 }), "Disagreed")
+    assert.strictEqual(agreementOf(silent), "Unavailable")
+    const at = (millis: number): Observation => ({ _tag: "Failed", place: 1, isTimeout: false, at: millis })
+    const failing = after(pool(2), at(1_000), at(2_000), at(30_000))
+    assert.isTrue(isAwaited(failing, 1, 999 + absenceMillis))
+    assert.isFalse(isAwaited(failing, 1, 1_000 + absenceMillis))
+    const back = after(failing, answered(1), at(31_000))
+    assert.isTrue(isAwaited(back, 1, 1_000 + absenceMillis))
+    const standing = after(pool(2), head(1, 0, 1))
+    assert.isTrue(isAwaited(standing, 1, standstillMillis - 1))
+    assert.isFalse(isAwaited(standing, 1, standstillMillis))
+  })
+
+  const Voices = Schema.Literals([0, 1, 2, 3])
+
+  it.effect.prop("needs a second endpoint, and never overrules as many that have another block",
+    [Voices, Voices, Voices, Voices, Voices, Schema.Boolean], ([own, same, branch, other, awaited, isRead]) =>
+      Effect.sync(() => {
+        const agreement = agreementOf({ own, same, branch, other, awaited, isRead })
+        if (agreement === "Agreed") assert.isTrue(same > 0 && own + same + branch > other)
+        if (other > 0 && other >= own + same + branch) assert.strictEqual(agreement, "Disagreed")
+        if (agreement === "Alone" || agreement === "Unavailable") assert.isTrue(same === 0 && (awaited === 0 || branch > 0))
+      }))
 })

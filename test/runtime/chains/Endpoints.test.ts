@@ -18,7 +18,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase } from "../../support/Database.ts"
-import { frozenAt, type NodeProxy, nodeProxy, withLogs } from "../../support/NodeProxy.ts"
+import { forgedHeaders, frozenAt, type NodeProxy, nodeProxy, withLogs } from "../../support/NodeProxy.ts"
 
 const mainnet = "mainnet" as const
 /** The token the nodes have, as mainnet's catalogue would list it. */
@@ -40,7 +40,8 @@ interface Rig {
 const following = (
   count: number,
   work: (rig: Rig) => Effect.Effect<void, unknown, Scope.Scope>,
-  required: RequiredDepth = threeBlocks
+  required: RequiredDepth = threeBlocks,
+  frozenSeconds = 2
 ) =>
   Effect.gen(function*() {
     const database = yield* freshDatabase
@@ -74,7 +75,7 @@ const following = (
         startIndex: 0,
         pollMillis: 20,
         finalizedTag: false,
-        frozenSeconds: 2
+        frozenSeconds
       } as never))
       const status = () => chains.status(mainnet)[0]!
       yield* eventually("a block is read", () => status().head !== null)
@@ -94,10 +95,10 @@ const following = (
     }).pipe(Effect.provide(Layer.fresh(process), { local: true }))
   }).pipe(Effect.scoped)
 
-/** Until it holds, at most a minute. */
+/** Until it holds, at most two minutes. */
 const eventually = (what: string, holds: () => boolean) =>
   Effect.suspend(() => holds() ? Effect.void : Effect.fail(what)).pipe(
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(1_500)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(6_000)])),
     Effect.mapError((missing) => new Error(`never: ${missing}`)),
     Effect.orDie
   )
@@ -176,6 +177,37 @@ describe("endpoints of a network", () => {
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
       })))
 
+  it.live("a payment on a branch that the other endpoint has no block of yet is not confirmed", () =>
+    following(2, ({ address, endpoints: [first, second], heard, node }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        const fork = yield* anvil("base", mainnet, node.url)
+        first!.lead(fork.url)
+        yield* fork.token("mint", [to, 9n])
+        yield* eventually("the payment is seen", () => heard.includes("seen:9"))
+        yield* looks(first!, 200)
+        assert.notInclude(heard.join(), "confirmed")
+        second!.lead(fork.url)
+        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:9"))
+      }), { blocks: 1, finalized: false }, 60))
+
+  it.live("a moment without the other endpoint confirms no payment on a branch that only the followed one has", () =>
+    following(2, ({ address, endpoints: [first, second], heard, node }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        const fork = yield* anvil("base", mainnet, node.url)
+        first!.lead(fork.url)
+        second!.set("cut")
+        yield* fork.token("mint", [to, 9n])
+        yield* fork.mine(4)
+        yield* eventually("the payment is seen", () => heard.includes("seen:9"))
+        yield* Effect.sleep(1_500)
+        yield* node.mine(5)
+        second!.set("through")
+        yield* looks(first!, 200)
+        assert.notInclude(heard.join(), "confirmed")
+      }), threeBlocks, 60))
+
   it.live("of three endpoints the two that agree are followed", () =>
     following(3, ({ address, endpoints: [first], heard, node }) =>
       Effect.gen(function*() {
@@ -195,6 +227,16 @@ describe("endpoints of a network", () => {
       Effect.gen(function*() {
         const to = yield* address(1)
         first!.set(withLogs(() => []))
+        yield* node.token("mint", [to, 7n])
+        yield* node.mine(4)
+        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+      })))
+
+  it.live("a payment that one endpoint hides behind a forged header is credited from the other", () =>
+    following(2, ({ address, endpoints: [first], heard, node }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        first!.set(forgedHeaders)
         yield* node.token("mint", [to, 7n])
         yield* node.mine(4)
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
