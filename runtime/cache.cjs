@@ -16,12 +16,22 @@ var path = require("path")
 var oldestMajor = 24
 
 var modules = path.join(__dirname, "..", "node_modules")
-var isInstalled = fs.existsSync(path.join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node"))
+var isNodeInstalled = fs.existsSync(path.join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node"))
+
+/** Of the packages that the service is made of, one that is always there; npm may have put it into a folder above. */
+var arePackagesInstalled = module.paths.some(function(folder) {
+  return fs.existsSync(path.join(folder, "effect"))
+})
+
+if (!arePackagesInstalled) {
+  process.stderr.write("Tillwire's packages are not installed: run `npm ci --omit=dev` in this folder and start again.\n")
+  process.exit(1)
+}
 
 if (parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(
     "Tillwire needs Node " + oldestMajor + " or newer and this is " + process.version + ": "
-      + (isInstalled
+      + (isNodeInstalled
         ? "start it with `npm start`, which takes the Node that npm installed beside it.\n"
         : "run `npm rebuild node --ignore-scripts=false`, which installs the one it brings (its install script was not "
           + "allowed to run), and start again.\n")

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -17,12 +17,13 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
 const first = "runtime/cache.cjs"
 
 /** What `npm start` says in a tree that holds what it loads first, on a Node that says it is `version`. */
-const startedOn = (version: string, hasOwnNode: boolean) => {
+const startedOn = (version: string, installed: "nothing" | "packages" | "packages and Node") => {
   const folder = mkdtempSync(join(tmpdir(), "start-"))
   try {
     mkdirSync(join(folder, "runtime"))
     cpSync(join(root, first), join(folder, first))
-    if (hasOwnNode) {
+    if (installed !== "nothing") mkdirSync(join(folder, "node_modules/effect"), { recursive: true })
+    if (installed === "packages and Node") {
       mkdirSync(join(folder, "node_modules/node/bin"), { recursive: true })
       writeFileSync(join(folder, "node_modules/node/bin/node"), "")
     }
@@ -42,7 +43,7 @@ const startedOn = (version: string, hasOwnNode: boolean) => {
 describe("npm start", () => {
   it("says what to do where npm was not allowed to install the Node it brings, and the system's is too old", () => {
     for (const version of ["12.22.12", "18.12.1", "20.20.2", "22.23.3"]) {
-      assert.deepStrictEqual(startedOn(version, false), {
+      assert.deepStrictEqual(startedOn(version, "packages"), {
         status: 1,
         stdout: "",
         stderr: `Tillwire needs Node 24 or newer and this is v${version}: run \`npm rebuild node --ignore-scripts=false\`, `
@@ -52,9 +53,25 @@ describe("npm start", () => {
   })
 
   it("says to start it by npm where the Node it brings is there and another one was taken", () => {
-    const { status, stderr } = startedOn("20.20.2", true)
+    const { status, stderr } = startedOn("20.20.2", "packages and Node")
     assert.strictEqual(status, 1)
     assert.match(stderr, /^Tillwire needs Node 24 or newer and this is v20\.20\.2: start it with `npm start`, [^\n]+\n$/)
+  })
+
+  it("says to install the packages first where there are none, on any Node", () => {
+    for (const version of ["12.22.12", "20.20.2", process.versions.node]) {
+      assert.deepStrictEqual(startedOn(version, "nothing"), {
+        status: 1,
+        stdout: "",
+        stderr: "Tillwire's packages are not installed: run `npm ci --omit=dev` in this folder and start again.\n"
+      })
+    }
+  })
+
+  it("is not needed for a guide's commands: they take the Node that npm installed, too", () => {
+    const guides = join(root, "modules/docs/guides")
+    const texts = [join(root, "README.md"), ...readdirSync(guides).map((name) => join(guides, name))]
+    for (const file of texts) assert.notMatch(readFileSync(file, "utf8"), /(?<!npx )node runtime\/main\.ts/, file)
   })
 
   it("begins with words and options that every Node reads, and asks for the version that is pinned", () => {
