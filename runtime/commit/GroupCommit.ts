@@ -22,6 +22,7 @@ import { CommitFeed, type Landed } from "./Feed.ts"
 import { recordFailure, FlushLog, noFlushes, recordSuccess } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
+import { saidBy } from "../store/StoreError.ts"
 import { keptOf } from "./Sums.ts"
 
 /** Flushes under way at once; a merchant's commits all take the same lane. Two gain a third over one on two cores. */
@@ -134,7 +135,9 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const abandon = (lane: Lane, batch: ReadonlyArray<Pending>, error: SqlError.SqlError | "timeout") =>
       Effect.gen(function*() {
         flushes = recordFailure(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
-        yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length }, error)
+        // The driver's error only names the operation: what the database said is what an operator can act on.
+        const reason = error === "timeout" ? "no answer in time" : saidBy(error)
+        yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length, reason }, error)
         yield* failAll(batch, unavailable)
         // Who waits behind a database that does not answer would wait the same limit again for the same answer.
         if (error === "timeout") yield* failAll(lane.waiting.splice(0), unavailable)

@@ -364,6 +364,21 @@ describe("trouble", () => {
       yield* append(commitOf(1, { writes: [thing(1, "after", 1)] }))
     }))
 
+  it.effect("a flush that a full disk refuses is logged with the database's own reason, which says what to do", () => {
+    const logs: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))
+    return Effect.gen(function*() {
+      const { append, sql } = yield* single
+      yield* sql`create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception using errcode = '53100', message = 'could not extend file: No space left on device'; end $$`
+      yield* sql`create trigger refuse before insert on things for each row execute function refuse()`
+      const failure = yield* Effect.flip(append(commitOf(1, { writes: [thing(1, "a", 1)] })))
+      assert.strictEqual(failure._tag === "PublicError" && failure.code, "SERVICE_UNAVAILABLE")
+      const [line] = logs.filter((line) => line.includes("A flush failed"))
+      assert.include(line, "could not extend file: No space left on device")
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.effect("an interrupted caller withdraws a commit that is not on its way yet", () =>
     Effect.gen(function*() {
       const { append, sql } = yield* single
