@@ -6,6 +6,8 @@ import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
 const Integer = Schema.String.check(Schema.isPattern(/^\d{1,78}$/))
+/** A block's height: the database keeps 64 bits. */
+const Height = Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { message: "a height: up to 18 digits, no sign" }))
 const Text = Schema.NonEmptyString.check(Schema.isMaxLength(256))
 
 /** A transfer another watcher saw, under the key format of the network's driver. */
@@ -22,7 +24,7 @@ export const TransferReport = Schema.Struct({
   /** Base units of the token, above zero. */
   amount: Integer,
   from: Schema.NullOr(Text),
-  height: Integer,
+  height: Height,
   block_hash: Text,
   block_time: EpochSeconds
 })
@@ -89,7 +91,7 @@ export class ChainsRpc extends RpcGroup.make(
    * whichever instance follows the network; the same call again answers how far it is while it runs, and repeats it later.
    */
   Rpc.make("chains.rescan", {
-    payload: { network: Network, environment: Environment, from: Integer, to: Integer },
+    payload: { network: Network, environment: Environment, from: Height, to: Height },
     success: Repair,
     error: PublicError
   }),
@@ -99,7 +101,7 @@ export class ChainsRpc extends RpcGroup.make(
    * were are moved, reverted, or doubted where they were final.
    */
   Rpc.make("chains.reanchor", {
-    payload: { network: Network, environment: Environment, height: Schema.optionalKey(Integer) },
+    payload: { network: Network, environment: Environment, height: Schema.optionalKey(Height) },
     success: Repair,
     error: PublicError
   }),

@@ -19,8 +19,8 @@ import {
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import * as Receivers from "./Receivers.ts"
 import {
-  advanced, anchorHeight, isAstray, isOpen, isRead, lowestInDoubt, nextHeights, nextRepair, reanchored, type Repair,
-  repairBatch, restoreFrom
+  advanced, anchorHeight, higher, isAstray, isOpen, isRead, leavesGap, lower, lowestInDoubt, nextHeights, nextRepair,
+  reanchored, type Repair, repairBatch, restoreFrom
 } from "./Repairs.ts"
 import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
 import {
@@ -304,7 +304,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const forward = Effect.fnUntraced(function*(fence: Fence, event: Extract<ChainEvent, { _tag: "Forward" }>) {
     const point: RingPoint = { ...event.point, time: event.time }
     const next = pushPoint(ring, point)
-    const until = seenByBlock(seenUntil, point)
+    const until = isReanchoring ? null : seenByBlock(seenUntil, point)
     const changed = event.transfers.length === 0 ? [] : yield* sightings(event.transfers, point)
     if (changed.length > 0 || ring.length === 0 || isStoreDue()) {
       yield* store(fence, changed.map((entry) => transferWrite(entry)), next, until)
@@ -338,6 +338,15 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
   })
 
+  /** Balances compared above `height` are compared anew from there, in as many commits as needed. */
+  const undoBalances = Effect.fnUntraced(function*(fence: Fence, height: bigint) {
+    while (true) {
+      const bases = yield* rows.balancesAbove(network, environment, height, rowsPerCommit)
+      if (bases.length === 0) return
+      yield* write(fence, bases.map((base) => balanceWrite(Balances.undo(base, height))))
+    }
+  })
+
   const rollback = Effect.fnUntraced(function*(fence: Fence, to: ChainPoint) {
     generation += 1
     if (searched !== null && searched > to.height) searched = to.height
@@ -353,10 +362,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       yield* revert(fence, undone)
     }
     yield* doubt(fence, kept)
-    const bases = yield* rows.balancesAbove(network, environment, to.height, rowsPerCommit)
-    const writes = bases.map((base) => balanceWrite(Balances.undo(base, to.height)))
+    yield* undoBalances(fence, to.height)
     const left = dropAbove(ring, to.height)
-    yield* store(fence, writes, left, left.length === 0 ? null : seenByBlock(null, left[0]!))
+    yield* store(fence, [], left, left.length === 0 || isReanchoring ? null : seenByBlock(null, left[0]!))
   })
 
   /** Confirms what is deep enough, and has the blocks read of what only a report told of. */
@@ -483,7 +491,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
     const after = turn.next(changed.length + astray.length)
     yield* write(fence, [repairWrite(after)])
-    if (after.kind === "reanchor") isReanchoring = isOpen(after)
+    if (after.kind === "reanchor") isReanchoring = leavesGap(after)
     if (changed.length > 0) {
       mayWait = true
       yield* wakeHandler
@@ -682,6 +690,12 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const ending = { ...repair, version: repair.version + 1 }
     if (repair.from === null) {
       if (!isCaughtUp) return false
+      if (repair.next !== null) {
+        const { finalBefore, next } = repair
+        const resumed = reanchored(repair, ring[0]!.height, next, finalBefore!)
+        yield* take({ generation: before, blocks: [], astray: [], next: () => resumed })
+        return true
+      }
       const reason = "the blocks that were followed are on the chain again: there was nothing to do"
       yield* take({ generation: before, blocks: [], astray: [], next: () => ({ ...ending, status: "failed", reason }) })
       return true
@@ -722,11 +736,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
         const isThere = height <= head.height
         const hash = isThere ? (yield* driver.readBlock(height, head, watch)).point.hash : undefined
-        if (entries[0]!.blockHash === hash) return lowestInDoubt(oldest, finalBefore, lowestAstray, height)
+        if (entries[0]!.blockHash === hash) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, height)
         lowestAstray = height
         below = height
       }
-      if (page.length < astrayPage) return lowestInDoubt(oldest, finalBefore, lowestAstray, null)
+      if (page.length < astrayPage) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
     }
   })
 
@@ -752,19 +766,16 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       return yield* Effect.logError(`chains.reanchor failed: ${chosen}`, { network, environment })
     }
     const { point, time } = yield* driver.readBlock(chosen, head.point, watch)
-    const finalBefore = finalHeight(network, environment, heights())
-    const inDoubt = yield* searchInDoubt(head.point, oldest, finalBefore)
+    const finalBefore = higher(finalHeight(network, environment, heights()), repair.finalBefore)
+    const inDoubt = lower(yield* searchInDoubt(head.point, oldest, finalBefore), repair.next)
     const lowest = chosen < inDoubt ? chosen : inDoubt
-    const bases = yield* rows.balancesAbove(network, environment, lowest, rowsPerCommit)
+    yield* undoBalances(fence, lowest > 0n ? lowest - 1n : 0n)
     generation += 1
     finalized = mark
     condition = "ok"
     seenUntil = null
     if (searched !== null && searched > chosen) searched = chosen
-    yield* store(fence, [
-      ...bases.map((base) => balanceWrite(Balances.undo(base, lowest))),
-      repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))
-    ], [{ ...point, time }])
+    yield* store(fence, [repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))], [{ ...point, time }])
     yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
   })
 
@@ -792,9 +803,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     mayWait = true
     following = true
     isCaughtUp = false
-    isReanchoring = (yield* rows.repairs(network, environment)).some((repair) =>
-      repair.kind === "reanchor" && repair.from !== null && isOpen(repair)
-    )
+    isReanchoring = (yield* rows.repairs(network, environment)).some(leavesGap)
     if (!hasAnswered) startedAt = performance.now()
     // A driver looks again when its last event was taken, so the next look begins after this one's end.
     let since: number | null = null

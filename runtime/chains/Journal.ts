@@ -15,7 +15,7 @@ import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { find as findReceivers } from "./Receivers.ts"
-import { isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import { inherited, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
 import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault } from "./Restores.ts"
 import {
   balanceWrite, cursorId, make as makeRows, repairWrite, transferId, transferWrite, walletOwnerWrite
@@ -41,7 +41,7 @@ const catchUpLookMillis = 20
 const stateOf = ({ confirmations, status }: JournalEntry): ReportState =>
   status === "seen" && confirmations === 0 ? "reported" : status
 
-type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since">>
+type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
 
 type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
 
@@ -282,13 +282,17 @@ const make = Effect.gen(function*() {
     network: Network,
     environment: Environment,
     wanted: Wish,
-    isSame: (open: Repair) => boolean
+    isSame: (open: Repair) => boolean,
+    mayReplace: (open: Repair) => boolean = () => false
   ) {
     const id = repairId(network, environment, wanted.kind)
     const last = (yield* rows.repairs(network, environment)).find((repair) => repair.id === id)
-    if (last !== undefined && isOpen(last)) {
+    if (last !== undefined && isOpen(last) && !mayReplace(last)) {
       if (isSame(last)) return progressOf(last)
-      const message = `A ${last.kind} of ${network} is under way (blocks ${last.from} to ${last.to}, next ${last.next}): ` +
+      const blocks = last.from === null
+        ? `to block ${last.to ?? "that is the newest final one"}, waiting for a node`
+        : `blocks ${last.from} to ${last.to}, next ${last.next}`
+      const message = `A ${last.kind} of ${network} is under way (${blocks}): ` +
         "ask again when chains.status says that it is done"
       return yield* publicError("INVALID_TRANSITION", { message })
     }
@@ -304,11 +308,11 @@ const make = Effect.gen(function*() {
   ) {
     const repair: Repair = {
       since: null,
+      finalBefore: null,
       ...wanted,
       id: repairId(network, environment, wanted.kind),
       network,
       environment,
-      finalBefore: null,
       credited: 0,
       status: "waiting",
       reason: null,
@@ -341,17 +345,23 @@ const make = Effect.gen(function*() {
   const reanchor: Chains["Service"]["reanchor"] = (network, environment, height) =>
     Effect.gen(function*() {
       yield* followedHead(network, environment)
-      const condition = followers.get(cursorId(network, environment))?.status().condition ??
-        (yield* rows.cursor(network, environment))?.condition
       const last = (yield* rows.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
-      const isUnderWay = last !== undefined && isOpen(last)
-      if (condition !== "no_common_block" && !isUnderWay) {
+      // Read after the repair, because both change in one commit: a lost chain now was lost after that repair began.
+      const isLost = (yield* rows.cursor(network, environment))?.condition === "no_common_block"
+      const condition = followers.get(cursorId(network, environment))?.status().condition
+      if (!isLost && condition !== "no_common_block" && (last === undefined || !isOpen(last))) {
         const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
           "To read blocks again, call chains.rescan"
         return yield* publicError("INVALID_TRANSITION", { message })
       }
-      const wanted = { kind: "reanchor", from: null, to: height, next: null } as const
-      return yield* wish(network, environment, wanted, (open) => height === null || open.to === height)
+      const wanted = { kind: "reanchor", from: null, to: height, ...inherited(last) } as const
+      return yield* wish(
+        network,
+        environment,
+        wanted,
+        (open) => height === null || open.to === height,
+        (open) => isLost && open.from !== null && open.version === last?.version
+      )
     }).pipe(answering)
 
   /** Has a network's blocks since a time read again, where that is not under way or done already. */

@@ -23,7 +23,7 @@ export interface Repair {
    */
   readonly from: bigint | null
   readonly to: bigint | null
-  /** Next block to read. */
+  /** Next block to read. Of a reanchor that waits: the lowest block that one before it left unread, or null. */
   readonly next: bigint | null
   /** Of a reanchor: the height up to which confirmed transfers were final before it. */
   readonly finalBefore: bigint | null
@@ -45,17 +45,31 @@ export const repairId = (network: Network, environment: Environment, kind: Repai
 export const isOpen = ({ status }: Pick<Repair, "status">): boolean => status === "waiting" || status === "running"
 
 /**
- * The repair to work on: the oldest, but those after a restored backup last, because they read for hours what the others
- * need in minutes.
+ * The repair to work on: a reanchor first, because a rescan may wait for blocks that only come after it; then the oldest,
+ * but those after a restored backup last, because they read for hours what the others need in minutes.
  */
 export const nextRepair = (repairs: ReadonlyArray<Repair>): Repair | undefined => {
   const open = repairs.filter(isOpen)
-  return open.find(({ kind }) => kind !== "restore") ?? open[0]
+  return open.find(({ kind }) => kind === "reanchor") ?? open.find(({ kind }) => kind !== "restore") ?? open[0]
 }
 
 /** A restore once its wallets' addresses are watched: it reads what was followed until then, from `from` up to `head`. */
 export const restoreFrom = (repair: Repair, from: bigint, head: bigint): Repair =>
   ({ ...repair, from, to: head, next: from, status: "running", version: repair.version + 1 })
+
+/** Whether blocks were skipped that are still to be read: until then no invoice may expire by what was seen. */
+export const leavesGap = (repair: Repair): boolean =>
+  repair.kind === "reanchor" && isOpen(repair) && (repair.from !== null || repair.next !== null)
+
+/** What a reanchor takes over from one that had not read everything when the blocks it went on from were lost too. */
+export const inherited = (last: Repair | undefined): Pick<Repair, "next" | "finalBefore"> =>
+  last !== undefined && leavesGap(last)
+    ? { next: last.from ?? last.next, finalBefore: last.finalBefore }
+    : { next: null, finalBefore: null }
+
+/** Of two heights, the second of which may be missing. */
+export const higher = (one: bigint, other: bigint | null): bigint => other !== null && other > one ? other : one
+export const lower = (one: bigint, other: bigint | null): bigint => other !== null && other < one ? other : one
 
 /** The heights to read next, none above `head`; empty: wait for the head, or everything was read ({@link isRead}). */
 export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<bigint> => {
@@ -80,7 +94,7 @@ export const advanced = (repair: Repair, last: bigint, credited: number): Repair
  * that every block since then is read again. A sentence for people where that cannot be.
  */
 export const anchorHeight = (asked: bigint | null, final: bigint, oldestFollowed: bigint): bigint | string => {
-  if (asked !== null && asked > final) return `block ${asked} is not final: the newest final block is ${final}`
+  if (asked !== null && asked > final) return `block ${asked} is not final: the newest final block is ${higher(0n, final)}`
   if (asked !== null) return asked
   const below = oldestFollowed - 1n
   const chosen = final < below ? final : below
@@ -88,18 +102,28 @@ export const anchorHeight = (asked: bigint | null, final: bigint, oldestFollowed
 }
 
 /**
- * The lowest block that may not be what it was: all that was followed, what was not final before, and down to the lowest
- * entry that is astray; above `canonical`, the newest entry below all of them that is where it was (null: there is none).
+ * Blocks below those that were followed that a reanchor reads where nothing says since when they are others: a day of
+ * Base. A node that was wrong took its finality mark along, so the mark alone does not say it. Test chains may not have
+ * older blocks at all.
+ */
+export const doubtBlocks: Readonly<Record<Environment, bigint>> = { mainnet: 43_200n, devnet: 0n }
+
+/**
+ * The lowest block that may not be what it was: one above `canonical`, the newest entry that is where it was (null: there
+ * is none), but at most {@link doubtBlocks} below all that was followed, what was not final before, and the lowest entry
+ * that is astray.
  */
 export const lowestInDoubt = (
+  environment: Environment,
   oldestFollowed: bigint,
   finalBefore: bigint,
   lowestAstray: bigint | null,
   canonical: bigint | null
 ): bigint => {
-  const notFinal = finalBefore + 1n < oldestFollowed ? finalBefore + 1n : oldestFollowed
-  const lowest = lowestAstray !== null && lowestAstray < notFinal ? lowestAstray : notFinal
-  return canonical !== null && canonical >= lowest ? canonical + 1n : lowest
+  const certain = lower(lower(oldestFollowed, finalBefore + 1n), lowestAstray)
+  const lowest = lower(certain, oldestFollowed - doubtBlocks[environment])
+  // A chain younger than its final depth has nothing final yet: its lowest block is 0.
+  return higher(higher(0n, lowest), canonical === null ? null : canonical + 1n)
 }
 
 /** A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest block in doubt, and there. */

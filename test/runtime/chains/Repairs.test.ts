@@ -12,7 +12,8 @@ import { type ChainDriver, Chains, DriverError, type RepairProgress } from "../.
 import { ringSize } from "../../../runtime/chains/Depth.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
 import {
-  advanced, anchorHeight, lowestInDoubt, maximumRescanBlocks, nextHeights, type Repair, repairBatch
+  advanced, anchorHeight, doubtBlocks, inherited, leavesGap, lowestInDoubt, maximumRescanBlocks, nextHeights,
+  nextRepair, type Repair, repairBatch
 } from "../../../runtime/chains/Repairs.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
@@ -208,11 +209,26 @@ describe("repairs", () => {
     assert.deepInclude(advanced({ ...repair, kind: "reanchor" }, 20n, 0), { status: "running" })
   })
 
-  it("check what was followed, what was not final, and down to the lowest entry that is astray", () => {
-    assert.strictEqual(lowestInDoubt(500n, 550n, null, null), 500n)
-    assert.strictEqual(lowestInDoubt(500n, 300n, null, null), 301n)
-    assert.strictEqual(lowestInDoubt(500n, 300n, null, 400n), 401n)
-    assert.strictEqual(lowestInDoubt(500n, 550n, 200n, 100n), 200n)
+  it("check all above the newest entry that is where it was, and a day of Base below what was followed at most", () => {
+    assert.strictEqual(lowestInDoubt("mainnet", 500n, 550n, null, null), 0n)
+    assert.strictEqual(lowestInDoubt("mainnet", 500n, 300n, null, 400n), 401n)
+    assert.strictEqual(lowestInDoubt("mainnet", 500n, 550n, 200n, 100n), 101n)
+    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, null, null), 100_000n - doubtBlocks.mainnet)
+    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, null, 10n), 100_000n - doubtBlocks.mainnet)
+    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, 200n, 10n), 200n)
+    // A chain younger than its final depth has no final block.
+    assert.strictEqual(lowestInDoubt("mainnet", 100n, -700n, null, null), 0n)
+  })
+
+  it("have a reanchor go first, and hand on what one left unread whose chain was lost as well", () => {
+    const reanchor: Repair = { ...repair, kind: "reanchor", status: "running", finalBefore: 3n, requestedAt: 2 }
+    assert.strictEqual(nextRepair([repair, reanchor]), reanchor)
+    assert.strictEqual(nextRepair([repair, { ...reanchor, status: "done" }]), repair)
+    assert.deepStrictEqual(inherited(reanchor), { next: 5n, finalBefore: 3n })
+    assert.deepStrictEqual(inherited({ ...reanchor, from: null, next: 4n }), { next: 4n, finalBefore: 3n })
+    assert.deepStrictEqual(inherited({ ...reanchor, status: "done" }), { next: null, finalBefore: null })
+    assert.isTrue(leavesGap(reanchor))
+    assert.isFalse(leavesGap(repair))
   })
 
   it("go on from a final block only, by default one below everything that was followed", () => {
