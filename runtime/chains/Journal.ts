@@ -16,7 +16,7 @@ import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
 import { find as findReceivers } from "./Receivers.ts"
 import { inherited, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
-import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault } from "./Restores.ts"
+import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
 import {
   balanceWrite, cursorId, make as makeRows, repairWrite, transferId, transferWrite, walletOwnerWrite
 } from "./Rows.ts"
@@ -79,6 +79,8 @@ const make = Effect.gen(function*() {
   let merchantWallet: ((owner: WalletOwner) => Effect.Effect<WalletRef | null>) | undefined
 
   const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+  const startedAt = yield* nowSeconds
 
   const write = (environment: Environment, writes: ReadonlyArray<Write>) =>
     commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] })
@@ -385,6 +387,13 @@ const make = Effect.gen(function*() {
         const message = `No network is followed on ${environment}: add one to \`chains\` in the config, or name the ` +
           "environment of those that are"
         return yield* publicError("VALIDATION_ERROR", { param: "environment", message })
+      }
+      const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
+      const isMissing = (yield* rows.wallets).some(({ fingerprint }) => !known.has(fingerprint))
+      if (isMissing && now - startedAt < walletWaitSeconds) {
+        // One of them may be a list, which would come to its end.
+        const message = "The wallets are being read after the start of this instance, nothing was declared yet: try again"
+        return yield* publicError("SERVICE_UNAVAILABLE", { message, retryAfterSeconds: 5 })
       }
       const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
       const wallets = yield* rows.declareRestore({

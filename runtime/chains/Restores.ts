@@ -23,7 +23,10 @@ export const watchedAfterRestoreSeconds = 7 * 86_400
  */
 export const restoreMarginSeconds = 900
 
-/** Seconds after the declaration for which wallets that are not read yet after a start are waited for. */
+/**
+ * Seconds after a start, and after a declaration, for which wallets that are not read yet are waited for. Those that
+ * nobody uses any more are never read.
+ */
 export const walletWaitSeconds = 60
 
 /** Wallets that an answer names, at most. */

@@ -173,6 +173,26 @@ layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an in
       assert.strictEqual(outside.status, 404)
     }), patienceMillis)
 
+  it.effect("declares that a backup was restored, and sees the blocks since then read again", () =>
+    Effect.gen(function*() {
+      const { client } = yield* Office
+      const backupTime = Math.floor(Date.now() / 1000) - 5
+      const declare = (time: number) =>
+        client.call("chains.restored", { environment: "devnet", backup_time: time, skip: 3 })
+      assert.strictEqual((yield* declare(backupTime * 1000)).error?.code, "VALIDATION_ERROR")
+      const { value } = yield* declare(backupTime)
+      assert.strictEqual(value.wallet_count, 1)
+      const [{ from_index: from, to_index: to, watched_to: watchedTo }] = value.wallets
+      assert.deepStrictEqual([to - from, watchedTo - from], [3, 1_000])
+      const [done] = yield* until(
+        "the blocks to be read",
+        Effect.map(client.call("chains.status", { environment: "devnet" }), ({ value }) => value[0].repairs),
+        ([repair]: ReadonlyArray<any>) => repair?.status === "done"
+      )
+      assert.deepInclude(done, { kind: "restore", reason: null })
+      assert.strictEqual(BigInt(done.next), BigInt(done.to) + 1n)
+    }), patienceMillis)
+
   it.effect("makes merchants and keys, lists keys without their text, and revokes one within five seconds", () =>
     Effect.gen(function*() {
       const { client, merchantId, service } = yield* Office

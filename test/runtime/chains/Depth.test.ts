@@ -6,10 +6,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
 import {
-  depthAt, finalHeight, finalityOf, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
+  depthAt, finalHeight, finalityOf, isOlderThanTarget, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
 } from "../../../runtime/chains/Depth.ts"
 import type { RingPoint, TargetRow } from "../../../runtime/chains/Rows.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
+import { requiredDepth } from "../../../schemas/Network.ts"
 
 const transfer: ObservedTransfer = {
   txHash: "0x1", index: 2, kind: "direct", matchKey: "0xa", tokenAddress: null, amount: baseUnits(5n), from: null
@@ -102,4 +103,49 @@ describe("journal rules", () => {
         assert.isAtMost(ring.length, ringSize)
         assert.strictEqual(entry?.status ?? "none", versions === 0 ? "none" : script.at(-1) ? "seen" : "reverted")
       }))
+})
+
+describe("a block", () => {
+  const networks = ["ethereum", "base", "bsc"] as const
+  const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 400 }))
+  /** A target given out when the follower had read up to `height`, by a clock that was `off` seconds wrong. */
+  const given = (height: bigint, time: number, off: number) => ({
+    createdAt: time + off,
+    allocationHeads: Object.fromEntries(networks.map((network) => [`${network}:mainnet`, { height, time }]))
+  })
+  const finalDepth = (network: typeof networks[number]) => requiredDepth(network, "mainnet", "final", 0n).blocks
+
+  it.effect.prop("made after an address was given out is never older, behind any lag, reorganisation and clock",
+    [Count, Count, Count, Count, Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))],
+    ([lag, depth, above, seconds, off]) =>
+      Effect.sync(() => {
+        const chain = { height: 5_000n, time: 1_800_000_000 }
+        // A follower that lags knew a lower head, with an earlier time.
+        const target = given(chain.height - BigInt(lag), chain.time - lag * 2, off)
+        // The block is on top of the chain's head, or of a branch that leaves it fewer blocks below than are final.
+        for (const network of networks) {
+          const below = BigInt(depth % finalDepth(network))
+          const block = { height: chain.height - below + BigInt(above % 2), time: chain.time + seconds }
+          assert.isFalse(isOlderThanTarget(target, network, "mainnet", block))
+        }
+      }))
+
+  it.effect.prop("that was final when an address was given out is older, whatever the clock says",
+    [Count, Count, Schema.Int.check(Schema.isBetween({ minimum: -100_000, maximum: 100_000 }))],
+    ([below, seconds, off]) =>
+      Effect.sync(() => {
+        const target = given(5_000n, 1_800_000_000, off)
+        for (const network of networks) {
+          const block = { height: 5_000n - BigInt(finalDepth(network) + below), time: 1_800_000_000 - seconds }
+          assert.isTrue(isOlderThanTarget(target, network, "mainnet", block))
+        }
+        const recent = { height: 4_999n, time: 1_800_000_000 - 61 - seconds }
+        for (const network of networks) assert.isTrue(isOlderThanTarget(target, network, "mainnet", recent))
+      }))
+
+  it("is compared by the clocks, with a quarter of an hour to spare, where no head was known", () => {
+    const target = { createdAt: 1_800_000_000, allocationHeads: {} }
+    const at = (time: number) => isOlderThanTarget(target, "base", "mainnet", { height: 1n, time })
+    assert.deepStrictEqual([at(1_800_000_000 - 901), at(1_800_000_000 - 900), at(1_800_000_000 + 5)], [true, false, false])
+  })
 })

@@ -5,11 +5,14 @@
  * every address and payment. Histories are random and named by their seed.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { Chains } from "../../../runtime/Chains.ts"
+import {
+  backupTimeFault, lowestSince, maximumBackupAgeSeconds, restoreWallet, skipFault, watchedOfEach
+} from "../../../runtime/chains/Restores.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { allocate, eventually, follow, inInstance, invoiceId, markHandled, usdc } from "./Rig.ts"
 
@@ -170,4 +173,121 @@ describe("a restored backup", () => {
     Effect.forEach([1, 2, 3], (seed) =>
       history(seed, seed === 1 ? 60 : Math.floor(random(seed * 977)() * 80), true).pipe(Effect.scoped), { discard: true }),
     120_000)
+})
+
+const Height = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000_000 }))
+
+describe("the declaration that a backup was restored", () => {
+  it.live("is refused with unit and range where it cannot be, and writes nothing", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers } = yield* makeSimulated(quiet)
+      yield* inInstance(database, Effect.gen(function*() {
+        yield* follow(drivers)
+        yield* allocate(1)
+        const chains = yield* Chains
+        const now = Math.floor(Date.now() / 1000)
+        const refused = (...args: Parameters<typeof chains.restored>) =>
+          Effect.map(Effect.flip(chains.restored(...args)), ({ code, message, param }) => ({ code, message, param }))
+        const inMillis = yield* refused("devnet", Date.now(), null)
+        assert.deepInclude(inMillis, { code: "VALIDATION_ERROR", param: "backup_time" })
+        assert.include(inMillis.message, "in epoch seconds, not in the future and at most 90 days ago")
+        assert.strictEqual((yield* refused("devnet", now - 91 * 86_400, null)).param, "backup_time")
+        assert.include((yield* refused("devnet", now, 1_001)).message, "0 to 1000")
+        assert.strictEqual((yield* refused("devnet", now, -1)).param, "skip")
+        assert.deepInclude(yield* refused("mainnet", now, null), { code: "VALIDATION_ERROR", param: "environment" })
+        const sql = yield* SqlClient.SqlClient
+        assert.lengthOf(yield* sql`SELECT 1 FROM restores`, 0)
+        assert.strictEqual((yield* chains.walletUse(drivers[0]!.wallet!.fingerprint)).nextIndex, 1)
+        assert.lengthOf(yield* chains.repairs("devnet"), 0)
+      }))
+    }).pipe(Effect.scoped))
+
+  it.live("holds through a restart, moves on when more is named, and touches no wallet that came later", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers: [driver], service } = yield* makeSimulated(quiet)
+      const fingerprint = driver!.wallet!.fingerprint
+      const backupTime = Math.floor(Date.now() / 1000)
+      const use = Effect.flatMap(Chains, (chains) => chains.walletUse(fingerprint))
+      yield* inInstance(database, Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([{ ...driver!, readBlock: () => Effect.never }])
+        yield* allocate(1)
+        yield* service.mine("base", 3)
+        const first = yield* chains.restored("devnet", backupTime, 7)
+        assert.deepInclude(first.wallets[0], { fingerprint, family: "evm", fromIndex: 1, toIndex: 8, watchedTo: 1_001 })
+        assert.deepInclude(first.networks[0], { network: "base", kind: "restore", status: "waiting" })
+        assert.strictEqual((yield* use).nextIndex, 8)
+      }))
+      yield* inInstance(database, Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* follow([driver!])
+        yield* eventually(isDone)
+        assert.strictEqual((yield* chains.restored("devnet", backupTime, 7)).wallets[0]!.toIndex, 8)
+        yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "later", startIndex: 0 }, "evm")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES ('later', 0, 1, 3)`
+        yield* chains.restored("devnet", backupTime, 9)
+        assert.strictEqual((yield* use).nextIndex, 10)
+        assert.strictEqual((yield* chains.walletUse("later")).nextIndex, 3)
+        assert.strictEqual((yield* chains.restored("devnet", backupTime, 2)).wallets[0]!.toIndex, 10)
+      }))
+    }).pipe(Effect.scoped), 60_000)
+
+  it.live("waits for the wallets to be read after a start, and passes over no list that nobody named a number for", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers: [driver] } = yield* makeSimulated(quiet)
+      yield* inInstance(database, Effect.gen(function*() {
+        const chains = yield* Chains
+        const sql = yield* SqlClient.SqlClient
+        yield* follow([driver!])
+        yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES ('list', 0, 1, 3)`
+        const declare = chains.restored("devnet", Math.floor(Date.now() / 1000), null)
+        assert.strictEqual((yield* Effect.flip(declare)).code, "SERVICE_UNAVAILABLE")
+        assert.lengthOf(yield* sql`SELECT 1 FROM restores`, 0)
+        yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "list", size: 40 }, "evm")
+        const { wallets } = yield* declare
+        const moved = wallets.map(({ fingerprint, fromIndex, toIndex }) => [fingerprint === "list", toIndex - fromIndex])
+        assert.sameDeepMembers(moved, [[true, 0], [false, 1_000]])
+      }))
+    }).pipe(Effect.scoped))
+
+  it("passes over 1,000 of a wallet without an end, and of a list only what was named, up to its end", () => {
+    const before = (size: number | null) => ({ fingerprint: "a", nextIndex: 5, size })
+    assert.deepStrictEqual(restoreWallet(before(null), null, 1_000, undefined), {
+      fingerprint: "a", fromIndex: 5, toIndex: 1_005, watchedTo: 1_005
+    })
+    assert.deepInclude(restoreWallet(before(9), null, 1_000, undefined), { toIndex: 5, watchedTo: 9 })
+    assert.deepInclude(restoreWallet(before(9), 2, 1_000, undefined), { toIndex: 7 })
+    assert.deepInclude(restoreWallet(before(9), 50, 1_000, undefined), { toIndex: 9 })
+    assert.deepInclude(restoreWallet(before(3), 50, 1_000, undefined), { fromIndex: 5, toIndex: 5, watchedTo: 5 })
+    assert.deepStrictEqual([watchedOfEach(1, 200_000), watchedOfEach(400, 200_000), watchedOfEach(9, 0)], [1_000, 500, 0])
+  })
+
+  it("is of the last 90 days and of at most 1,000 addresses", () => {
+    const now = 1_800_000_000
+    const faults = [now, now - maximumBackupAgeSeconds, now + 1, now - maximumBackupAgeSeconds - 1]
+      .map((time) => backupTimeFault(time, now) !== null)
+    assert.deepStrictEqual(faults, [false, false, true, true])
+    assert.deepStrictEqual([null, 0, 1_000, 1_001, -1].map((skip) => skipFault(skip) !== null), [false, false, false, true, true])
+  })
+
+  it.effect.prop("finds the first block since a time in few looks, none of them far below it",
+    [Height, Height],
+    ([head, wanted]) =>
+      Effect.gen(function*() {
+        let looks = 0
+        let lowest = head
+        const found = yield* lowestSince(BigInt(head), (height) =>
+          Effect.sync(() => {
+            looks += 1
+            lowest = Math.min(lowest, Number(height))
+            return height < BigInt(wanted)
+          }))
+        assert.strictEqual(found, BigInt(Math.min(head, wanted)))
+        assert.isAtMost(looks, 50)
+        assert.isAtLeast(lowest, head - 2 * Math.max(0, head - wanted) - 1)
+      }))
 })
