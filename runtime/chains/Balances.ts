@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
-import type { ChainDriver, DriverError, JournalEntry } from "../Chains.ts"
+import type { ChainDriver, DriverError, JournalEntry, ObservedTransfer } from "../Chains.ts"
 import type { Write } from "../Commit.ts"
 import { type BalanceRow, balanceWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
 
@@ -95,6 +95,19 @@ export const judge = (since: bigint, now: bigint, credits: bigint, hasSent: bool
   const unexplained = now - since - credits
   return hasSent || unexplained < 0n ? "alert" : unexplained
 }
+
+/**
+ * Native transfers that are found only now, at a height up to which balances were compared: what {@link judge} could not
+ * explain was credited then, and they are the explanation. `credited`: what stands credited so at or above their height,
+ * by match key; their amounts are not credited a second time.
+ */
+export const alreadyCredited = (
+  transfers: ReadonlyArray<ObservedTransfer>,
+  credited: ReadonlyMap<string, bigint>
+): ReadonlyArray<ObservedTransfer> =>
+  transfers.filter(({ amount, matchKey, tokenAddress }) =>
+    tokenAddress === null && amount <= (credited.get(matchKey) ?? 0n)
+  )
 
 /** When a block of this height was made, by the pace of the ring: a header of its own is not worth a call. */
 const timeAt = (ring: ReadonlyArray<RingPoint>, height: bigint, nowSeconds: number): number => {

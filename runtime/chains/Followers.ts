@@ -301,6 +301,29 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     return [...changed, ...yield* changedBy(admitted, point)]
   })
 
+  /**
+   * {@link sightings} of a block that was passed before, without the native transfers whose amounts were credited by
+   * comparing balances since; those are answered beside them.
+   */
+  const sightingsSince = Effect.fnUntraced(function*(
+    transfers: ReadonlyArray<ObservedTransfer>,
+    point: RingPoint,
+    wanted: ReadonlyArray<string> = []
+  ) {
+    const native = transfers.filter(({ tokenAddress }) => tokenAddress === null)
+    const seen = new Set((yield* rows.transfers(native.map(idOf)))
+      .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(({ id }) => id))
+    const late = native.filter((transfer) => !seen.has(idOf(transfer)))
+    const keys = [...new Set(late.map(({ matchKey }) => matchKey))]
+    const credited = yield* rows.creditedByBalance(network, environment, point.height, keys)
+    const covered = new Set(Balances.alreadyCredited(late, credited).map(idOf))
+    if (covered.size > 0) {
+      yield* Effect.logInfo("transfers found late were credited before, by comparing balances", { ids: [...covered] })
+    }
+    const changed = yield* sightings(transfers.filter((transfer) => !covered.has(idOf(transfer))), point, wanted)
+    return { changed, covered }
+  })
+
   const forward = Effect.fnUntraced(function*(fence: Fence, event: Extract<ChainEvent, { _tag: "Forward" }>) {
     const point: RingPoint = { ...event.point, time: event.time }
     const next = pushPoint(ring, point)
@@ -389,7 +412,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const ids = [...item.confirm, ...item.revert]
     const found = (ids.length === 0 ? [] : yield* rows.transfers(ids))
       .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)
-    const added = item.missing.length === 0 ? [] : yield* sightings(item.missing, item.point)
+    const added = item.missing.length === 0 ? [] : (yield* sightingsSince(item.missing, item.point)).changed
     for (const { height, id } of added) {
       yield* Metric.update(Metric.withAttributes(alerts, { ...attributes, kind: "transfer_left_out" }), 1)
       yield* Effect.logWarning("an endpoint left a transfer out at first", { network, id, height })
@@ -436,7 +459,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     }
     const { point, time, transfers } = block.success
     const inBlock = new Set(transfers.map(idOf))
-    const changed = yield* sightings(transfers, { ...point, time }, ids)
+    const { changed, covered } = yield* sightingsSince(transfers, { ...point, time }, ids)
+    const isCredited = ids.filter((id) => covered.has(id))
+    yield* endReports(fence, isCredited, "its amount was credited before, by comparing balances")
     if (changed.length > 0) {
       yield* write(fence, changed.map((entry) => transferWrite(entry)))
       yield* wakeHandler
@@ -484,7 +509,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     yield* doubt(fence, astray.filter((entry) => !mayRevert(entry, before)))
     const changed: Array<JournalEntry> = []
     for (const { point, time, transfers } of turn.blocks) {
-      if (transfers.length > 0) changed.push(...yield* sightings(transfers, { ...point, time }))
+      if (transfers.length > 0) changed.push(...(yield* sightingsSince(transfers, { ...point, time })).changed)
     }
     for (let from = 0; from < changed.length; from += rowsPerCommit) {
       yield* write(fence, changed.slice(from, from + rowsPerCommit).map((entry) => transferWrite(entry)))

@@ -675,6 +675,20 @@ export const make = Effect.gen(function*() {
           AND match_key = ${row.matchKey} AND token_address IS NULL AND status <> 'reverted'
           AND height > ${row.sinceHeight} AND height <= ${to}`),
         (found) => found[0] ?? 0n
+      ),
+    /** What stands credited by comparing balances at or above a height that was compared, by match key. */
+    creditedByBalance: (network: Network, environment: Environment, height: bigint, keys: ReadonlyArray<string>) =>
+      keys.length === 0 ? Effect.succeed(new Map<string, bigint>()) : Effect.map(
+        rows((raw): readonly [string, bigint] => [raw["match_key"], BigInt(raw["credited"])])(
+          sql`SELECT b.match_key, sum(t.amount) AS credited FROM target_balances b
+            JOIN transfers t ON t.network = b.network AND t.environment = b.environment AND t.invoice_id = b.invoice_id
+              AND t.match_key = b.match_key AND t.height >= ${height} AND t.status <> 'reverted'
+              AND t.tx_hash LIKE 'balance:%'
+            WHERE b.id IN ${sql.in(keys.map((matchKey) => `${network}:${environment}:${matchKey}`))}
+              AND b.since_height < ${height} AND b.height >= ${height}
+            GROUP BY b.match_key`
+        ),
+        (found): ReadonlyMap<string, bigint> => new Map(found)
       )
   }
 })

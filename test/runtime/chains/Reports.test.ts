@@ -175,6 +175,43 @@ describe("a reported transfer", () => {
     }).pipe(Effect.scoped), 30_000)
 })
 
+describe("a native payment that blocks did not show", () => {
+  const credited = Effect.map(journal, (rows) =>
+    rows.filter(({ status }) => status !== "reverted").reduce((sum, { amount }) => sum + BigInt(amount), 0n))
+
+  const isRescanned = Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    return (yield* sql`SELECT FROM chain_repairs WHERE status = 'done'`).length > 0 ? true : undefined
+  })
+
+  for (const repair of ["a report", "a rescan"] as const) {
+    it.live(`is credited once, by its balance, when ${repair} finds its transfer later`, () =>
+      Effect.gen(function*() {
+        const database = yield* freshDatabase
+        yield* inProcess(database, Effect.gen(function*() {
+          let paidAt: bigint | null = null
+          const rig = yield* forgetful(() => ({
+            balanceAt: (_address, _token, height) =>
+              Effect.succeed({ balance: baseUnits(paidAt !== null && height >= paidAt ? 5n : 0n), hasSent: false })
+          }))
+          yield* rig.chains.reconcile(invoiceId, "base", devnet)
+          paidAt = (yield* rig.head) + 1n
+          const height = yield* payUnseen(rig, 3)
+          assert.strictEqual(height, paidAt)
+          yield* eventually(Effect.map(credited, (sum) => sum === 5n ? true : undefined))
+          if (repair === "a report") {
+            yield* report(rig, height)
+            yield* untilHandled("reverted")
+          } else {
+            yield* rig.chains.rescan("base", devnet, height, height)
+            yield* eventually(isRescanned)
+          }
+          assert.strictEqual(yield* credited, 5n)
+        }))
+      }).pipe(Effect.scoped), 30_000)
+  }
+})
+
 describe("looks for reported transfers", () => {
   const found = (looks = noLooks, tag: "found" | "missed" | "unread", now: number) =>
     step(looks, { _tag: tag, ids: ["a"] }, now, "mainnet")
