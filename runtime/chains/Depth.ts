@@ -40,6 +40,25 @@ export const devnetBlockDelaySeconds = 5
 export const seenByLook = (environment: Environment, seen: number | null, since: number): number | null =>
   environment === "devnet" ? Math.max(seen ?? 0, Math.floor(since / 1000) - 1 - devnetBlockDelaySeconds) : seen
 
+/** Seconds that an invoice's end waits for a search: one that is refused for good must not hold it up. */
+export const searchHoldSeconds = 120
+
+/**
+ * The same where blocks are searched again for what an endpoint left out: no further than the newest block that was
+ * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first.
+ */
+export const seenBySearch = (
+  environment: Environment,
+  seen: number | null,
+  searched: bigint | null,
+  ring: ReadonlyArray<RingPoint>
+): number | null => {
+  const oldest = ring.at(-1)
+  if (environment === "devnet" || seen === null || oldest === undefined) return seen
+  const block = ring.find(({ height }) => height <= (searched ?? oldest.height)) ?? oldest
+  return Math.max(seen - searchHoldSeconds, Math.min(seen, block.time - 1))
+}
+
 /** Depth of a height below a head: 1 in the head itself, never below 0. */
 export const depthAt = (head: bigint, height: bigint): number =>
   head < height ? 0 : Number(head - height + 1n)

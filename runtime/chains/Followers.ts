@@ -14,7 +14,8 @@ import type { Leases } from "../Leases.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import * as Balances from "./Balances.ts"
 import {
-  anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, sight
+  anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, seenBySearch,
+  sight
 } from "./Depth.ts"
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import * as Receivers from "./Receivers.ts"
@@ -889,6 +890,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     ring = stored.recent
     finalized = stored.finalized
     seenUntil = stored.seenUntil
+    searched = stored.searched
     condition = stored.condition
     storedAt = stored.storedAt * 1000
     hasAnswered = hasAnswered || (version !== 0 && stored.version !== version)
@@ -920,7 +922,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   const sightNow = (): NetworkSight => {
     const { condition, healthy } = status()
-    return { network, seenUntil: condition === "disagreement" ? null : seenUntil, isAdvancing: healthy }
+    const until = driver.findTransfers === null ? seenUntil : seenBySearch(environment, seenUntil, searched, ring)
+    return { network, seenUntil: condition === "disagreement" ? null : until, isAdvancing: healthy }
   }
 
   const follower: Follower = {

@@ -6,7 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
 import {
-  depthAt, finalHeight, finalityOf, isOlderThanTarget, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize, sight
+  depthAt, finalHeight, finalityOf, isOlderThanTarget, mayRevert, pushPoint, retryPauseMillis, reverted, ringSize,
+  searchHoldSeconds, seenBySearch, sight
 } from "../../../runtime/chains/Depth.ts"
 import type { RingPoint, TargetRow } from "../../../runtime/chains/Rows.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
@@ -26,6 +27,16 @@ const see = (known: JournalEntry | undefined, at: RingPoint, confirmations = 1, 
 const confirmedAt = (height: bigint): JournalEntry => ({ ...see(undefined, point(height))!, status: "confirmed" })
 
 describe("journal rules", () => {
+  it("lets an invoice end by blocks that were searched for what was left out, or two minutes after a search fails", () => {
+    const ring = [9n, 8n, 7n].map((height) => ({ ...point(height), time: 1_000 + Number(height) }))
+    assert.strictEqual(seenBySearch("mainnet", 1_008, 9n, ring), 1_008)
+    assert.strictEqual(seenBySearch("mainnet", 1_008, 8n, ring), 1_007)
+    assert.strictEqual(seenBySearch("mainnet", 1_008, null, ring), 1_006)
+    assert.strictEqual(seenBySearch("mainnet", 1_008 + searchHoldSeconds, 2n, ring), 1_008)
+    assert.strictEqual(seenBySearch("mainnet", null, 9n, ring), null)
+    assert.strictEqual(seenBySearch("devnet", 1_008, null, ring), 1_008)
+  })
+
   it("changes nothing when a block is read twice, and moves an entry to the block it is in now", () => {
     const first = see(undefined, point(7n))!
     assert.isUndefined(see(first, point(7n)))

@@ -194,6 +194,7 @@ const lookAgain = Effect.sleep(againMillis)
 /** The deployment: one process at a time, its merchants, and what was said to them. */
 const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: Endpoints) {
   let running: { readonly service: Service; readonly scope: Scope.Closeable } | null = null
+  let isShut = false
   const refused = new Map<string, string>()
 
   const boot = Effect.gen(function*() {
@@ -214,7 +215,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
   /** One request; undefined without an answer. */
   const ask = (path: string, sent: Sent = {}) =>
     Effect.suspend(() =>
-      running === null
+      running === null || isShut
         ? Effect.as(lookAgain, undefined)
         : running.service.call(path, sent).pipe(
           Effect.timeout(10_000),
@@ -259,7 +260,11 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
     )
   })
 
-  return { ask, boot, end, openShops, operate, refused, errors: () => running?.service.errors() ?? [] }
+  const shut = (is: boolean): void => {
+    isShut = is
+  }
+
+  return { ask, boot, end, openShops, operate, refused, shut }
 })
 type Deployment = Effect.Success<ReturnType<typeof makeDeployment>>
 
@@ -450,7 +455,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   const counts = { acts: 0, kills: 0, restores: 0 }
   let blockMillis = run.blockMillis
   const standstills: Array<History["standstills"][number]> = []
-  let backup: string | null = null
+  let backup: Backup | null = null
 
   yield* Effect.forkScoped(Effect.forever(Effect.gen(function*() {
     const began = performance.now()
@@ -556,6 +561,12 @@ interface Stage {
   readonly log: Effect.Effect<void>
 }
 
+/** A copy of the database; `at`: epoch seconds. */
+interface Backup {
+  readonly name: string
+  readonly at: number
+}
+
 /** What each act does. `perform` answers the name of the backup there is. */
 const makeActs = ({ counts, customers, deployment, log, proxies, random, run, standstills, world }: Stage) => {
   const wait = (seconds: number) => Effect.sleep(seconds * 1000 * run.pace)
@@ -622,20 +633,17 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     const name = `${run.database}_backup`
     counts.kills += 1
     yield* deployment.end("SIGKILL")
-    backupTime = Math.floor(Date.now() / 1_000)
+    const at = Math.floor(Date.now() / 1000)
     yield* copy(run.database, name)
     yield* deployment.boot
-    return name
+    return { name, at } satisfies Backup
   })
 
-  /** Epoch seconds of the newest backup. */
-  let backupTime = 0
-
-  const restore = Effect.fnUntraced(function*(backup: string, isDeclared: boolean) {
+  const restore = Effect.fnUntraced(function*(backup: Backup, isDeclared: boolean) {
     yield* log
     counts.restores += 1
     yield* deployment.end("SIGKILL")
-    yield* copy(backup, run.database)
+    yield* copy(backup.name, run.database)
     const known = new Set((yield* run.query(run.database, "select id from invoices")).map(({ id }) => String(id)))
     for (const order of customers.orders.filter(({ id, lost }) => !lost && !known.has(id))) {
       order.lost = true
@@ -646,10 +654,11 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     for (const order of lost.slice(-6)) {
       if (random() < 0.5) yield* customers.send(customers.usdcFor(order.address!, order.amount))
     }
+    // Nobody is served before the operator has told of it.
+    deployment.shut(isDeclared)
     yield* deployment.boot
-    if (isDeclared) {
-      yield* deployment.operate("chains.restored", { environment: "mainnet", backup_time: backupTime, skip: 1_000 })
-    }
+    if (isDeclared) yield* deployment.operate("chains.restored", { environment: "mainnet", backup_time: backup.at })
+    deployment.shut(false)
     yield* Effect.forEach(lost.slice(-6), (order) =>
       Effect.forkDetach(Effect.andThen(
         Effect.sleep(2_000 + random() * 4_000),
@@ -707,7 +716,7 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     yield* wait(4)
   })
 
-  const perform = Effect.fnUntraced(function*(act: ActName, backup: string | null) {
+  const perform = Effect.fnUntraced(function*(act: ActName, backup: Backup | null) {
     switch (act) {
       case "frozen":
         yield* wrong({ _tag: "Frozen", height: world.head() }, between(5, 15))
