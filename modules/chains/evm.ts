@@ -175,7 +175,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
     balanceAt: balanceAt(rpc),
     readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data)),
     corroborate: makeCorroborate(rpc, readers),
-    findTransfers: makeFindTransfers(rpc),
+    findTransfers: makeFindTransfers(rpc, readers),
     agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)
   }
   return driver

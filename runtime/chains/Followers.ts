@@ -73,7 +73,10 @@ const unrecorded = Metric.counter("unlisted_transfers_dropped_total", {
   incremental: true
 })
 /** What the alerts are of. */
-const alertKinds = ["reorg_below_final", "report_ended", "balance"] as const
+const alertKinds = [
+  "reorg_below_final", "report_ended", "balance", "transfer_left_out", "endpoints_show_different_transfers",
+  "block_not_searched"
+] as const
 const headLag = Metric.gauge("payment_detection_lag_seconds")
 const health = Metric.gauge("network_health")
 

@@ -193,8 +193,8 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
       if (isContested) {
         yield* alert("endpoints_show_different_transfers")
         yield* Effect.logError(
-          "endpoints show different transfers in one block: its payments wait, and no invoice expires by what came after it. " +
-            "Compare the block's receipts with a third node, and correct or remove the endpoint that is wrong",
+          "endpoints show different transfers in one block: its payments wait, and later blocks are not " +
+            "searched. Compare the block's receipts with a third node, and correct or remove the endpoint that is wrong",
           { network, environment, height: point.height, hash: point.hash, ids: verdict.held }
         )
       }

@@ -1,8 +1,8 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
-import type { ChainDriver, ChainPoint, Corroboration, DriverError } from "../../../runtime/Chains.ts"
+import { type ChainDriver, type ChainPoint, type Corroboration, DriverError } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
-import { isAwaited, isWorthAsking, order } from "./EndpointPool.ts"
+import { isAwaited, isFrozen, isWorthAsking, order } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
@@ -13,16 +13,34 @@ const readersLimit = 8_192
 export interface BlockReaders {
   readonly get: (hash: string) => number | undefined
   readonly set: (hash: string, place: number) => void
+  /** The block was followed there: nothing read of it again changes that. */
+  readonly follow: (point: ChainPoint, place: number) => void
+  /** Where blocks of a range were followed, both ends included. */
+  readonly followedAt: (from: bigint, to: bigint) => ReadonlySet<number>
 }
 
 export const makeReaders = (): BlockReaders => {
   const places = new Map<string, number>()
+  const heights = new Map<bigint, number>()
+  const keep = <K>(all: Map<K, number>, key: K, place: number) => {
+    all.delete(key)
+    all.set(key, place)
+    if (all.size > readersLimit) all.delete(all.keys().next().value!)
+  }
   return {
     get: (hash) => places.get(hash),
-    set: (hash, place) => {
-      places.delete(hash)
-      places.set(hash, place)
-      if (places.size > readersLimit) places.delete(places.keys().next().value!)
+    set: (hash, place) => keep(places, hash, place),
+    follow: ({ hash, height }, place) => {
+      keep(places, hash, place)
+      keep(heights, height, place)
+    },
+    followedAt: (from, to) => {
+      const found = new Set<number>()
+      for (let height = from; height <= to; height++) {
+        const place = heights.get(height)
+        if (place !== undefined) found.add(place)
+      }
+      return found
     }
   }
 }
@@ -146,14 +164,31 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
   })
 }
 
-export const makeFindTransfers = (rpc: JsonRpc): NonNullable<ChainDriver["findTransfers"]> =>
+/**
+ * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some. Where
+ * each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not long ago is
+ * waited for.
+ */
+export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {
-    const places = order(rpc.pool(), yield* Clock.currentTimeMillis)
-    const usable = places.filter((place) => {
-      const { branch, isResting } = rpc.pool().endpoints[place]!
-      return branch !== "other" && !isResting
-    })
-    const place = usable[1] ?? usable[0] ?? places[0]!
+    const { endpoints, pool } = rpc
+    const now = yield* Clock.currentTimeMillis
+    const places = order(pool(), now)
+    const followed = readers.followedAt(from, to)
+    const usable = places.filter((place) =>
+      pool().endpoints[place]!.branch !== "other" && isWorthAsking(pool(), place) && !isFrozen(pool(), place, now)
+    )
+    const others = followed.size === 0 ? usable.slice(1) : usable.filter((place) => !followed.has(place))
+    const isMixed = followed.size > 1 && others.length === 0
+    const isOneAwaited = places.some((place) => followed.size > 0 && !followed.has(place) && isAwaited(pool(), place, now))
+    if (others.length === 0 && (isMixed || isOneAwaited)) {
+      return yield* new DriverError({
+        network: endpoints[0]!.network,
+        reason: `blocks ${from} to ${to} wait for an endpoint that they were not read from`,
+        kind: "unanswered"
+      })
+    }
+    const place = others[0] ?? usable[0] ?? places[0]!
     yield* watch.refresh
-    return yield* rpc.attempt(rpc.endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has))
+    return yield* rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has))
   })

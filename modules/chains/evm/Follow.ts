@@ -187,7 +187,7 @@ const looking = Effect.fnUntraced(function*(
     return run.map((block): ChainEvent => {
       const point = { height: block.height, hash: block.hash }
       ring = [point, ...ring].slice(0, ringSize)
-      readers.set(block.hash, endpoint.place)
+      readers.follow(point, endpoint.place)
       return {
         _tag: "Forward",
         point,

@@ -270,6 +270,20 @@ describe("endpoints of a network", () => {
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
       })))
 
+  it.live("a payment that the second endpoint hid while the first was away for a moment is credited from the first", () =>
+    following(2, ({ address, endpoints: [first, second], heard, node, status }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        second!.set(withLogs(() => []))
+        first!.set("cut")
+        yield* node.token("mint", [to, 7n])
+        const mined = yield* heads(node)
+        yield* eventually("the block is passed", () => status().head! >= mined)
+        first!.set("through")
+        yield* node.mine(4)
+        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+      })))
+
   it.live("a log that an endpoint shows twice is one payment", () =>
     following(2, ({ address, endpoints: [first], heard, node }) =>
       Effect.gen(function*() {
