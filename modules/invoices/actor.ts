@@ -333,7 +333,12 @@ export class Invoices extends Context.Service<Invoices, {
       const stored = yield* repo.findException(payment.merchantId, payment.id)
       const write = unmatchedWrite(payment, stored, Math.floor((yield* Clock.currentTimeMillis) / 1000))
       if (write !== null && payment.isOpen) {
-        yield* Effect.logError("money arrived that belongs to no invoice: find out who sent it, then refund it or deliver", payment.evidence)
+        // A field of the name `token` is never logged: everywhere else it is a secret.
+        const { token, ...evidence } = payment.evidence
+        yield* Effect.logError(
+          "money arrived that belongs to no invoice: find out who sent it, then refund it or deliver",
+          { ...evidence, token_address: token }
+        )
       }
       yield* commit.append({
         merchantId: payment.merchantId,
