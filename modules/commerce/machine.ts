@@ -28,7 +28,8 @@
  *   placed -> shipped -> delivered                                      tracking; a shipment is also a no to cancel
  *   placed, shipped -> cancelled(CANCELLED_BY_RETAILER)                 the retailer cancels by itself
  *
- * Nothing leaves delivered, cancelled and failed. What arrives for one that ended is refunded.
+ * Nothing leaves delivered, cancelled and failed. What arrives for one that ended is refunded. An order that ends after it
+ * was paid, and whose payment is gone by then or goes later, takes its invoice to canceled in the same commit.
  *
  * The gate: an order is submitted for placement only while its invoice is paid and every payment that counted when it
  * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the commit
@@ -305,13 +306,14 @@ export const decide = (
     if (isPublicError(after)) return after
     step = { order: after.order, commands: [...step.commands, ...after.commands] }
   }
-  const next = step.order
+  const ended = withInvoiceEnded(step, invoice)
+  const next = ended.order
   const hasDestination = facts.some(({ _tag }) => _tag === "RefundDestinationSet" || _tag === "CancelRequested")
   const refund = refundAsk(order, next, hasDestination)
   const isMoved = next.refundDestination !== order.refundDestination
   return {
     next,
-    commands: step.commands,
+    commands: ended.commands,
     refund,
     redirect: isMoved ? next.refundDestination : null,
     isQuoted: refund !== null || isMoved || (next.substatus === "CANCELLATION_REQUESTED" && next.substatus !== order.substatus)
@@ -321,6 +323,21 @@ export const decide = (
 interface Step {
   readonly order: OrderState
   readonly commands: ReadonlyArray<Command>
+}
+
+/**
+ * An order that was paid and has ended can never be paid again. Where its payment is gone, its invoice is canceled in the
+ * same commit, so that nobody is asked to pay for nothing and what arrives later is late. An invoice that is paid stays
+ * so: it is not payable, and its status says that money came.
+ */
+const withInvoiceEnded = (step: Step, { invoice }: Aggregate): Step => {
+  const { commands, order } = step
+  const isOver = invoice.status === "paid" || invoice.status === "canceled"
+  if (!isEnded(order) || order.paidBy.length === 0 || isOver) return step
+  return {
+    order: { ...order, payment: { ...order.payment, status: "canceled" } },
+    commands: [...commands, { _tag: "Cancel", byOwner: true }]
+  }
 }
 
 /** An order that ended early: what arrived for it is given back. */

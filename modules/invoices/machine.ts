@@ -7,7 +7,8 @@
  *   expired ─── late funds, policy accepts ────> underpaid | paid
  *   paid | underpaid ─── a payment reverted ───> underpaid | unpaid | expired
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
- *   underpaid ── all of it refunded, or what it stands for ends ──> canceled
+ *   underpaid ── all of it refunded ──> canceled
+ *   unpaid | underpaid | expired ── what it stands for ends ──> canceled    (payments under way are late when they confirm)
  *   unpaid | underpaid ── devnet only: end now ──> as its time and its grace had passed
  *
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
@@ -445,7 +446,22 @@ const confirm = (state: Aggregate, paymentId: string, confirmations: number, now
   }
   const waiting = payment.status === "pending" || payment.status === "manual_retry"
   if (!waiting || payment.metadata.quote === null) return nothing(state)
+  // It was under way when what the invoice stands for ended.
+  if (state.invoice.status === "canceled") return rejectLate(state, payment, deep)
   return settle(state, [{ ...deep, status: "underpaid" }], "credit", now)
+}
+
+/** Confirmed money that can no longer count: the exception asks for a decision, and a refund may give it back. */
+const rejectLate = (state: Aggregate, before: PaymentState, deep: PaymentState): Step => {
+  const payment: PaymentState = { ...deep, status: "rejected", metadata: { ...deep.metadata, exception: "late_payment" } }
+  const opens = open(state, {
+    type: "late_payment",
+    paymentId: payment.id,
+    amount: payment.amount,
+    evidence: evidenceOf(payment)
+  })
+  const events = [paymentUpdated(state.invoice, before, payment)]
+  return { next: withOpened(withPayment(state, payment), opens), events, opens }
 }
 
 const revert = (state: Aggregate, paymentId: string, now: number): Step => {
@@ -610,13 +626,14 @@ const unsettled: PaymentSettlement = {
 }
 
 /**
- * A commerce invoice ends with its order only, and then also where a part has come: the order's refund gives it back
- * (API reference, "Commerce orders", accidents).
+ * A commerce invoice ends with its order only, and then also where a part has come or is under way: the order's refund
+ * gives back what came, and what is under way is late when it is confirmed.
  */
 const cancel = (state: Aggregate, byOwner: boolean): Step | Refusal => {
   const { invoice } = state
   const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOwner && invoice.status === "underpaid")
-  if (!isOpen || hasPending(state) || (invoice.type === "commerce" && !byOwner)) return "not_cancelable"
+  const isHeld = !byOwner && (hasPending(state) || invoice.type === "commerce")
+  if (!isOpen || isHeld) return "not_cancelable"
   const after: InvoiceState = { ...invoice, status: "canceled" }
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }
 }

@@ -467,6 +467,18 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.include(yield* orderOf(stall, sale), { refund_status: "NONE" })
     }))
 
+  it.effect("whose payment vanishes takes its invoice with it, so that money that comes later is refunded", () =>
+    Effect.gen(function*() {
+      const stall = yield* openStall
+      const sale = yield* sell(stall)
+      yield* money(stall, sale, "pay")
+      yield* money(stall, sale, "reorg")
+      const failed = yield* orderOf(stall, sale)
+      assert.strictEqual(stateOf(failed), "failed PAYMENT_REVERSED")
+      assert.include(failed.payment, { status: "canceled", amount_paid: 0 })
+      assert.include(failed.refund, { status: "AWAITING_DESTINATION", amount: total, fee: 0, reason: "late_payment" })
+    }))
+
   it.effect("whose refund had no address for 30 days is refunded as soon as it has one", () =>
     Effect.gen(function*() {
       const { operator } = yield* Mall

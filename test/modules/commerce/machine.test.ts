@@ -26,6 +26,7 @@ import {
   decide as decideInvoice,
   type Decision,
   type InvoiceState,
+  isPayable,
   nothingToSee,
   type PaymentSettlement,
   type Sight
@@ -389,6 +390,8 @@ describe("an order, whatever happens", () => {
           assert.include(["cancelled", "failed"], current.order.status)
           assert.strictEqual(after.decided.refund.feeFree, current.order.status === "failed")
         }
+        const hasEnded = current.order.status === "cancelled" || current.order.status === "failed"
+        assert.isFalse(hasEnded && isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
       }
     }))
 
@@ -474,6 +477,44 @@ describe("an order, by the documented accidents", () => {
     assert.strictEqual(stateOf(committed(paid, revert)), "failed/PAYMENT_REVERSED")
     assert.strictEqual(stateOf(committed(submitted, revert)), "failed/PAYMENT_REVERSED")
     assert.strictEqual(stateOf(committed(placed, revert)), "placed/AWAITING_TRACKING")
+  })
+
+  it("that fails for a payment that went takes its invoice with it, and what comes later is given back as late", () => {
+    const revert: Command = { _tag: "Revert", paymentId: paymentId(1) }
+    const failed = committed(paid, [revert])
+    assert.strictEqual(failed.invoice.invoice.status, "canceled")
+    assert.strictEqual(failed.order.payment.status, "canceled", "the order shows its invoice as it is")
+    assert.isFalse(isPayable(failed.invoice.invoice, start + 60))
+    for (const index of [1, 2]) {
+      const later = committed(failed, pay(index, 13_990n, start + 70), [], start + 70)
+      assert.deepInclude(later.invoice.invoice, { status: "canceled", amountPaid: usdMillis(0n) })
+      assert.deepInclude(later.invoice.payments.find(({ id }) => id === paymentId(index)), { status: "rejected" })
+      assert.include([...later.invoice.openExceptions], `late_payment:${paymentId(index)}`)
+      assert.deepInclude(later.decided.refund, { reason: "late_payment", lateOnly: false, feeFree: true })
+    }
+  })
+
+  it("that fails while another payment is under way gives that one back too, once it is confirmed", () => {
+    const [seen, confirmed] = pay(2, 5_000n) as [Command, Command]
+    const waiting = committed(paid, [seen])
+    const failed = committed(waiting, [{ _tag: "Revert", paymentId: paymentId(1) }])
+    assert.strictEqual(stateOf(failed), "failed/PAYMENT_REVERSED")
+    assert.strictEqual(failed.invoice.invoice.status, "canceled")
+    assert.isNull(failed.decided.refund, "nothing is there to be given back yet")
+    const later = committed(failed, [confirmed])
+    assert.deepInclude(later.invoice.invoice, { status: "canceled", amountPaid: usdMillis(0n) })
+    assert.deepInclude(later.invoice.payments[1], { status: "rejected", amount: usdMillis(5_000n), confirmedAt: start + 60 })
+    assert.deepStrictEqual([...later.invoice.openExceptions].toSorted(), [
+      `late_payment:${paymentId(2)}`, `reorged:${paymentId(1)}`
+    ])
+    assert.deepInclude(later.decided.refund, { reason: "late_payment" })
+  })
+
+  it("that failed for another reason keeps no invoice open when its payment reverts afterwards", () => {
+    const failed = committed(paid, [], [{ _tag: "SettlementAbandoned", paymentId: paymentId(1) }])
+    assert.deepStrictEqual([stateOf(failed), failed.invoice.invoice.status], ["failed/SETTLEMENT_FAILED", "paid"])
+    const reverted = committed(failed, [{ _tag: "Revert", paymentId: paymentId(1) }])
+    assert.strictEqual(reverted.invoice.invoice.status, "canceled")
   })
 
   it("is taken back from a retailer that may have it, before it fails for a payment that reverted meanwhile", () => {
