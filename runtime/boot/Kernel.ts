@@ -13,6 +13,7 @@ import * as EventRetention from "../commit/Retention.ts"
 import type { Loaded, Picked } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
 import * as EventBus from "../eventbus/Tail.ts"
+import { routerConfig } from "../http/Routes.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../leases/Database.ts"
 import * as LeaseHealth from "../leases/Health.ts"
@@ -78,7 +79,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   const ground = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     NodeHttpClient.layerUndici,
-    HttpRouter.layer,
+    Layer.provide(HttpRouter.layer, routerConfig),
     RpcServer.layer,
     Layer.succeed(Settings, settings)
   )

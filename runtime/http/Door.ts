@@ -6,6 +6,7 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Drawings, merchantCredentials, type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./Families.ts"
+import { canonicalUrl, hasEmptySegment } from "./Paths.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 import { namesNoVersion, versionHeaders, versionOf } from "./Versions.ts"
@@ -34,6 +35,26 @@ export const malformedRequestTarget = publicError("VALIDATION_ERROR", {
   message: "The request target is neither a path nor a URL: send GET /path HTTP/1.1"
 })
 
+const malformedPath = publicError("VALIDATION_ERROR", {
+  message: "The path is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+})
+
+/** No route has this path, but one has a path that is spelt nearly so. */
+const misspelt = ({ template }: KnownPath): PublicError =>
+  publicError("NOT_FOUND", {
+    message: `No such path. ${template} is written exactly so: case counts, slashes are single, and none is at the end`
+  })
+
+/**
+ * Gives the request the one spelling of its URL that routes and idempotency keys compare; false where it has none.
+ */
+const makeCanonical = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const url = canonicalUrl(request.url)
+  if (url === undefined) return false
+  if (url !== request.url) Object.defineProperty(request, "url", { value: url })
+  return true
+}
+
 /**
  * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
  * and sockets too; only its size is judged here.
@@ -47,6 +68,7 @@ const refusalOf = (
   const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
   const oversized = Number(request.headers["content-length"]) > maximumBodyBytes
   if (hasForeignDelimiter(request.url)) return publicError("NOT_FOUND")
+  if (!makeCanonical(request)) return malformedPath
   const badVersion = namesNoVersion(request.headers)
   const suspect = oversized || fault !== undefined || badVersion || request.url.includes("%00")
   if (!suspect) return undefined
@@ -114,8 +136,9 @@ export const door = (
       return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
     }
     const respond = refusalTo(drawings, request)
-    /** In the family of the address, where one is known. */
-    const refuse = (error: PublicError) => respond(error, knownPath()?.family ?? "wrapped", requestId)
+    const familyOfPath = () => (knownPath() ?? routes.meant(request.url))?.family ?? "wrapped"
+    /** In the family of the path, or of the one that was meant. */
+    const refuse = (error: PublicError) => respond(error, familyOfPath(), requestId)
     const refusal = refusalOf(request, knownPath)
     if (refusal !== undefined) {
       // What is found for an address with a foreign delimiter is not what its sender means.
@@ -126,14 +149,16 @@ export const door = (
     const unrouted = (): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       const path = knownPath()
       if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(preflight(path))
+      const meant = path === undefined ? routes.meant(request.url) : undefined
       return Effect.match(throttle.address(request, "anonymous"), {
         onSuccess: () =>
           path === undefined
-            ? refuse(publicError("NOT_FOUND"))
+            ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
             : HttpServerResponse.setHeader(refuse(publicError("METHOD_NOT_ALLOWED")), "allow", path.methods.join(", ")),
         onFailure: (error) => refuse(error)
       })
     }
+    if (hasEmptySegment(request.url)) return Effect.map(unrouted(), finish)
     const tooLate = () => refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
     // A stream lives as long as its listener.
     const bounded = request.headers["upgrade"] === undefined ? limited(app, tooLate) : app

@@ -11,6 +11,7 @@ import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, familyOf, publicErrorOf } from "./Families.ts"
+import { boundPath } from "./Paths.ts"
 import { makeFind, open, pruning, type SealedReply, type StoredReply } from "./Replies.ts"
 import { fromZero } from "../Telemetry.ts"
 
@@ -33,12 +34,6 @@ export const readKey = (header: string): string | undefined => {
   if (!keyPattern.test(header)) return undefined
   const key = header.length > 1 && header.startsWith("\"") && header.endsWith("\"") ? header.slice(1, -1) : header
   return key === "" ? undefined : key
-}
-
-/** The path of a request as it is compared: without query, doubled slashes and a slash at the end, as it is routed. */
-export const concretePath = (url: string): string => {
-  const path = url.split(/[?#]/, 1)[0]!
-  return path.includes("//") ? path.replaceAll(/\/{2,}/g, "/") : path
 }
 
 const malformed = publicError("INVALID_JSON")
@@ -230,7 +225,7 @@ const make = Effect.gen(function*() {
       if (key === undefined) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
       const principal = yield* CurrentPrincipal
       const fingerprint = yield* fingerprintOf(yield* request.text, principal)
-      const scope = `${request.method} ${concretePath(request.url)} ${key}`
+      const scope = `${request.method} ${boundPath(request.url)} ${key}`
       const now = yield* Clock.currentTimeMillis
       return yield* once(app, { principal, key, scope, fingerprint }, endpoint, now + waitMillis)
     })

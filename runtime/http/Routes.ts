@@ -1,13 +1,38 @@
 /** What the plugins' APIs serve, known without asking the router: for errors that come before or instead of a route. */
-import { Context } from "effect"
-import { FindMyWay } from "effect/http"
+import { Context, Layer } from "effect"
+import { FindMyWay, HttpRouter } from "effect/http"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { ErrorFamily } from "../../schemas/Errors.ts"
 import { AnyOrigin, TakesForms } from "../Http.ts"
 import { familyOf } from "./Families.ts"
+import { decodablePath, hasEmptySegment } from "./Paths.ts"
+
+/**
+ * Routing is exact: another case, doubled slashes and a slash at the end are other paths. Node refuses a URL that is
+ * longer than its 16 KiB of headers, so that a parameter needs no limit of its own here: schemas say how long one may be.
+ */
+const exactRouting: FindMyWay.RouterConfig = {
+  caseSensitive: true,
+  ignoreDuplicateSlashes: false,
+  ignoreTrailingSlash: false,
+  maxParamLength: 16_384
+}
+
+/** What {@link exactRouting} tells apart, taken together: for the family and the name of the path that was meant. */
+const lenientRouting: FindMyWay.RouterConfig = {
+  ...exactRouting,
+  caseSensitive: false,
+  ignoreDuplicateSlashes: true,
+  ignoreTrailingSlash: true
+}
+
+/** For whatever makes a router. */
+export const routerConfig: Layer.Layer<never> = Layer.succeed(HttpRouter.RouterConfig, exactRouting)
 
 /** One path of the APIs. */
 export interface KnownPath {
+  /** As the reference writes it: `/api/v1/invoices/{customer_id}`. */
+  readonly template: string
   readonly family: ErrorFamily
   /** As `Allow` lists them. */
   readonly methods: ReadonlyArray<string>
@@ -16,8 +41,10 @@ export interface KnownPath {
 }
 
 export interface Routes {
-  /** The path a request's URL belongs to, whatever its method. */
+  /** The path a request's canonical URL belongs to, whatever its method. */
   readonly find: (url: string) => KnownPath | undefined
+  /** The path that was meant by a URL, of whatever spelling, that belongs to none. */
+  readonly meant: (url: string) => KnownPath | undefined
 }
 
 /** `/a/:x` and `/a/:y` are one path. */
@@ -40,6 +67,7 @@ export const fromApis = (apis: ReadonlyArray<HttpApi.Constraint>): Routes => {
   for (const [group, endpoint] of apis.flatMap((api) => endpointsOf(api as HttpApi.Top))) {
     const path = normalised(endpoint.path)
     const known = paths.get(path) ?? {
+      template: endpoint.path.replaceAll(/:(\w+)/g, "{$1}"),
       family: familyOf(endpoint),
       methods: new Set(),
       anyOrigin: Context.get(group.annotations, AnyOrigin),
@@ -50,9 +78,15 @@ export const fromApis = (apis: ReadonlyArray<HttpApi.Constraint>): Routes => {
     if (known.anyOrigin) known.methods.add("OPTIONS")
     paths.set(path, known)
   }
-  const router = FindMyWay.make<KnownPath>({ ignoreDuplicateSlashes: true })
+  const exact = FindMyWay.make<KnownPath>(exactRouting)
+  const lenient = FindMyWay.make<KnownPath>(lenientRouting)
   for (const [path, { methods, ...facts }] of paths) {
-    router.on("GET", path as FindMyWay.PathInput, { ...facts, methods: [...methods].sort() })
+    const known = { ...facts, methods: [...methods].sort() }
+    exact.on("GET", path as FindMyWay.PathInput, known)
+    lenient.on("GET", path as FindMyWay.PathInput, known)
   }
-  return { find: (url) => router.find("GET", url)?.handler }
+  return {
+    find: (url) => hasEmptySegment(url) ? undefined : exact.find("GET", url)?.handler,
+    meant: (url) => lenient.find("GET", decodablePath(url))?.handler
+  }
 }

@@ -6,6 +6,7 @@ import type { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import * as GroupCommit from "../../runtime/commit/GroupCommit.ts"
 import * as Tail from "../../runtime/eventbus/Tail.ts"
+import { routerConfig } from "../../runtime/http/Routes.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/leases/Database.ts"
 import * as MerchantClock from "../../runtime/merchantclock/Rows.ts"
@@ -139,7 +140,7 @@ export const apiLayer = <A, E, R, E2, K>(
   return call.pipe(
     Layer.provideMerge(routes),
     Layer.provideMerge(Server.layer(apis)),
-    Layer.provideMerge(HttpRouter.layer),
+    Layer.provideMerge(Layer.provide(HttpRouter.layer, routerConfig)),
     Layer.provideMerge(HttpServer.layerServices),
     Layer.provideMerge(below)
   )

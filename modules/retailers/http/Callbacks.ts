@@ -75,7 +75,7 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
       const { "x-service-signature": signature = "", "x-service-timestamp": timestamp = "" } = request.headers
       if (!isFresh(timestamp, yield* Clock.currentTimeMillis)) return yield* refuse(request)
       const body = yield* request.text
-      const signed = { timestamp, method: "POST", target: targetOf(request.url), body }
+      const signed = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
       if (!isSignedBy(keys, signature, signed)) return yield* refuse(request)
     })
 
