@@ -284,7 +284,7 @@ export type ReportState = "reported" | TransferStatus
 
 /** A row of the transfer journal: a fact about a chain, matched to an invoice where there is one. */
 export interface JournalEntry {
-  /** `<network>:<environment>:<txHash>:<index>`. */
+  /** `<network>:<environment>:<txHash>:<index>`, and `:<matchKey>` where a report had named another receiver first. */
   readonly id: string
   readonly network: Network
   readonly environment: Environment

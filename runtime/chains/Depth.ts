@@ -126,6 +126,8 @@ export const sight = (
     readonly confirmations: number
     /** Its token is not in the catalogue; absent: it is. */
     readonly unlisted?: boolean
+    /** Of a new entry; absent: by the driver's key format. */
+    readonly id?: string
   }
 ): JournalEntry | undefined => {
   const { confirmations, environment, network, point } = place
@@ -149,7 +151,7 @@ export const sight = (
   if (known === undefined) {
     return {
       ...seen,
-      id: transferId(network, environment, transfer.txHash, transfer.index),
+      id: place.id ?? transferId(network, environment, transfer.txHash, transfer.index),
       network,
       environment,
       txHash: transfer.txHash,

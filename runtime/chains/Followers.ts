@@ -13,6 +13,7 @@ import { Commit, Conflict, type Fence, noCause, systemMerchant, type Write } fro
 import type { Leases } from "../Leases.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import * as Balances from "./Balances.ts"
+import { claimOf, entryIds, idBeside, transferKey } from "./Claims.ts"
 import {
   anchorOf, confirmed, dropAbove, finalHeight, mayRevert, pushPoint, reverted, seenByBlock, seenByLook, seenBySearch,
   sight
@@ -84,7 +85,7 @@ const health = Metric.gauge("network_health")
 interface ReportedBlock {
   readonly _tag: "ReportedBlock"
   readonly generation: number
-  readonly ids: ReadonlyArray<string>
+  readonly entries: ReadonlyArray<JournalEntry>
   readonly block: Result.Result<BlockReading, DriverError>
   /** Done once it was dealt with. */
   readonly done: Deferred.Deferred<void>
@@ -241,6 +242,12 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   })
 
   const idOf = ({ index, txHash }: ObservedTransfer) => transferId(network, environment, txHash, index)
+  /** What the journal may have of these transfers, by id. */
+  const entriesOf = (transfers: ReadonlyArray<ObservedTransfer>) =>
+    Effect.map(
+      rows.transfers(transfers.flatMap((each) => entryIds(idOf(each), each.matchKey))),
+      (found) => new Map(found.map((entry) => [entry.id, entry]))
+    )
   const isListed = ({ tokenAddress }: Pick<ObservedTransfer, "tokenAddress">) =>
     tokenAddress === null || catalog.find(network, environment, tokenAddress) !== undefined
 
@@ -251,18 +258,27 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       const part = transfers.slice(from, from + rowsPerCommit)
       const keys = [...new Set(part.map(({ matchKey }) => matchKey))]
       const receivers = yield* Receivers.find({ rows, addresses }, { network, environment, point }, keys)
-      const known = new Map((yield* rows.transfers(part.map(idOf))).map((entry) => [entry.id, entry]))
+      const known = yield* entriesOf(part)
       for (const transfer of part) {
         const receiver = receivers.get(transfer.matchKey)
         if (receiver === undefined) continue
         const unlisted = !isListed(transfer)
-        const place = { network, environment, point, observedAt: seconds(), confirmations: 1, unlisted }
-        const before = known.get(idOf(transfer))
+        const { entry: before, id } = claimOf(known, idOf(transfer), transfer.matchKey)
         const isWrongReport = before?.confirmations === 0 && before.invoiceId !== null && receiver.invoiceId === null
-        const entry = isWrongReport ? reverted(before) : sight(before, transfer, receiver, place)
-        if (isWrongReport) {
-          yield* Effect.logError("a reported transfer is older than its target, so it pays another invoice", { id: before.id })
+        if (isWrongReport && before.status !== "reverted") {
+          yield* Effect.logError("a reported transfer is older than its target, so it pays another invoice", { id })
+          changed.push(reverted(before))
         }
+        const place = {
+          network,
+          environment,
+          point,
+          observedAt: seconds(),
+          confirmations: 1,
+          unlisted,
+          id: isWrongReport ? idBeside(id, transfer.matchKey) : id
+        }
+        const entry = sight(isWrongReport ? undefined : before, transfer, receiver, place)
         if (entry !== undefined) changed.push(entry)
       }
     }
@@ -278,7 +294,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   /**
    * Entries that seeing a block's transfers at `point` makes or changes: those of tokens in the catalogue first, and of
-   * others no more than the limits of {@link screen} and {@link admit}, beside `wanted`. What is left out is counted and
+   * others no more than the limits of {@link screen} and {@link admit}, beside `wanted` (keys of transfers). What is left out is counted and
    * logged.
    */
   const sightings = Effect.fnUntraced(function*(
@@ -286,11 +302,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     point: RingPoint,
     wanted: ReadonlyArray<string> = []
   ) {
-    const { dropped, listed, unlisted } = screen(transfers, (each) => isListed(each) || wanted.includes(idOf(each)))
+    const { dropped, listed, unlisted } = screen(transfers, (each) => isListed(each) || wanted.includes(transferKey(each)))
     const changed = yield* changedBy(listed, point)
     if (unlisted.length === 0) return changed
     const keys = [...new Set(unlisted.map(({ matchKey }) => matchKey))]
-    const admitted = admit(unlisted, yield* rows.unlisted(network, environment, keys), idOf)
+    const admitted = admit(unlisted, yield* rows.unlisted(network, environment, keys), transferKey)
     const left = dropped + unlisted.length - admitted.length
     if (left > 0) {
       yield* Metric.update(Metric.withAttributes(unrecorded, attributes), left)
@@ -315,16 +331,16 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     wanted: ReadonlyArray<string> = []
   ) {
     const native = transfers.filter(({ tokenAddress }) => tokenAddress === null)
-    const seen = new Set((yield* rows.transfers(native.map(idOf)))
-      .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(({ id }) => id))
-    const late = native.filter((transfer) => !seen.has(idOf(transfer)))
+    const seen = new Set([...(yield* entriesOf(native)).values()]
+      .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(transferKey))
+    const late = native.filter((transfer) => !seen.has(transferKey(transfer)))
     const keys = [...new Set(late.map(({ matchKey }) => matchKey))]
     const credited = yield* rows.creditedByBalance(network, environment, point.height, keys)
-    const covered = new Set(Balances.alreadyCredited(late, credited).map(idOf))
+    const covered = new Set(Balances.alreadyCredited(late, credited).map(transferKey))
     if (covered.size > 0) {
-      yield* Effect.logInfo("transfers found late were credited before, by comparing balances", { ids: [...covered] })
+      yield* Effect.logInfo("transfers found late were credited before, by comparing balances", { transfers: [...covered] })
     }
-    const changed = yield* sightings(transfers.filter((transfer) => !covered.has(idOf(transfer))), point, wanted)
+    const changed = yield* sightings(transfers.filter((transfer) => !covered.has(transferKey(transfer))), point, wanted)
     return { changed, covered }
   })
 
@@ -452,7 +468,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   /** A reported transfer counts once the driver has seen it itself, and ends when it is not there. */
   const receiveReported = Effect.fnUntraced(function*(fence: Fence, reading: ReportedBlock) {
-    const { block, ids } = reading
+    const { block, entries } = reading
+    const ids = entries.map(({ id }) => id)
     if (reading.generation !== generation) return
     if (Result.isFailure(block)) {
       const next = stepLooks(looks, { _tag: "unread", ids }, clock.currentTimeMillisUnsafe(), environment)
@@ -462,9 +479,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       return
     }
     const { point, time, transfers } = block.success
-    const inBlock = new Set(transfers.map(idOf))
-    const { changed, covered } = yield* sightingsSince(transfers, { ...point, time }, ids)
-    const isCredited = ids.filter((id) => covered.has(id))
+    const inBlock = new Set(transfers.map(transferKey))
+    const { changed, covered } = yield* sightingsSince(transfers, { ...point, time }, entries.map(transferKey))
+    const isCredited = entries.filter((entry) => covered.has(transferKey(entry))).map(({ id }) => id)
     yield* endReports(fence, isCredited, "its amount was credited before, by comparing balances")
     if (changed.length > 0) {
       yield* write(fence, changed.map((entry) => transferWrite(entry)))
@@ -472,8 +489,10 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       yield* Queue.offer(wakes, { _tag: "Check" })
     }
     const now = clock.currentTimeMillisUnsafe()
-    const found = stepLooks(looks, { _tag: "found", ids: ids.filter((id) => inBlock.has(id)) }, now, environment)
-    const missing = ids.filter((id) => !inBlock.has(id))
+    const isFound = (entry: JournalEntry) => inBlock.has(transferKey(entry))
+    const there = entries.filter(isFound).map(({ id }) => id)
+    const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)
+    const found = stepLooks(looks, { _tag: "found", ids: there }, now, environment)
     const next = stepLooks(found.looks, { _tag: "missed", ids: missing }, now, environment)
     yield* endReports(fence, next.ended, "it is not in its block")
     looks = next.looks
@@ -608,9 +627,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       const anchor = anchorOf(ring, height)
       if (anchor === undefined) return
       const block = yield* Effect.result(driver.readBlock(height, anchor, targets.watch(family, environment)))
-      const ids = entries.map(({ id }) => id)
       const done = yield* Deferred.make<void>()
-      yield* Queue.offer(readings, { _tag: "ReportedBlock", generation: before, ids, block, done })
+      yield* Queue.offer(readings, { _tag: "ReportedBlock", generation: before, entries, block, done })
       yield* Deferred.await(done)
     }
   })

@@ -11,6 +11,7 @@ import { Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit
 import { Leases } from "../Leases.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { guard } from "./Attesting.ts"
+import { claimOf, contradictsReport, entryIds } from "./Claims.ts"
 import { finalityOf, reportedEntry } from "./Depth.ts"
 import { type Follower, start } from "./Followers.ts"
 import { type Handler, run } from "./Handling.ts"
@@ -234,7 +235,14 @@ const make = Effect.gen(function*() {
     if (owner === undefined) {
       return yield* publicError("VALIDATION_ERROR", { param: "match_key", message: "No target has this match key" })
     }
-    const known = (yield* rows.transfers([transferId(network, environment, told.txHash, told.index)]))[0]
+    const first = transferId(network, environment, told.txHash, told.index)
+    const entries = new Map((yield* rows.transfers(entryIds(first, told.matchKey))).map((entry) => [entry.id, entry]))
+    const { entry: known, id } = claimOf(entries, first, told.matchKey)
+    const other = entries.get(first)
+    if (contradictsReport(other, told.matchKey, drivers.has(cursorId(network, environment)))) {
+      const message = `Transfer ${told.index} of this transaction went to ${other!.matchKey}: correct \`match_key\` or \`index\``
+      return yield* publicError("VALIDATION_ERROR", { param: "match_key", message })
+    }
     const follower = followers.get(cursorId(network, environment))
     const head = follower?.head() ?? null
     if (head !== null && point.height > head + maximumHeightAhead) {
@@ -246,7 +254,8 @@ const make = Effect.gen(function*() {
       environment,
       point: block,
       observedAt: yield* nowSeconds,
-      unlisted: told.tokenAddress !== null && catalog.find(network, environment, told.tokenAddress) === undefined
+      unlisted: told.tokenAddress !== null && catalog.find(network, environment, told.tokenAddress) === undefined,
+      id
     })
     if (entry !== undefined) {
       yield* write(environment, [transferWrite(entry)])

@@ -7,6 +7,7 @@ import type {
   AllocatedTarget, ChainPoint, InvoiceSight, JournalEntry, NetworkCondition, ReceiveTarget, TransferStatus
 } from "../Chains.ts"
 import { systemMerchant, type Write } from "../Commit.ts"
+import { transferKey } from "./Claims.ts"
 import type { Repair } from "./Repairs.ts"
 import { restoreWallet, type WalletRestore, watchedOfEach } from "./Restores.ts"
 import type { UnlistedEntry } from "./Unlisted.ts"
@@ -448,11 +449,11 @@ export const make = Effect.gen(function*() {
     /** What is recorded of these targets' transfers of tokens that were not in the catalogue. */
     unlisted: (network: Network, environment: Environment, matchKeys: ReadonlyArray<string>) =>
       rows((raw): UnlistedEntry => ({
-        id: raw["id"],
+        key: transferKey({ txHash: raw["tx_hash"], index: raw["tx_index"], matchKey: raw["match_key"] }),
         matchKey: raw["match_key"],
         tokenAddress: raw["token_address"],
         isReverted: raw["status"] === "reverted"
-      }))(sql`SELECT id, match_key, token_address, status FROM transfers WHERE unlisted
+      }))(sql`SELECT tx_hash, tx_index, match_key, token_address, status FROM transfers WHERE unlisted
         AND match_key = ANY(${matchKeys}) AND network = ${network} AND environment = ${environment}`),
     /** Entries still counted that the driver saw at `from` or above, in order, after the one at (`height`, `id`). */
     countedFrom: (

@@ -16,7 +16,8 @@ export const maximumPerBlock = 300
 
 /** What the journal holds of a target's transfers of tokens that are not in the catalogue. */
 export interface UnlistedEntry {
-  readonly id: string
+  /** Of the transfer, as `keyOf` of {@link admit} makes it. */
+  readonly key: string
   readonly matchKey: string
   readonly tokenAddress: string | null
   readonly isReverted: boolean
@@ -64,9 +65,9 @@ export const screen = (
 export const admit = (
   unlisted: ReadonlyArray<ObservedTransfer>,
   held: ReadonlyArray<UnlistedEntry>,
-  idOf: (transfer: ObservedTransfer) => string
+  keyOf: (transfer: ObservedTransfer) => string
 ): ReadonlyArray<ObservedTransfer> => {
-  const ids = new Set(held.map(({ id }) => id))
+  const recorded = new Set(held.map(({ key }) => key))
   const counts = new Map<string, number>()
   const countOf = (key: string) => counts.get(key) ?? 0
   const contractKey = ({ matchKey, tokenAddress }: Pick<ObservedTransfer, "matchKey" | "tokenAddress">) =>
@@ -76,7 +77,7 @@ export const admit = (
   }
   for (const entry of held) if (!entry.isReverted) add(entry)
   return unlisted.filter((transfer) => {
-    if (ids.has(idOf(transfer))) return true
+    if (recorded.has(keyOf(transfer))) return true
     const isFull = countOf(transfer.matchKey) >= maximumPerTarget || countOf(contractKey(transfer)) >= maximumPerContract
     if (!isFull) add(transfer)
     return !isFull

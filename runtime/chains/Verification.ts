@@ -13,7 +13,8 @@ import type {
   ObservedTransfer,
   WatchSet
 } from "../Chains.ts"
-import { type ChainHeights, type RingPoint, type Rows, transferId } from "./Rows.ts"
+import { transferKey } from "./Claims.ts"
+import type { ChainHeights, RingPoint, Rows } from "./Rows.ts"
 
 /** Entries looked at in one pass. */
 const entriesPerPass = 900
@@ -66,6 +67,10 @@ export interface Place {
 /** A credit by a difference of balances is in no block's transfers: {@link ChainDriver.balanceAt} asks two endpoints. */
 const isOfBalance = (entry: JournalEntry): boolean => entry.txHash.startsWith("balance:")
 
+/** A transfer with all that it says: readings of one that name different amounts show different things. */
+const factKey = (transfer: Pick<ObservedTransfer, "amount" | "index" | "matchKey" | "tokenAddress" | "txHash">): string =>
+  `${transferKey(transfer)}:${transfer.tokenAddress}:${transfer.amount}`
+
 /**
  * What a block's entries come to. `deep`: those that are deep enough; `entries`: all of the block; `isListed`: tokens of
  * the catalogue, for others are left out of the journal on purpose. Null where one reading differs from the journal: all
@@ -87,24 +92,15 @@ export const judgeBlock = (
     return { ...none, confirm: ids.filter((id) => !held.includes(id)), held }
   }
   const { isWhole, readings } = corroboration
-  const idOf = ({ index, txHash }: ObservedTransfer) => {
-    const { environment, network } = deep[0] ?? entries[0]!
-    return transferId(network, environment, txHash, index)
-  }
   const shown = new Map<string, { readonly transfer: ObservedTransfer; readonly times: number }>()
   for (const transfer of readings.flat()) {
-    const id = entries.length + deep.length === 0 ? `${transfer.txHash}:${transfer.index}` : idOf(transfer)
-    shown.set(id, { transfer, times: (shown.get(id)?.times ?? 0) + 1 })
+    const key = factKey(transfer)
+    shown.set(key, { transfer, times: (shown.get(key)?.times ?? 0) + 1 })
   }
-  const timesOf = (entry: JournalEntry) => {
-    const found = shown.get(entry.id)
-    const isSame = found !== undefined && found.transfer.amount === entry.amount &&
-      found.transfer.matchKey === entry.matchKey && found.transfer.tokenAddress === entry.tokenAddress
-    return isSame ? found.times : 0
-  }
+  const timesOf = (entry: JournalEntry) => shown.get(factKey(entry))?.times ?? 0
   const isMajority = (times: number) => times * 2 > readings.length
-  const known = new Set([...entries, ...deep].map(({ id }) => id))
-  const missing = [...shown].filter(([id, { transfer }]) => !known.has(id) && isListed(transfer))
+  const known = new Set([...entries, ...deep].map(transferKey))
+  const missing = [...shown].filter(([, { transfer }]) => !known.has(transferKey(transfer)) && isListed(transfer))
   // Nobody but the endpoint that it was read from has shown it, where others are configured.
   const isOneVoice = corroboration._tag === "Alone" && !isWhole
   const unsure = deep.filter((entry) =>

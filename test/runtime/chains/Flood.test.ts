@@ -168,7 +168,7 @@ describe("what is recorded of unlisted tokens", () => {
   it("counts what the journal holds, but for what has left its chain, and keeps what is in it", () => {
     const held = Array.from({ length: maximumPerContract }, () => transfer("a", "loud"))
     const entries = (isReverted: boolean) =>
-      held.map((each) => ({ ...each, id: idOf(each), tokenAddress: each.tokenAddress, isReverted }))
+      held.map((each) => ({ ...each, key: idOf(each), tokenAddress: each.tokenAddress, isReverted }))
     const fresh = transfer("a", "loud")
     assert.deepStrictEqual(admit([fresh, held[0]!], entries(false), idOf), [held[0]!])
     assert.deepStrictEqual(admit([fresh], entries(true), idOf), [fresh])

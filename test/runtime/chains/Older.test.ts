@@ -55,8 +55,9 @@ describe("a transfer", () => {
           // Further ahead than is watched: nobody sees it when it is mined.
           const early = driver!.wallet!.derive(60).matchKey
           yield* payTo(service, early, "0xearly")
+          yield* payTo(service, early, "0xtold")
           yield* service.mine("base", 70)
-          const read = yield* eventually(Effect.map(head, (height) =>
+          yield* eventually(Effect.map(head, (height) =>
             height !== undefined && height >= first + 71n ? height : undefined))
           const given: Array<string> = []
           for (let number = 0; number <= 60; number++) given.push((yield* allocate(number)).matchKey)
@@ -64,9 +65,17 @@ describe("a transfer", () => {
           yield* payTo(service, early, "0xhonest")
           const honest = yield* eventually(entryOf("0xhonest"))
           assert.strictEqual(honest.invoice_id, invoiceId(60), `offset ${offset}`)
-          yield* chains.rescan("base", "devnet", first, read)
+          yield* chains.rescan("base", "devnet", first, first + 1n)
           const found = yield* eventually(entryOf("0xearly"))
           assert.isNull(found.invoice_id, `offset ${offset}`)
+
+          // Told of by an operator who takes it for the invoice's, it is in the same place.
+          yield* chains.report({
+            network: "base", environment: "devnet", txHash: "0xtold", index: 1, kind: "direct", matchKey: early,
+            tokenAddress: usdc, amount: baseUnits(5n), from: null, point: { height: first + 2n, hash: "0x" }, time: 1
+          })
+          const told = yield* eventually(entryOf("0xtold"))
+          assert.isNull(told.invoice_id, `offset ${offset}`)
 
           // A follower that stands still while the chain goes on: what it knew last was the head then.
           gate = yield* Deferred.make<void>()
