@@ -11,7 +11,7 @@ import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import { type Aggregate, type AsTold, Invoices, isPayable } from "../invoices/plugin.ts"
+import { type Aggregate, type AsTold, Invoices, isPayable, newestFirst } from "../invoices/plugin.ts"
 import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { inOrder, isToldByEvents, mayRestart, restarted, screenOf, type View } from "./machine.ts"
@@ -110,7 +110,7 @@ export class Checkout extends Context.Service<Checkout, {
         : yield* Effect.catch(desk.address(current, only.network, only.id), () => Effect.succeed(null))
       const screen = screenOf({ details, address, payable, change: asked.change, now })
       const listed = screen === "choose" ? offered : []
-      const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? payments.at(-1)?.tokenId)
+      const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? newestFirst(payments)[0]?.tokenId)
       const preselected = [token?.id, asked.lastToken, ways.length === 1 ? ways[0]!.id : null].find((id) =>
         ways.some((way) => way.id === id))
       const concerned = new Set([

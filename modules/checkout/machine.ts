@@ -145,9 +145,9 @@ type Shown = (typeof SessionDetails.Type)["payments"][number]
 /** Seen, and not yet deep enough or not yet judged: the payor can do nothing but wait. */
 const isUnderWay = ({ status }: Shown): boolean => status === "pending" || status === "manual_retry"
 
-/** The payment whose progress is shown: the newest of those under way. */
+/** The payment whose progress is shown: the newest of those under way; `payments` are newest first. */
 export const underWay = ({ payments }: { readonly payments: ReadonlyArray<Shown> }): Shown | null =>
-  payments.findLast(isUnderWay) ?? null
+  payments.find(isUnderWay) ?? null
 
 /** The payments that count towards the invoice. */
 export const counted = ({ payments }: { readonly payments: ReadonlyArray<Shown> }): ReadonlyArray<Shown> =>
@@ -173,11 +173,11 @@ const ended = ({ payments }: typeof SessionDetails.Type): Screen => {
   return payments.some(({ status }) => status === "reverted") ? "reversed" : "expired"
 }
 
-/** How the newest transfer that did not count ended; null: there is none. */
+/** How the newest transfer that did not count ended; null: there is none. `payments` are newest first. */
 export const lastRefused = (
   { payments }: { readonly payments: ReadonlyArray<Shown> }
 ): "reverted" | "rejected" | null => {
-  const status = payments.findLast(({ status }) => status === "reverted" || status === "rejected")?.status
+  const status = payments.find(({ status }) => status === "reverted" || status === "rejected")?.status
   return status === "reverted" || status === "rejected" ? status : null
 }
 

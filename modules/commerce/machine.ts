@@ -54,7 +54,7 @@ import type {
 } from "../../schemas/Order.ts"
 import { isCounted, type SettlementStatus } from "../../schemas/Payment.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
-import { type Aggregate, type Command, hasPending, type PaymentState } from "../invoices/plugin.ts"
+import { type Aggregate, type Command, hasPending, newestCounted, type PaymentState } from "../invoices/plugin.ts"
 import type { OfferedItem, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
 
 /** Where a refund goes. */
@@ -352,7 +352,7 @@ const isLate = ({ metadata, status }: PaymentState): boolean => status === "reje
 const mirrored = (order: OrderState, { invoice, payments }: Aggregate): OrderState => {
   const counted = payments.filter(({ status }) => isCounted(status))
   const late = payments.filter(isLate)
-  const newest = counted.toSorted((a, b) => b.seenAt - a.seenAt || (a.id < b.id ? 1 : -1))[0]
+  const newest = newestCounted(payments)
   return {
     ...order,
     payment: {

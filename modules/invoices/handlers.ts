@@ -38,6 +38,7 @@ import {
   type Command,
   invoiceObject,
   type InvoiceState,
+  newestFirst,
   paymentObject,
   type PaymentState
 } from "./machine.ts"
@@ -349,11 +350,11 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
       const extras = yield* readExtras(query)
       const { invoice, payments } = yield* visible.looked(params.customer_id, query.environment)
-      return jsonText(JSON.stringify(yield* expanded(invoice, payments.toReversed(), extras)))
+      return jsonText(JSON.stringify(yield* expanded(invoice, newestFirst(payments), extras)))
     }))
     .handle("status", Effect.fnUntraced(function*({ params, query }) {
       const { invoice, payments } = yield* visible.one(params.id, query.environment)
-      const [latest = null] = yield* shownPayments(invoice, payments.slice(-1))
+      const [latest = null] = yield* shownPayments(invoice, newestFirst(payments).slice(0, 1))
       return jsonText(JSON.stringify({
         object: "invoice_status",
         invoice: invoiceObject(invoice),
@@ -362,7 +363,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     }))
     .handle("payments", Effect.fnUntraced(function*({ params, query }) {
       const { invoice, payments } = yield* visible.one(params.id, query.environment)
-      const page = pageOfPayments(payments.toReversed(), query)
+      const page = pageOfPayments(newestFirst(payments), query)
       if (page === null) return yield* publicError("INVALID_CURSOR")
       const data = yield* shownPayments(invoice, page.payments)
       return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
@@ -458,17 +459,17 @@ const readPage = (query: {
 }
 
 /** The page of an invoice's payments, newest first, that a cursor means; null for two cursors or an unknown payment. */
-const pageOfPayments = (newestFirst: ReadonlyArray<PaymentState>, query: {
+const pageOfPayments = (payments: ReadonlyArray<PaymentState>, query: {
   readonly limit?: number
   readonly starting_after?: string
   readonly ending_before?: string
 }) => {
   const { ending_before: before, limit = defaultLimit, starting_after: after } = query
   const cursor = after ?? before
-  const at = newestFirst.findIndex(({ id }) => id === cursor)
+  const at = payments.findIndex(({ id }) => id === cursor)
   if ((after !== undefined && before !== undefined) || (cursor !== undefined && at === -1)) return null
-  if (before !== undefined) return { payments: newestFirst.slice(Math.max(0, at - limit), at), hasMore: at > limit }
-  return { payments: newestFirst.slice(at + 1, at + 1 + limit), hasMore: newestFirst.length > at + 1 + limit }
+  if (before !== undefined) return { payments: payments.slice(Math.max(0, at - limit), at), hasMore: at > limit }
+  return { payments: payments.slice(at + 1, at + 1 + limit), hasMore: payments.length > at + 1 + limit }
 }
 
 export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {
@@ -488,7 +489,7 @@ export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {
       if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
       return {
         invoice: invoiceObject(found.invoice) as never,
-        payments: found.payments.map((payment) => paymentObject(found.invoice, payment)) as never
+        payments: newestFirst(found.payments).map((payment) => paymentObject(found.invoice, payment)) as never
       }
     })
   })

@@ -103,6 +103,11 @@ export interface PaymentSettlement {
 export interface PaymentState {
   readonly id: string
   readonly version: number
+  /**
+   * Place among the payments of its invoice in the order they were first recorded, from 1. Two payments of one second
+   * have no other order: their ids are hashes.
+   */
+  readonly ordinal: number
   readonly status: PaymentStatus
   readonly network: Network
   /** Catalogue id; null for a token that is not in the catalogue. */
@@ -149,13 +154,17 @@ export const nothingToSee: Sight = { networks: [], handling: "done" }
 /** Everything a decision depends on, but for the clock. */
 export interface Aggregate {
   readonly invoice: InvoiceState
+  /** By {@link PaymentState.ordinal}, the first one first. */
   readonly payments: ReadonlyArray<PaymentState>
   /** `<type>:<payment id or empty>` of the exceptions that are open. */
   readonly openExceptions: ReadonlySet<string>
 }
 
 /** A transfer as the payments module judged it, before it has a status. */
-export type Arrival = Omit<PaymentState, "version" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded">
+export type Arrival = Omit<
+  PaymentState,
+  "version" | "ordinal" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded"
+>
 
 export type Command =
   /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
@@ -358,6 +367,16 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
 const paymentOf = (state: Aggregate, id: string): PaymentState | undefined =>
   state.payments.find((payment) => payment.id === id)
 
+const nextOrdinal = (payments: ReadonlyArray<PaymentState>): number =>
+  payments.reduce((highest, { ordinal }) => Math.max(highest, ordinal), 0) + 1
+
+/** The order in which payments are listed: the last that was recorded first. */
+export const newestFirst = (payments: ReadonlyArray<PaymentState>): ReadonlyArray<PaymentState> =>
+  payments.toSorted((a, b) => b.ordinal - a.ordinal)
+
+/** The order in which payors sent them: by the time they were seen, and as they were recorded within one second. */
+export const bySeenAt = (a: PaymentState, b: PaymentState): number => a.seenAt - b.seenAt || a.ordinal - b.ordinal
+
 const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
   const known = paymentOf(state, arrival.id)
   if (known !== undefined && known.status !== "reverted") return nothing(state)
@@ -369,6 +388,7 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
     ? {
       ...arrival,
       version: known?.version ?? 0,
+      ordinal: known?.ordinal ?? nextOrdinal(state.payments),
       status,
       confirmedAt: null,
       settlement: known?.settlement ?? null,
@@ -739,16 +759,9 @@ const specificEvents = (
 const sumCounted = (payments: ReadonlyArray<PaymentState>): bigint =>
   payments.reduce((sum, { status, amount }) => (isCounted(status) ? sum + amount : sum), 0n)
 
-/** By `seenAt`, ties by id, so that it does not depend on arrival order. */
-const newestCounted = (payments: ReadonlyArray<PaymentState>): PaymentState | undefined =>
-  payments.filter(({ status }) => isCounted(status)).reduce<PaymentState | undefined>(
-    (newest, payment) =>
-      newest === undefined || payment.seenAt > newest.seenAt ||
-        (payment.seenAt === newest.seenAt && payment.id > newest.id)
-        ? payment
-        : newest,
-    undefined
-  )
+/** The last that was sent of those that count: it does not depend on the order in which they were confirmed. */
+export const newestCounted = (payments: ReadonlyArray<PaymentState>): PaymentState | undefined =>
+  payments.filter(({ status }) => isCounted(status)).toSorted(bySeenAt).at(-1)
 
 /** A payment under way holds back expiry and cancellation. */
 export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =>
@@ -777,7 +790,7 @@ export const lockedRoute = (
 ): { readonly network: Network; readonly tokenId: number } | null => {
   if (invoice.status !== "underpaid" || invoice.policy.partialPayment !== "lock_route") return null
   const [first] = payments.filter(({ status, tokenId }) => isCounted(status) && tokenId !== null)
-    .sort((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+    .toSorted(bySeenAt)
   return first === undefined ? null : { network: first.network, tokenId: first.tokenId! }
 }
 

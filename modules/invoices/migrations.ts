@@ -109,5 +109,18 @@ export const migrations: Migrations = {
   "0006_open_exceptions": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE INDEX exceptions_open ON exceptions (type) WHERE status = 'open'`
+  }),
+  // Payments of one second had no order that lasted. Those that are there keep the one they were listed in.
+  "0007_payment_ordinal": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`ALTER TABLE invoice_payments ADD COLUMN ordinal integer CHECK (ordinal > 0)`
+    yield* sql`UPDATE invoice_payments p SET ordinal = numbered.ordinal FROM (
+        SELECT merchant_id, id,
+          row_number() OVER (PARTITION BY merchant_id, invoice_id ORDER BY created_at, id) AS ordinal
+        FROM invoice_payments
+      ) AS numbered WHERE p.merchant_id = numbered.merchant_id AND p.id = numbered.id`
+    yield* sql`ALTER TABLE invoice_payments ALTER COLUMN ordinal SET NOT NULL`
+    yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
+    yield* sql`DROP INDEX invoice_payments_by_invoice`
   })
 }

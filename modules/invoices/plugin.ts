@@ -27,6 +27,7 @@ export { checkMetadata, makeSession } from "./handlers.ts"
 export {
   type Aggregate,
   type Arrival,
+  bySeenAt,
   catchUpSeconds,
   type Command,
   type Decision,
@@ -36,6 +37,8 @@ export {
   invoiceStates,
   isPayable,
   lockedRoute,
+  newestCounted,
+  newestFirst,
   nothingToSee,
   paymentObject,
   type PaymentSettlement,

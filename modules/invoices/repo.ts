@@ -70,6 +70,7 @@ const paymentWrite = (invoice: InvoiceState, payment: PaymentState): Write => ({
     merchant_id: invoice.merchantId,
     id: payment.id,
     version: payment.version,
+    ordinal: payment.ordinal,
     invoice_id: invoice.id,
     environment: invoice.environment,
     status: payment.status,
@@ -196,6 +197,7 @@ const readInvoice = (row: Row): InvoiceState => ({
 const readPayment = (row: Row): PaymentState => ({
   id: row.id,
   version: row.version,
+  ordinal: row.ordinal,
   status: row.status,
   network: row.network,
   tokenId: row.token_id,
@@ -406,13 +408,13 @@ export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
   const paymentJson = sql`json_build_object(
-        'id', p.id, 'version', p.version, 'status', p.status, 'network', p.network, 'token_id', p.token_id,
-        'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
+        'id', p.id, 'version', p.version, 'ordinal', p.ordinal, 'status', p.status, 'network', p.network,
+        'token_id', p.token_id, 'token_decimals', p.token_decimals, 'tx_hash', p.tx_hash, 'sender', p.sender, 'units', p.units::text,
         'amount', p.amount::text, 'seen_at', p.seen_at, 'created_at', p.created_at, 'confirmed_at', p.confirmed_at,
         'settlement', p.settlement, 'refunded', p.refunded::text, 'metadata', p.metadata)`
 
   const aggregate = sql`i.*,
-    (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.created_at, p.id), '[]')
+    (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal), '[]')
       FROM invoice_payments p WHERE p.merchant_id = i.merchant_id AND p.invoice_id = i.id) AS payments,
     (SELECT coalesce(json_agg(e.type || ':' || coalesce(e.invoice_payment_id::text, '')), '[]')
       FROM exceptions e WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id AND e.status = 'open'
@@ -473,12 +475,12 @@ export const makeRepo = Effect.gen(function*() {
   /** The newest payments of each of `invoiceIds`, newest first, at most `limit` of each. */
   const newestPayments = (merchantId: number, invoiceIds: ReadonlyArray<string>, limit: number) =>
     sql<{ id: string; payments: ReadonlyArray<Row> }>`
-      SELECT i.id, coalesce(json_agg(${paymentJson} ORDER BY p.created_at DESC, p.id DESC)
+      SELECT i.id, coalesce(json_agg(${paymentJson} ORDER BY p.ordinal DESC)
         FILTER (WHERE p.id IS NOT NULL), '[]') AS payments
       FROM json_array_elements_text(${JSON.stringify(invoiceIds)}::json) AS i (id)
       LEFT JOIN LATERAL (
         SELECT * FROM invoice_payments WHERE merchant_id = ${merchantId} AND invoice_id = i.id::uuid
-        ORDER BY created_at DESC, id DESC LIMIT ${limit}
+        ORDER BY ordinal DESC LIMIT ${limit}
       ) AS p ON true
       GROUP BY i.id`.pipe(
       Effect.orDie,

@@ -20,6 +20,7 @@ import {
   catchUpSeconds,
   type InvoiceState,
   lockedRoute,
+  newestFirst,
   paymentObject,
   type PaymentState,
   remaining
@@ -225,7 +226,7 @@ export const detailsBody = (
       accent: branding.accent,
       support_email: branding.support_email
     },
-    payments: payments.map((payment) => shownPayment(invoice, payment))
+    payments: newestFirst(payments).map((payment) => shownPayment(invoice, payment))
   }
 }
 
@@ -306,7 +307,7 @@ export const addressBody = (route: Route, socket: PayorSocket): typeof PaymentAd
 
 /** The body of `payment-status`. */
 export const statusBody = ({ invoice, payments }: Aggregate): typeof PaymentStatusReport.Type => {
-  const newest = payments.at(-1)
+  const [newest] = newestFirst(payments)
   return {
     status: invoice.status,
     paid_at: invoice.paidAt,

@@ -14,6 +14,7 @@ import type { RefundQuote, RefundReason } from "../../schemas/Refund.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
+  bySeenAt,
   type Command,
   type Followed,
   type Following,
@@ -162,7 +163,7 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
   const tokenOn = ({ invoice, payments }: Aggregate, network: Network): Token | null => {
     const [paidWith] = payments
       .filter((payment) => isReceived(payment) && payment.network === network)
-      .toSorted((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+      .toSorted(bySeenAt)
       .flatMap(({ tokenId }) => {
         const token = tokenId === null ? undefined : catalog.get(tokenId)
         return token !== undefined && isPriced(token) ? [token] : []

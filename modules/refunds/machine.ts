@@ -18,7 +18,7 @@ import { type BaseUnits, formatUnits, usdDecimal, type UsdMillis, usdMillis, usd
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { isCounted } from "../../schemas/Payment.ts"
 import type { Refund, RefundQuote, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
-import type { Aggregate, Command, InvoiceState, PaymentState } from "../invoices/plugin.ts"
+import { type Aggregate, bySeenAt, type Command, type InvoiceState, type PaymentState } from "../invoices/plugin.ts"
 
 /** Where a refund goes; the address in the form `readAddress` gives. */
 export interface Destination {
@@ -405,7 +405,7 @@ export const shares = (
   const rank = (payment: PaymentState): number =>
     isReceived(payment) ? source === "late" && !isLate(payment) ? 1 : 0 : 2
   const inOrder = payments.toSorted((a, b) =>
-    rank(a) - rank(b) || a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+    rank(a) - rank(b) || bySeenAt(a, b))
   let left: bigint = amount
   return inOrder.flatMap((payment) => {
     const room = payment.amount - payment.refunded

@@ -28,11 +28,11 @@ const transaction = (texts: Texts, { explorer_url }: Shown, hash: string): Html 
   )
 }
 
-/** The newest transactions of payments, as facts. */
+/** The newest transactions of payments, as facts; `payments` are newest first. */
 export const transactions = (texts: Texts, payments: ReadonlyArray<Shown>): ReadonlyArray<Html> =>
   payments
     .flatMap((payment) => payment.payer_tx_hash === null ? [] : [{ payment, hash: payment.payer_tx_hash }])
-    .slice(-maximumTransactions)
+    .slice(0, maximumTransactions)
     .map(({ hash, payment }) => transaction(texts, payment, hash))
 
 /** The name to give the merchant's people. */
@@ -69,7 +69,7 @@ export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Ht
 
 /** Where money could go back to: on the network it came from. False: nothing came from any. */
 export const refund = (view: View, texts: Texts): Html | false => {
-  const network = view.details.payments.findLast((payment) => payment.network !== null)?.network ?? null
+  const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
   if (network === null) return false
   if (view.refund === "saved") return note("good", texts.refundSaved)
   const name = within(texts, networkNames[network])

@@ -16,6 +16,7 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
+  newestFirst,
   nothingToSee,
   policyOf,
   type Sight,
@@ -173,6 +174,18 @@ describe("invoice machine, any history", () => {
         const confirmed = payments.filter(({ status }) => status === "confirmed").length
         const underpaid = payments.filter(({ status }) => status === "underpaid").length
         assert.isTrue(invoice.status === "paid" ? underpaid === 0 : confirmed === 0)
+      }
+    }))
+
+  it.effect.prop("payments are numbered in the order they were first recorded, whatever becomes of them", [Moves], ([moves]) =>
+    Effect.sync(() => {
+      let state = fresh()
+      const recorded: Array<string> = []
+      for (const move of moves) {
+        state = decided(state, [commandOf(move)], expiresAt + move.at).next
+        for (const { id } of state.payments) if (!recorded.includes(id)) recorded.push(id)
+        assert.deepStrictEqual(newestFirst(state.payments).map(({ id }) => id), recorded.toReversed())
+        assert.deepStrictEqual(state.payments.map(({ ordinal }) => ordinal), recorded.map((_, index) => index + 1))
       }
     }))
 
@@ -608,6 +621,16 @@ describe("invoice machine, the documented transitions", () => {
     assert.isTrue(isPayable(next.invoice, expiresAt + 86_399))
     assert.isFalse(isPayable(next.invoice, expiresAt + 86_400))
     assert.isFalse(isPayable(invoice(), expiresAt))
+  })
+
+  it("shows as payer who paid last, and locks the route of who paid first, also within one second", () => {
+    for (const ids of [[1, 2], [2, 1]] as const) {
+      const [first, second] = ids.map((index) =>
+        arrival(index, 10_000n, { seenAt: now, tokenId: index, network: index === 1 ? "base" : "bsc" })) as [Arrival, Arrival]
+      const { next } = decided(fresh(), [observe(first), observe(second), confirm(second), confirm(first)])
+      assert.strictEqual(next.invoice.payerWalletAddress, second.sender)
+      assert.deepStrictEqual(lockedRoute(next), { network: first.network, tokenId: first.tokenId })
+    }
   })
 
   it("caps the tolerance at a tenth of the amount and at $100", () => {
