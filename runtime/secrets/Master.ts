@@ -53,6 +53,8 @@ export class MasterKeys extends Context.Service<MasterKeys, {
   readonly keptIn: string
   /** Whether `keptIn` is a file that the service creates where there is none. */
   readonly isFile: boolean
+  /** Writes the file if this start found none: its key is a draft until the database is known to fit it. */
+  readonly keepDraft: Effect.Effect<void, SecretsInvalid> | undefined
 }>()("tillwire/runtime/secrets/MasterKeys") {}
 
 type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
@@ -106,7 +108,7 @@ const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, seal
   )
 }
 
-/** Reads the masters, or on a deployment without mainnet the key file, which it makes if absent. */
+/** Reads the masters, or on a deployment without mainnet the key file; where there is none it drafts a key. */
 const masters = Effect.gen(function*() {
   const settings = yield* Settings
   if (settings.secrets !== undefined) {
@@ -116,7 +118,7 @@ const masters = Effect.gen(function*() {
         onNone: () =>
           new SecretsInvalid({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
       }))
-    return { keys: [first, ...rest] as const, keptIn: "secrets.master", isFile: false }
+    return { keys: [first, ...rest] as const, keptIn: "secrets.master", isFile: false, keepDraft: undefined }
   }
   if (settings.environments.includes("mainnet")) {
     return yield* new SecretsInvalid({
@@ -126,11 +128,42 @@ const masters = Effect.gen(function*() {
   }
   const path = yield* Path.Path
   const file = path.join(settings.dataDirectory, masterFile)
-  const text = yield* keptSecret(file, () => randomBytes(keyBytes).toString("hex"))
+  const { keep, text } = yield* keyFile(file)
   return Option.match(parseMaster(text), {
-    onSome: (master) => ({ keys: [master] as const, keptIn: file, isFile: true }),
+    onSome: (master) => ({ keys: [master] as const, keptIn: file, isFile: true, keepDraft: keep }),
     onNone: () => undefined
   }) ?? (yield* new SecretsInvalid({ reason: `${file} is not 32 bytes in hex: restore it, or remove it with the data` }))
+})
+
+/**
+ * The text of the key file. Where it is absent, the text of a draft beside it, and how to keep that one: whether a new key
+ * may be made is known only once the database was asked, and a start that is refused must not leave a key that does not
+ * fit. Processes that start together share the draft; it is removed when the scope closes.
+ */
+const keyFile = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const draft = `${file}.new`
+  const readKept = fs.readFileString(file).pipe(
+    Effect.map((text) => text.trim()),
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
+    Effect.mapError((error) => new SecretsInvalid({ reason: `${file} cannot be used: ${error.message}` }))
+  )
+  const kept = yield* readKept
+  if (kept !== undefined) return { text: kept, keep: undefined }
+  const text = yield* Effect.acquireRelease(
+    keptSecret(draft, () => randomBytes(keyBytes).toString("hex")),
+    () => Effect.ignore(fs.remove(draft))
+  )
+  // A process that started together with this one may have kept its draft since.
+  const keptMeanwhile = yield* readKept
+  if (keptMeanwhile !== undefined) return { text: keptMeanwhile, keep: undefined }
+  const keep = Effect.gen(function*() {
+    if ((yield* keptSecret(file, () => text)) !== text) {
+      return yield* new SecretsInvalid({ reason: `another process has just written another key to ${file}: start again` })
+    }
+  })
+  return { text, keep: Effect.provide(keep, services) }
 })
 
 /**
@@ -158,8 +191,8 @@ export const keptSecret = (
 
 export const layer: Layer.Layer<Secrets | MasterKeys, SecretsInvalid, Settings | FileSystem.FileSystem | Path.Path> = Layer
   .effectContext(Effect.gen(function*() {
-    const { isFile, keptIn, keys } = yield* masters
+    const { isFile, keepDraft, keptIn, keys } = yield* masters
     return Context.make(Secrets, yield* fromMasters(keys)).pipe(
-      Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile })
+      Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile, keepDraft })
     )
   }))

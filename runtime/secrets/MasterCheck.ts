@@ -40,6 +40,8 @@ export interface GivenKeys {
   readonly keptIn: string
   /** Whether `keptIn` is a file that the service makes where there is none. */
   readonly isFile: boolean
+  /** Whether that file was absent at this start: the key given is a new one, not written yet. */
+  readonly isFileAbsent: boolean
   /** Fingerprints of keys that the operator has given up. */
   readonly lost: ReadonlyArray<string>
 }
@@ -59,14 +61,18 @@ export const checkKeys = ({ last, sealed }: Evidence, given: GivenKeys): { reado
   const newest = given.values[0]!
   if (last === undefined) {
     if (sealed !== "closed" || given.lost.includes("unknown")) return { remember: true }
-    return `no key of ${given.keptIn} opens the sealed values in this database: they were made with another master key. `
+    const finding = given.isFileAbsent
+      ? `${given.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
+      : `no key of ${given.keptIn} opens the sealed values in this database: they were made with another master key. `
+    return `${finding}`
       + `${restoreAdvice(given, "the key it was made with")} ${consequence} ${giveUpAdvice(given, "unknown")}`
   }
   if (given.values.includes(last.value)) return { remember: newest !== last.value }
   const name = fingerprintOf(last.value)
   if (given.lost.includes(name)) return { remember: true }
+  const finding = given.isFileAbsent ? "is missing" : `gives ${given.values.map(fingerprintOf).join(", ")}`
   return `this database belongs to the master key ${name}, in use since ${last.since} from ${last.keptIn}, and `
-    + `${given.keptIn} gives ${given.values.map(fingerprintOf).join(", ")}. ${restoreAdvice(given, `the key ${name}`)} `
+    + `${given.keptIn} ${finding}. ${restoreAdvice(given, `the key ${name}`)} `
     + `${consequence} ${giveUpAdvice(given, name)}`
 }
 
@@ -101,7 +107,8 @@ export const checkMaster: Effect.Effect<
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
   const { secrets: setting } = yield* Settings
-  const given: GivenKeys = { ...yield* MasterKeys, lost: setting?.lostKeys ?? [] }
+  const keys = yield* MasterKeys
+  const given: GivenKeys = { ...keys, isFileAbsent: keys.keepDraft !== undefined, lost: setting?.lostKeys ?? [] }
   yield* sql.withTransaction(Effect.gen(function*() {
     // When two instances start at once on an empty database, the second must have the first one's key.
     yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`
@@ -111,7 +118,12 @@ export const checkMaster: Effect.Effect<
     const found = last === undefined ? yield* sealedSamples : []
     const opens = found.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
     const result = checkKeys({ last, sealed: found.length === 0 ? "none" : opens ? "opens" : "closed" }, given)
-    if (typeof result === "string") return yield* new SecretsInvalid({ reason: `The master key is not the right one: ${result}` })
+    if (typeof result === "string") {
+      const summary = given.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
+      return yield* new SecretsInvalid({ reason: `${summary}: ${result}` })
+    }
+    // The file before the row: a database must never belong to a key that is kept nowhere.
+    if (keys.keepDraft !== undefined) yield* keys.keepDraft
     if (result.remember) {
       yield* sql`insert into master_keys (place, check_value, kept_in)
         select coalesce(max(place), 0) + 1, ${given.values[0]!}, ${given.keptIn} from master_keys`

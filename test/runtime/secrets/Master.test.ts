@@ -3,9 +3,9 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { fromMasters, layer, parseMaster } from "../../../runtime/secrets/Master.ts"
+import { fromMasters, layer, MasterKeys, parseMaster } from "../../../runtime/secrets/Master.ts"
 import { type SecretLabel, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings, SettingsSchema } from "../../../runtime/Settings.ts"
 
@@ -96,14 +96,20 @@ describe("a master", () => {
     }
   })
 
-  it.effect("is made once on devnet, for its owner's eyes only", () =>
+  it.effect("is made once on devnet, for its owner's eyes only, and kept once its database is known to fit it", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const data = `${yield* folder}/till`
-      const [one, two] = yield* Effect.all([secretsOf(data), secretsOf(data)], { concurrency: 2 })
+      const begin = Layer.build(Layer.fresh(layer).pipe(Layer.provide(Layer.succeed(Settings, settings(data, {})))))
+      const [one, two] = yield* Effect.scoped(Effect.gen(function*() {
+        const both = yield* Effect.all([begin, begin], { concurrency: 2 })
+        assert.notInclude(yield* fs.readDirectory(data), "master.key")
+        for (const context of both) yield* Context.get(context, MasterKeys).keepDraft!
+        return both.map((context) => Context.get(context, Secrets))
+      }))
       const later = yield* secretsOf(data)
-      assert.strictEqual(two.open("reply", one.seal("reply", "x")), "x")
-      assert.strictEqual(later.open("reply", one.seal("reply", "x")), "x")
+      assert.strictEqual(two!.open("reply", one!.seal("reply", "x")), "x")
+      assert.strictEqual(later.open("reply", one!.seal("reply", "x")), "x")
       assert.strictEqual((yield* fs.stat(`${data}/master.key`)).mode & 0o777, 0o600)
       assert.deepStrictEqual(yield* fs.readDirectory(data), ["master.key"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))

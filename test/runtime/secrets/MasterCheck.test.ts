@@ -80,19 +80,48 @@ describe("the service does not start", () => {
     assert.notInclude(said, key(2))
   }))
 
-  promise("with a key file that was made anew over a database that is still there", Effect.gen(function*() {
+  promise("where the key file of a kept database is lost: it says so, how to go on, and makes no new key", Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped()
     const database = yield* freshDatabase
     const file = `${directory}/${masterFile}`
     assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+    assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
     const first = yield* fs.readFileString(file)
+    const name = fingerprintOf(checkValueOf(Buffer.from(first.trim(), "hex")))
     yield* fs.remove(file)
-    const said = refusalOf(yield* start(database, { directory }))
-    assert.include(said, `Put the key ${fingerprintOf(checkValueOf(Buffer.from(first.trim(), "hex")))} back into ${file}`)
-    assert.include(said, "set data.directory and the database to new, empty ones")
+    for (const _ of ["first", "second"]) {
+      const said = refusalOf(yield* start(database, { directory }))
+      assert.match(said, /^The master key is missing: this database belongs to the master key/)
+      assert.include(said, `in use since`)
+      assert.include(said, `from ${file}, and ${file} is missing. Put the key ${name} back into ${file}, from your copy`)
+      assert.include(said, "set data.directory and the database to new, empty ones")
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+    }
     yield* fs.writeFileString(file, first)
     assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+  }))
+
+  promise("where the key file is lost and the database of an older build holds sealed values", Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const directory = yield* fs.makeTempDirectoryScoped()
+    const database = yield* freshDatabase
+    assert.strictEqual(refusalOf(yield* start(database, { directory }, sealedEndpoint)), "started")
+    yield* fs.remove(`${directory}/${masterFile}`)
+    const said = refusalOf(yield* start(database, { directory }))
+    assert.include(said, `${directory}/${masterFile} is missing, and this database holds values sealed with the key`)
+    assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+  }))
+
+  promise("with another key file than its database was used with", Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const directory = yield* fs.makeTempDirectoryScoped()
+    const database = yield* freshDatabase
+    assert.strictEqual(refusalOf(yield* start(database, { directory })), "started")
+    yield* fs.writeFileString(`${directory}/${masterFile}`, key(2))
+    const said = refusalOf(yield* start(database, { directory }))
+    assert.include(said, `${directory}/${masterFile} gives ${nameOf(2)}`)
+    assert.include(said, "set data.directory and the database to new, empty ones")
   }))
 
   promise("on a database of an older build that holds what its key cannot open; one that opens it is remembered", Effect.gen(function*() {
@@ -118,6 +147,18 @@ describe("the service does not start", () => {
 })
 
 describe("a master key", () => {
+  promise("is one for two that begin at once over an empty database and share their data directory", Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    for (let round = 0; round < 5; round++) {
+      const directory = `${yield* fs.makeTempDirectoryScoped()}/data`
+      const database = yield* freshDatabase
+      const ends = yield* Effect.forEach([1, 2], () => start(database, { directory }), { concurrency: 2 })
+      assert.deepStrictEqual(ends.map(refusalOf), ["started", "started"])
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [masterFile])
+      assert.strictEqual((yield* fs.stat(`${directory}/${masterFile}`)).mode & 0o777, 0o600)
+    }
+  }))
+
   promise("is replaced by putting the new one first, and from then on the old one alone is refused", Effect.gen(function*() {
     const database = yield* freshDatabase
     const said: Array<string> = []
