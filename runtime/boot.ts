@@ -1,4 +1,5 @@
 /** Turns a checked config into a running service: kernel, plugins in config order, then the two doors. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -14,6 +15,7 @@ import {
   open,
   printHost
 } from "./boot/Doors.ts"
+import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
 import type { Loaded, Picked } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
@@ -56,6 +58,7 @@ export class PluginFailed extends Schema.TaggedError<PluginFailed>()("PluginFail
 
 export type BootError =
   | StoreError
+  | DataDirectoryUnusable
   | SecretsInvalid
   | DoorClosed
   | PluginFailed
@@ -66,12 +69,13 @@ export type BootError =
 export const boot = (loaded: Loaded, instanceId: string): Layer.Layer<Running | StoreGuard, BootError> =>
   Layer.unwrap(Effect.gen(function*() {
     const settings = yield* settle(loaded, instanceId)
+    yield* checkDataDirectory(settings.dataDirectory, settings.environments)
     const below = kernel(loaded, settings)
     return doors(distinct(loaded.picked)).pipe(
       Layer.provideMerge(plugins(loaded.picked)),
       Layer.provideMerge(below)
     ) as Layer.Layer<Running | StoreGuard, BootError>
-  }).pipe(Effect.provide(Path.layer)))
+  }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer])))
 
 /** The settings in force: what the file leaves to be computed. */
 export const settle = Effect.fnUntraced(function*({ settings }: Loaded, instanceId: string) {

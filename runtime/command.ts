@@ -11,7 +11,8 @@ import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
 import { boot, Running, settle } from "./boot.ts"
 import { apisOf, distinct } from "./boot/Kernel.ts"
-import { stopOnHangUp } from "./boot/Stops.ts"
+import { type StopReason, watchStops } from "./boot/Stops.ts"
+import { monotonicMillis } from "./Clock.ts"
 import { ConfigInvalid, exitCodeConfig, load, type Loaded } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
 import { documentOf, textOf } from "./openapi/Document.ts"
@@ -65,8 +66,37 @@ const banner = ({ settings }: Loaded, { dataDirectory, internalUrl, url }: Runni
 const printDocument = (loaded: Loaded) =>
   Effect.map(settle(loaded, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinct(loaded.picked)), publicUrl)))
 
+/** From here to the end of the process: the first cause counts. */
+const stops = watchStops(process.env["_"])
+
+/**
+ * Logs what stops the service at once, and when everything is torn down how long that took. It must be built before the
+ * service, so that it ends after it.
+ */
+const logStop = Effect.gen(function*() {
+  const services = yield* Effect.context<never>()
+  let stop: { readonly reason: StopReason; readonly atMillis: number } | undefined
+  // In the listener itself: while the loop is busy a fiber would write it late, or after the end.
+  const logSync = Effect.runSyncWith(services)
+  stops.onFirst((reason) => {
+    stop = { reason, atMillis: logSync(monotonicMillis) }
+    logSync(Effect.annotateLogs(Effect.logInfo("stopping"), { reason }))
+  })
+  if (stops.isHangUpIgnored) {
+    yield* Effect.logInfo("SIGHUP is ignored, because the service was started with nohup: stop it with SIGTERM")
+  }
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function*() {
+      if (stop === undefined) return
+      const stopMillis = Math.round((yield* monotonicMillis) - stop.atMillis)
+      yield* Effect.annotateLogs(Effect.logInfo("stopped"), { reason: stop.reason, stop_ms: stopMillis })
+    })
+  )
+})
+
 const start = (loaded: Loaded) =>
   Effect.gen(function*() {
+    yield* logStop
     const started = yield* Clock.currentTimeMillis
     const service = Effect.gen(function*() {
       const running = yield* Running
@@ -77,7 +107,7 @@ const start = (loaded: Loaded) =>
       return yield* guard.lost
     })
     return yield* Effect.provide(service, boot(loaded, randomUUID()))
-  }).pipe(Effect.provide(Logs.layer(loaded.settings.telemetry, process.stdout.isTTY)))
+  }).pipe(Effect.scoped, Effect.provide(Logs.layer(loaded.settings.telemetry, process.stdout.isTTY)))
 
 const run = (command: Command) =>
   Effect.gen(function*() {
@@ -111,11 +141,14 @@ const program = typeof command === "string"
   ? Effect.andThen(Console.error(`${command}\n\n${usage}`), Effect.fail(new ConfigInvalid({ report: command, count: 1 })))
   : Effect.tapCause(run(command), report)
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => setTimeout(() => process.exit(1), stopPatienceMillis).unref())
+const giveUp = () => {
+  process.stderr.write(`the stop took longer than ${stopPatienceMillis / 1000} s and was given up: the process ends now\n`)
+  process.exit(1)
 }
 
-stopOnHangUp()
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => setTimeout(giveUp, stopPatienceMillis).unref())
+}
 
 NodeRuntime.runMain(Effect.provide(program, NodeServices.layer), {
   disableErrorReporting: true,

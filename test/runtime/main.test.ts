@@ -128,6 +128,61 @@ describe("the entry point", () => {
       assert.include(output, "mainnet needs a master key")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
 
+  it.live("refuses a data directory that is a file or stands below one, before it writes anything, and says what to do", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      yield* fs.writeFileString(`${folder}/file`, "")
+      for (const [directory, message] of [
+        ["file", `${folder}/file is a file, and data.directory must be a directory: set data.directory to a directory`],
+        ["file/data", `${folder}/file/data cannot be used as the data directory: `]
+      ] as const) {
+        for (const store of [{ use: "embedded" }, { use: "postgres", options: { url: "postgres://127.0.0.1:1/none" } }]) {
+          const file = yield* config({ store, data: { directory: `${folder}/${directory}` } })
+          const { code, output } = yield* (yield* run(["--config", file])).ended
+          assert.strictEqual(code, 1)
+          assert.include(output, message)
+          assert.include(output, "et data.directory to a directory")
+          assert.notInclude(output, "    at ")
+        }
+      }
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+
+  it.live("refuses a data directory that anybody may write to on mainnet, and warns of it on devnet", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const warning = `Any user of this machine may write to the data directory ${directory} (mode 0777)`
+      const advice = `Close it: chmod o-w ${directory}`
+      const secret = yield* written(Buffer.alloc(32, 1).toString("hex"))
+      yield* fs.chmod(directory, 0o777)
+      const mainnet = yield* config({
+        environments: ["mainnet"],
+        secrets: { master: [`\${file:${secret}}`] },
+        rpc: { port: 0, token: `\${file:${secret}}` },
+        data: { directory }
+      })
+      const { code, output } = yield* (yield* run(["--config", mainnet])).ended
+      assert.strictEqual(code, 1, output)
+      assert.include(output, warning)
+      assert.include(output, advice)
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+
+      const started = [[0o777, true], [0o770, false]] as const
+      yield* Effect.forEach(started, ([mode, isWarned]) =>
+        Effect.gen(function*() {
+          const own = yield* fs.makeTempDirectoryScoped()
+          yield* fs.chmod(own, mode)
+          const service = yield* run(["--config", yield* config({ data: { directory: own } })])
+          yield* service.said(ready)
+          service.child.kill("SIGTERM")
+          const { output } = yield* service.ended
+          const warnings = output.split("\n").filter((line) => line.includes(`data directory ${own} (mode 0777)`))
+          assert.lengthOf(warnings, isWarned ? 1 : 0)
+          if (isWarned) assert.include(warnings[0]!, "\"level\":\"warn\"")
+        }), { discard: true })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+
   it.live("refuses a database whose keys it cannot read, and says what to do, where it would start and all keys be dead", () =>
     Effect.gen(function*() {
       const { url } = yield* freshDatabase

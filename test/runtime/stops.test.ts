@@ -10,6 +10,12 @@ import { existsSync, readFileSync } from "node:fs"
 
 const entry = decodeURIComponent(new URL("../../runtime/main.ts", import.meta.url).pathname)
 
+interface LogEntry {
+  readonly msg: string
+  readonly reason?: string
+  readonly stop_ms?: number
+}
+
 /** A process loads all its sources and makes a database first: two seconds on an idle machine, many on a busy one. */
 const patience = 120_000
 
@@ -31,7 +37,11 @@ const serverOf = (directory: string): number | undefined => {
 const until = (isSo: () => boolean) => Effect.repeat(Effect.as(Effect.sleep(5), undefined), { until: isSo })
 
 /** A service on a database of its own; `onOutput` gets what it wrote to stdout so far, and the number of its server. */
-const stoppedBy = (onOutput: (child: ChildProcess, written: string, server: number) => void) =>
+const stoppedBy = (
+  onOutput: (child: ChildProcess, written: string, server: number) => void,
+  /** The program that runs the service, and its first words. */
+  under: ReadonlyArray<string> = []
+) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped()
@@ -45,7 +55,11 @@ const stoppedBy = (onOutput: (child: ChildProcess, written: string, server: numb
       modules: []
     }))
     const child = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(process.execPath, [entry, "--config", file], { stdio: ["ignore", "pipe", "pipe"], env: { PATH: "" } })),
+      Effect.sync(() => {
+        const [program, ...words] = [...under, process.execPath, entry, "--config", file]
+        // In a session of its own: whoever started the tests may ignore SIGHUP.
+        return spawn(program!, words, { stdio: ["ignore", "pipe", "pipe"], env: { PATH: "" }, detached: true })
+      }),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )
     let written = ""
@@ -62,23 +76,79 @@ const stoppedBy = (onOutput: (child: ChildProcess, written: string, server: numb
     // What a failing build leaves must not stay with the machine.
     if (left) process.kill(server!, "SIGINT")
     assert.isDefined(server, `no database was started: ${complaints}`)
-    return { code: child.exitCode, signal: child.signalCode, left, complaints }
+    const entries = written.split("\n").flatMap((line) => line.startsWith("{") ? [JSON.parse(line) as LogEntry] : [])
+    const stopLines = entries.filter(({ msg }) => msg === "stopping" || msg === "stopped")
+    return { end: { code: child.exitCode, signal: child.signalCode, left, complaints }, entries, stopLines }
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
 const inOrder = { code: 0, signal: null, left: false, complaints: "" }
 
+const isReady = (written: string) => written.includes("\"msg\":\"ready\"")
+
 describe("the service stops in order, its database with it,", () => {
-  it.live("when its terminal is closed: SIGHUP", () =>
+  for (const signal of ["SIGHUP", "SIGTERM"] as const) {
+    it.live(`when it gets ${signal}, and logs that at the beginning and how long it took at the end`, () =>
+      Effect.gen(function*() {
+        let sentMillis = 0
+        const { end, entries, stopLines } = yield* stoppedBy((child, written) => {
+          if (isReady(written) && sentMillis === 0) {
+            sentMillis = performance.now()
+            child.kill(signal)
+          }
+        })
+        const tookMillis = performance.now() - sentMillis
+        assert.deepStrictEqual(end, inOrder)
+        assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", signal], ["stopped", signal]])
+        assert.strictEqual(entries.at(-1)?.msg, "stopped")
+        const stopMillis = stopLines[1]!.stop_ms!
+        assert.isTrue(Number.isInteger(stopMillis) && stopMillis >= 0 && stopMillis <= tookMillis, String(stopMillis))
+      }), patience)
+  }
+
+  it.live("when it gets a signal while it starts, and logs that as well", () =>
     Effect.gen(function*() {
-      const end = yield* stoppedBy((child, written) => {
-        if (written.includes("\"msg\":\"ready\"")) child.kill("SIGHUP")
+      const { end, stopLines } = yield* stoppedBy((child, written) => {
+        if (!isReady(written)) child.kill("SIGTERM")
       })
       assert.deepStrictEqual(end, inOrder)
+      assert.deepStrictEqual(stopLines.map(({ msg }) => msg), ["stopping", "stopped"])
     }), patience)
 
   it.live("when nobody reads what it writes any more: a broken pipe, even while it starts", () =>
     Effect.gen(function*() {
-      const end = yield* stoppedBy((child) => { child.stdout!.destroy() })
+      const { end } = yield* stoppedBy((child) => { child.stdout!.destroy() })
       assert.deepStrictEqual(end, inOrder)
     }), patience)
+})
+
+/** Sends SIGHUP to the service and all that started it, as a terminal does; SIGTERM once it has answered after that. */
+const hungUp = (under: ReadonlyArray<string>) => {
+  let step: "starts" | "hung up" | "answered" = "starts"
+  return stoppedBy((child, written) => {
+    const url = /"msg":"ready".*"url":"([^"]+)"/.exec(written)?.[1]
+    if (url === undefined || step !== "starts") return
+    step = "hung up"
+    process.kill(-child.pid!, "SIGHUP")
+    void fetch(`${url}/health/live`)
+      .then(({ status }) => status === 200 ? step = "answered" : step, () => step)
+      .finally(() => process.kill(-child.pid!, "SIGTERM"))
+  }, under).pipe(Effect.map((result) => ({ ...result, isAnswered: step === "answered" })))
+}
+
+describe("the service outlives its terminal", () => {
+  const ways: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+    ["nohup", ["/bin/bash", "-c", "/usr/bin/nohup \"$@\"", "bash"]],
+    // It waits for the service, as npm does, so it must not end before it.
+    ["a shell that ignores SIGHUP", ["/bin/sh", "-c", "trap '' HUP TERM; \"$@\"; exit $?", "sh"]]
+  ]
+  for (const [name, under] of ways) {
+    it.live(`when ${name} started it, and stops at SIGTERM`, () =>
+      Effect.gen(function*() {
+        const { end, entries, isAnswered, stopLines } = yield* hungUp(under)
+        assert.isTrue(isAnswered)
+        assert.deepStrictEqual(end, inOrder)
+        assert.deepStrictEqual(stopLines.map(({ msg, reason }) => [msg, reason]), [["stopping", "SIGTERM"], ["stopped", "SIGTERM"]])
+        assert.isDefined(entries.find(({ msg }) => msg.startsWith("SIGHUP is ignored")))
+      }), patience)
+  }
 })
