@@ -1424,21 +1424,476 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Errors of everything else. */
-        WrappedError: {
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *         "quantity": 1,
+         *         "updated": false
+         *       }
+         *     }
+         */
+        AddedCartItem: {
             /** @enum {boolean} */
-            success: false;
-            error: {
-                /**
-                 * @description One of the codes of /docs/errors. New ones may be added in any version.
-                 * @example INVALID_AMOUNT_FORMAT
-                 */
-                code: string;
-                message: string;
-                param: string | null;
-                details: Record<string, never> | null;
-                request_id: string;
+            success: true;
+            data: {
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                item_id: string;
+                quantity: number;
+                updated: boolean;
             };
+        };
+        /**
+         * @example {
+         *       "network": "base",
+         *       "token_id": 123
+         *     }
+         */
+        AddressRequest: {
+            /** @description One of the networks of `available-tokens` */
+            network: string;
+            /** @description `id` of `available-tokens`; `tokenId` is read too */
+            token_id?: number;
+            tokenId?: number;
+        };
+        /**
+         * @description The address as the retailer writes it, and what the estimate comes to there.
+         * @example {
+         *       "address_id": "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "validated": true,
+         *       "standardized": {
+         *         "first_name": "Ada",
+         *         "last_name": "Lovelace",
+         *         "street_address": "12 Analytical Way",
+         *         "address_line2": null,
+         *         "city": "Miami",
+         *         "state": "FL",
+         *         "zip_code": "33101",
+         *         "country": "US",
+         *         "phone": "+1 305 555 0100",
+         *         "email": "ada@example.com"
+         *       },
+         *       "shipping_options": [
+         *         {
+         *           "id": "standard",
+         *           "name": "Standard",
+         *           "amount": 1000,
+         *           "amount_decimal": "1.000",
+         *           "estimated_days": "5-7"
+         *         }
+         *       ],
+         *       "estimate": {
+         *         "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+         *         "merchant_id": 123,
+         *         "environment": "devnet",
+         *         "customer_id": "cust_1",
+         *         "wallet_address": null,
+         *         "wallet_network": null,
+         *         "valid_items": [
+         *           {
+         *             "product_id": "B08N5WRWNW",
+         *             "retailer": "amazon",
+         *             "title": "Item",
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "price_changed": false,
+         *             "image_url": null
+         *           }
+         *         ],
+         *         "invalid_items": [
+         *           {
+         *             "product_id": "B000",
+         *             "retailer": "amazon",
+         *             "code": "NO_ELIGIBLE_OFFER",
+         *             "message": "Nobody sells this item now"
+         *           }
+         *         ],
+         *         "pricing": {
+         *           "currency": "usd",
+         *           "amount_unit": "usd_millis",
+         *           "subtotal": 9990,
+         *           "subtotal_decimal": "9.990",
+         *           "shipping": 1000,
+         *           "shipping_decimal": "1.000",
+         *           "tax": 0,
+         *           "tax_decimal": "0.000",
+         *           "fees": 3000,
+         *           "fees_decimal": "3.000",
+         *           "total": 13990,
+         *           "total_decimal": "13.990"
+         *         },
+         *         "created_at": 1766320000,
+         *         "expires_at": 1766320900
+         *       }
+         *     }
+         */
+        AddressedEstimate: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            address_id: string;
+            /** @enum {boolean} */
+            validated: true;
+            standardized: {
+                first_name: string;
+                last_name: string;
+                street_address: string;
+                address_line2: string | null;
+                city: string;
+                state: string;
+                zip_code: string;
+                country: string;
+                phone: string;
+                email: string;
+            };
+            shipping_options: {
+                id: string;
+                name: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                estimated_days: string;
+            }[];
+            estimate: components["schemas"]["Estimate"];
+        };
+        ApiKey: {
+            /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @enum {string} */
+            object: "api_key";
+            name: string;
+            /** @description Its first 12 characters */
+            prefix: string;
+            last4: string;
+            /** @enum {string} */
+            scope: "merchant" | "commerce";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /**
+             * @description `rotating`: it was replaced and may be used until `expires_at`
+             * @enum {string}
+             */
+            status: "active" | "rotating" | "expired" | "revoked";
+            expires_at: number | null;
+            ip_allowlist: string[];
+            api_version: string;
+            /** @description Told a minute or two late */
+            last_used_at: number | null;
+            /** @description The key that a rotation made in its place */
+            replaced_by: string | null;
+            /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
+            created_by: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+        };
+        /**
+         * @example {
+         *       "name": "Checkout server 2",
+         *       "ip_allowlist": []
+         *     }
+         */
+        ApiKeyChange: {
+            /** @description What its owner tells it from others by */
+            name?: string;
+            /** @description null: never */
+            expires_at?: number | string | null;
+            /**
+             * @description IPv4 and IPv6 addresses and CIDR ranges it may be used from; empty: any
+             * @example [
+             *       "203.0.113.0/24",
+             *       "2001:db8::1"
+             *     ]
+             */
+            ip_allowlist?: string[];
+            /** @description The version its calls are answered in where they name none */
+            api_version?: string;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "object": "api_key",
+         *             "name": "Checkout server",
+         *             "prefix": "mk_dev_8Hq2m",
+         *             "last4": "x7Qp",
+         *             "scope": "merchant",
+         *             "environment": "devnet",
+         *             "status": "active",
+         *             "expires_at": null,
+         *             "ip_allowlist": [
+         *               "203.0.113.0/24"
+         *             ],
+         *             "api_version": "2026-01-15",
+         *             "last_used_at": 1766320496,
+         *             "replaced_by": null,
+         *             "created_by": null,
+         *             "created_at": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        ApiKeyList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["ApiKey"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "child_keys": "revoke"
+         *     }
+         */
+        ApiKeyRevocation: {
+            /**
+             * @description `revoke`: the keys created with it, directly or indirectly, are revoked too. Default `keep`
+             * @enum {string}
+             */
+            child_keys?: "keep" | "revoke";
+        };
+        /**
+         * @example {
+         *       "overlap_seconds": 86400
+         *     }
+         */
+        ApiKeyRotation: {
+            /** @description How long the old key may still be used; default 86400 */
+            overlap_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "id": 123,
+         *       "token_symbol": "USDC",
+         *       "token_name": "USD Coin",
+         *       "token_type": "erc20",
+         *       "network": "base",
+         *       "token_decimals": 6,
+         *       "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+         *       "requires_memo": false,
+         *       "photo_uri": "/assets/tokens/usdc.svg",
+         *       "has_settlement_route": false,
+         *       "supports_stable_settlement": true,
+         *       "is_monitored": true,
+         *       "settlement_rate": 1,
+         *       "settlement_cost_usd": 0,
+         *       "is_same_token_settlement": true,
+         *       "tier": null,
+         *       "tier_fee": null,
+         *       "availability_status": "DEVNET",
+         *       "rate_updated_at": 1766320400,
+         *       "unavailable_reason": null,
+         *       "min_amount": 10
+         *     }
+         */
+        AvailableToken: {
+            /** @example 7 */
+            id: number;
+            token_symbol: string;
+            token_name: string;
+            /** @enum {string} */
+            token_type: "native" | "erc20" | "spl" | "sui" | "ton";
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            token_decimals: number;
+            token_address: string | null;
+            requires_memo: boolean;
+            photo_uri: string;
+            has_settlement_route: boolean;
+            supports_stable_settlement: boolean;
+            is_monitored: boolean;
+            settlement_rate: number | null;
+            settlement_cost_usd: number;
+            is_same_token_settlement: boolean;
+            tier: null;
+            tier_fee: null;
+            /** @enum {string} */
+            availability_status: "DEVNET" | "AVAILABLE" | "STALE" | "NO_LIQUIDITY" | "QUOTE_REQUIRED" | "NETWORK_DEGRADED";
+            rate_updated_at: number | null;
+            unavailable_reason: string | null;
+            min_amount: number;
+        };
+        /**
+         * @example {
+         *       "order_ids": [
+         *         "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"
+         *       ]
+         *     }
+         */
+        BulkOrderPaymentStatus: {
+            order_ids: string[];
+        };
+        CancelOrder: {
+            refund_destination_wallet_address_bsc?: string | null;
+            reason?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "status": "cancelled",
+         *         "substatus": "CANCELLED_BY_MERCHANT",
+         *         "refund_quote": null
+         *       }
+         *     }
+         */
+        CancelledOrder: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                order_id: string;
+                /** @enum {string} */
+                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+                /** @enum {string} */
+                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+                refund_quote: {
+                    /** @example 49990 */
+                    amount: number;
+                    /** @example 49.990 */
+                    amount_decimal: string;
+                    /** @example 49990 */
+                    fee: number;
+                    /** @example 49.990 */
+                    fee_decimal: string;
+                    /** @example 49990 */
+                    net_amount: number;
+                    /** @example 49.990 */
+                    net_amount_decimal: string;
+                    token: string;
+                    /** @enum {string} */
+                    network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                    /** @example 1766320496 */
+                    valid_until: number;
+                } | null;
+            };
+        };
+        /**
+         * @description What a customer put aside. It is kept for 90 days after its last change.
+         * @example {
+         *       "merchant_id": 123,
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "items": [
+         *         {
+         *           "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *           "product_id": "B08N5WRWNW",
+         *           "retailer": "amazon",
+         *           "title": "Item",
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "image_url": null,
+         *           "product_url": null
+         *         }
+         *       ],
+         *       "subtotal": 9990,
+         *       "subtotal_decimal": "9.990",
+         *       "amount_unit": "usd_millis",
+         *       "item_count": 1,
+         *       "created_at": 1766320000,
+         *       "updated_at": 1766320496
+         *     }
+         */
+        Cart: {
+            /** @example 123 */
+            merchant_id: number;
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            items: components["schemas"]["CartItem"][];
+            /** @example 49990 */
+            subtotal: number;
+            /** @example 49.990 */
+            subtotal_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            item_count: number;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        /**
+         * @description An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.
+         * @example {
+         *       "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "product_id": "B08N5WRWNW",
+         *       "retailer": "amazon",
+         *       "title": "Item",
+         *       "quantity": 1,
+         *       "unit_amount": 9990,
+         *       "unit_amount_decimal": "9.990",
+         *       "amount": 9990,
+         *       "amount_decimal": "9.990",
+         *       "image_url": null,
+         *       "product_url": null
+         *     }
+         */
+        CartItem: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            item_id: string;
+            product_id: string;
+            /** @enum {string} */
+            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+            title: string;
+            quantity: number;
+            /** @example 49990 */
+            unit_amount: number;
+            /** @example 49.990 */
+            unit_amount_decimal: string;
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            image_url: string | null;
+            product_url: string | null;
+        };
+        CartItemChange: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description 0 takes the item out. */
+            quantity: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "subtotal": 9990,
+         *         "subtotal_decimal": "9.990",
+         *         "shipping": 1000,
+         *         "shipping_decimal": "1.000",
+         *         "tax": 0,
+         *         "tax_decimal": "0.000",
+         *         "fees": 3000,
+         *         "fees_decimal": "3.000",
+         *         "total": 13990,
+         *         "total_decimal": "13.990"
+         *       }
+         *     }
+         */
+        CartTotals: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["Pricing"];
         };
         /**
          * @description Retailer goods, paid by one invoice and placed only once its money has settled.
@@ -1664,16 +2119,590 @@ export interface components {
             /** @example 1766320496 */
             updated_at: number;
         };
-        SimulateOrder: {
-            /** @enum {string} */
-            transition_to: "payment_confirmed" | "payment_settled" | "placed" | "shipped" | "delivery_confirmed" | "failed" | "cancelled" | "cancellation_rejected" | "refunded";
-            tracking?: {
-                carrier?: string;
-                tracking_number?: string;
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "api_key",
+         *         "name": "Checkout server",
+         *         "prefix": "mk_dev_8Hq2m",
+         *         "last4": "x7Qp",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "status": "active",
+         *         "expires_at": null,
+         *         "ip_allowlist": [
+         *           "203.0.113.0/24"
+         *         ],
+         *         "api_version": "2026-01-15",
+         *         "last_used_at": 1766320496,
+         *         "replaced_by": null,
+         *         "created_by": null,
+         *         "created_at": 1766320496,
+         *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp"
+         *       }
+         *     }
+         */
+        CreatedApiKey: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "api_key";
+                /** @description The key itself, shown this once */
+                key: string;
+                name: string;
+                /** @description Its first 12 characters */
+                prefix: string;
+                last4: string;
+                /** @enum {string} */
+                scope: "merchant" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                /**
+                 * @description `rotating`: it was replaced and may be used until `expires_at`
+                 * @enum {string}
+                 */
+                status: "active" | "rotating" | "expired" | "revoked";
+                expires_at: number | null;
+                ip_allowlist: string[];
+                api_version: string;
+                /** @description Told a minute or two late */
+                last_used_at: number | null;
+                /** @description The key that a rotation made in its place */
+                replaced_by: string | null;
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
+                created_by: string | null;
+                /** @example 1766320496 */
+                created_at: number;
             };
+        };
+        /**
+         * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
+         *       "session_token": "pst_Zk3…",
+         *       "signature": "9f2c….1766278800000",
+         *       "expires_at": 1766363200,
+         *       "payment_session_headers": {
+         *         "x-session-token": "pst_Zk3…",
+         *         "x-signature": "9f2c….1766278800000"
+         *       },
+         *       "invoice": {
+         *         "object": "invoice",
+         *         "id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "merchant_id": 123,
+         *         "status": "unpaid",
+         *         "invoice_type": "standard",
+         *         "currency": "usd",
+         *         "amount": 49990,
+         *         "amount_decimal": "49.990",
+         *         "amount_paid": 0,
+         *         "amount_paid_decimal": "0.000",
+         *         "amount_remaining": 49990,
+         *         "amount_remaining_decimal": "49.990",
+         *         "amount_unit": "usd_millis",
+         *         "customer_id": "cust_123",
+         *         "payer_wallet_address": null,
+         *         "payer_wallet_network": null,
+         *         "commerce_order_id": null,
+         *         "environment": "devnet",
+         *         "expires_at": 1766363200,
+         *         "created_at": 1766320000,
+         *         "paid_at": null,
+         *         "last_payment_at": null,
+         *         "metadata": {
+         *           "order_id": "ORD-1"
+         *         }
+         *       }
+         *     }
+         */
+        CreatedInvoice: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            payment_url: string;
+            session_token: string;
+            signature: string;
+            /** @example 1766320496 */
+            expires_at: number;
+            payment_session_headers: {
+                "x-session-token": string;
+                "x-signature": string;
+            };
+            invoice: components["schemas"]["Invoice"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "webhook_endpoint",
+         *         "url": "https://shop.example/hooks",
+         *         "status": "enabled",
+         *         "enabled_events": [
+         *           "invoice.*"
+         *         ],
+         *         "environment": "devnet",
+         *         "api_version": "2026-01-15",
+         *         "description": "Shop",
+         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+         *         "ordered": false,
+         *         "previous_secret_expires_at": null,
+         *         "consecutive_failures": 0,
+         *         "disabled_reason": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        CreatedWebhookEndpoint: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "webhook_endpoint";
+                url: string;
+                /** @enum {string} */
+                status: "enabled" | "disabled";
+                enabled_events: string[];
+                environment: ("devnet" | "mainnet") | null;
+                api_version: string;
+                description: string | null;
+                /** @description What its deliveries are signed with, shown this once */
+                secret: string;
+                /**
+                 * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
+                 * @example false
+                 */
+                ordered: boolean;
+                /** @description Until when deliveries are signed with the secret before the last rotation too */
+                previous_secret_expires_at: number | null;
+                /** @description Attempts that failed since the last that succeeded */
+                consecutive_failures: number;
+                /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
+                disabled_reason: string | null;
+                /** @example 1766320496 */
+                created_at: number;
+                /** @example 1766320496 */
+                updated_at: number;
+            };
+        };
+        /**
+         * @example {
+         *       "email": "payor@example.com"
+         *     }
+         */
+        CustomerEmail: {
+            email: string & unknown;
+        };
+        CustomerIdentity: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+        };
+        /**
+         * @description What a customer's items cost now; it holds until `expires_at`, 900 seconds.
+         * @example {
+         *       "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "merchant_id": 123,
+         *       "environment": "devnet",
+         *       "customer_id": "cust_1",
+         *       "wallet_address": null,
+         *       "wallet_network": null,
+         *       "valid_items": [
+         *         {
+         *           "product_id": "B08N5WRWNW",
+         *           "retailer": "amazon",
+         *           "title": "Item",
+         *           "quantity": 1,
+         *           "unit_amount": 9990,
+         *           "unit_amount_decimal": "9.990",
+         *           "amount": 9990,
+         *           "amount_decimal": "9.990",
+         *           "price_changed": false,
+         *           "image_url": null
+         *         }
+         *       ],
+         *       "invalid_items": [
+         *         {
+         *           "product_id": "B000",
+         *           "retailer": "amazon",
+         *           "code": "NO_ELIGIBLE_OFFER",
+         *           "message": "Nobody sells this item now"
+         *         }
+         *       ],
+         *       "pricing": {
+         *         "currency": "usd",
+         *         "amount_unit": "usd_millis",
+         *         "subtotal": 9990,
+         *         "subtotal_decimal": "9.990",
+         *         "shipping": 1000,
+         *         "shipping_decimal": "1.000",
+         *         "tax": 0,
+         *         "tax_decimal": "0.000",
+         *         "fees": 3000,
+         *         "fees_decimal": "3.000",
+         *         "total": 13990,
+         *         "total_decimal": "13.990"
+         *       },
+         *       "created_at": 1766320000,
+         *       "expires_at": 1766320900
+         *     }
+         */
+        Estimate: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            estimate_id: string;
+            /** @example 123 */
+            merchant_id: number;
             /** @enum {string} */
-            wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            wallet_address?: string;
+            environment: "devnet" | "mainnet";
+            customer_id: string | null;
+            wallet_address: string | null;
+            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            valid_items: {
+                product_id: string;
+                /** @enum {string} */
+                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                title: string;
+                quantity: number;
+                /** @example 49990 */
+                unit_amount: number;
+                /** @example 49.990 */
+                unit_amount_decimal: string;
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @description Whether the price differs from the one the customer saw before. */
+                price_changed: boolean;
+                image_url: string | null;
+            }[];
+            invalid_items: {
+                product_id: string;
+                retailer: string;
+                /** @enum {string} */
+                code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
+                message: string;
+            }[];
+            pricing: components["schemas"]["Pricing"];
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            expires_at: number;
+        };
+        /** @description One state change, told the same way everywhere. */
+        Event: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @enum {string} */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /** @example invoice.paid */
+            type: string;
+            /** @example false */
+            livemode: boolean;
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"] | components["schemas"]["InvoicePayment"] | components["schemas"]["CommerceOrder"] | components["schemas"]["PaymentQuote"] | {
+                    /** @enum {string} */
+                    object: "test_ping";
+                    id: string;
+                    message: string;
+                    /** @example 1766320496 */
+                    created_at: number;
+                };
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.
+         * @example {
+         *       "object": "invoice",
+         *       "id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "merchant_id": 123,
+         *       "status": "paid",
+         *       "invoice_type": "standard",
+         *       "currency": "usd",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "amount_paid": 49990,
+         *       "amount_paid_decimal": "49.990",
+         *       "amount_remaining": 0,
+         *       "amount_remaining_decimal": "0.000",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_123",
+         *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *       "payer_wallet_network": "base",
+         *       "commerce_order_id": null,
+         *       "environment": "devnet",
+         *       "expires_at": 1766363200,
+         *       "created_at": 1766320000,
+         *       "paid_at": 1766320496,
+         *       "last_payment_at": 1766320480,
+         *       "metadata": {
+         *         "order_id": "ORD-1"
+         *       }
+         *     }
+         */
+        ExpandedInvoice: {
+            /** @enum {string} */
+            object: "invoice";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @enum {string} */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @enum {string} */
+            invoice_type: "standard" | "commerce";
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            customer_id: string | null;
+            payer_wallet_address: string | null;
+            payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            commerce_order_id: string | null;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @example 1766320496 */
+            expires_at: number;
+            /** @example 1766320496 */
+            created_at: number;
+            paid_at: number | null;
+            last_payment_at: number | null;
+            metadata: Record<string, never>;
+            latest_payment?: components["schemas"]["InvoicePayment"] | null;
+            payments?: components["schemas"]["InvoicePaymentList"];
+            payment_url?: string;
+        };
+        /** @description Errors of tokens, wallets, invoices, payment pages and merchant settings. */
+        FlatError: {
+            error: string;
+            /**
+             * @description One of the codes of /docs/errors. New ones may be added in any version.
+             * @example INVALID_AMOUNT_FORMAT
+             */
+            code: string;
+        };
+        FoundToken: {
+            /** @example 7 */
+            id: number;
+            token_symbol: string;
+            token_name: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @enum {string} */
+            network_environment: "devnet" | "mainnet";
+            /** @description Not offered to payors, by the merchant's acceptance policy */
+            is_blocked: boolean;
+            price: {
+                /** @description US dollars per whole token, for display */
+                usd: number;
+                /** @example 1766320496 */
+                last_updated_at: number;
+                provider_type: string;
+            } | null;
+            /** @description Contract, mint, coin type or jetton master; `native` for the network's own coin */
+            token_address: string;
+            token_decimals: number;
+            /** @enum {string} */
+            token_type: "native" | "erc20" | "spl" | "sui" | "ton";
+            requires_memo: boolean;
+            /** @description Path of a picture that this service ships */
+            photo_uri: string;
+            supports_stable_settlement: boolean;
+            is_active: boolean;
+            /** @description Payments on its network are watched for */
+            is_monitored: boolean;
+        };
+        /**
+         * @description What remains of an invoice in one token, and until when that holds.
+         * @example {
+         *       "id": "quo_0192e4a0-7b1c-7c3d-8e4f-5a6b7c8d9e0f",
+         *       "object": "payment_quote",
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "network": "base",
+         *       "supported_token_id": 123,
+         *       "settlement_token_id": 123,
+         *       "currency": "usd",
+         *       "amount_remaining": 49990,
+         *       "amount_remaining_decimal": "49.990",
+         *       "amount_unit": "usd_millis",
+         *       "estimated_token_amount_remaining": "49.990000",
+         *       "exchange_rate": "1.000000",
+         *       "quote_last_updated_at": 1766320496,
+         *       "quote_valid_until": 1766320796,
+         *       "quote_expires_in_seconds": 300,
+         *       "quote_status": "available",
+         *       "status_code": "ok",
+         *       "message": null,
+         *       "retryable": null,
+         *       "retry_after_seconds": null
+         *     }
+         */
+        IdentifiedPaymentQuote: {
+            /** @description Reads this quote back, also after its end. Null while `quote_status` is `unavailable`. */
+            id: string | null;
+            /** @enum {string} */
+            object: "payment_quote";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            supported_token_id: number | null;
+            settlement_token_id: number | null;
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            estimated_token_amount_remaining: string | null;
+            exchange_rate: string | null;
+            quote_last_updated_at: number | null;
+            quote_valid_until: number | null;
+            quote_expires_in_seconds: number | null;
+            quote_status: ("available" | "unavailable" | "expired") | null;
+            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
+            message: string | null;
+            retryable: boolean | null;
+            retry_after_seconds: number | null;
+        };
+        /**
+         * @description An amount of US dollars that a payor pays in tokens.
+         * @example {
+         *       "object": "invoice",
+         *       "id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "merchant_id": 123,
+         *       "status": "paid",
+         *       "invoice_type": "standard",
+         *       "currency": "usd",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "amount_paid": 49990,
+         *       "amount_paid_decimal": "49.990",
+         *       "amount_remaining": 0,
+         *       "amount_remaining_decimal": "0.000",
+         *       "amount_unit": "usd_millis",
+         *       "customer_id": "cust_123",
+         *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *       "payer_wallet_network": "base",
+         *       "commerce_order_id": null,
+         *       "environment": "devnet",
+         *       "expires_at": 1766363200,
+         *       "created_at": 1766320000,
+         *       "paid_at": 1766320496,
+         *       "last_payment_at": 1766320480,
+         *       "metadata": {
+         *         "order_id": "ORD-1"
+         *       }
+         *     }
+         */
+        Invoice: {
+            /** @enum {string} */
+            object: "invoice";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @example 123 */
+            merchant_id: number;
+            /** @enum {string} */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @enum {string} */
+            invoice_type: "standard" | "commerce";
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            customer_id: string | null;
+            payer_wallet_address: string | null;
+            payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            commerce_order_id: string | null;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @example 1766320496 */
+            expires_at: number;
+            /** @example 1766320496 */
+            created_at: number;
+            paid_at: number | null;
+            last_payment_at: number | null;
+            metadata: Record<string, never>;
+        };
+        /**
+         * @description What is absent stays; other fields are ignored.
+         * @example {
+         *       "metadata": {
+         *         "order_id": "ORD-2",
+         *         "draft": null
+         *       },
+         *       "description": "Starter plan, yearly"
+         *     }
+         */
+        InvoiceChange: {
+            /** @description Keys to set; a key that is null is removed, the others stay. `null` removes all. */
+            metadata?: Record<string, never> | null;
+            description?: string | null;
+        };
+        InvoiceList: {
+            /** @enum {string} */
+            object: "list";
+            data: components["schemas"]["ExpandedInvoice"][];
+            has_more: boolean;
+            page: number;
+            limit: number;
+            total: number;
         };
         /**
          * @description One transfer that pays towards an invoice.
@@ -1790,49 +2819,21 @@ export interface components {
                 } | null;
             } | Record<string, never>;
         };
-        /**
-         * @description An amount of US dollars that a payor pays in tokens.
-         * @example {
-         *       "object": "invoice",
-         *       "id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "merchant_id": 123,
-         *       "status": "paid",
-         *       "invoice_type": "standard",
-         *       "currency": "usd",
-         *       "amount": 49990,
-         *       "amount_decimal": "49.990",
-         *       "amount_paid": 49990,
-         *       "amount_paid_decimal": "49.990",
-         *       "amount_remaining": 0,
-         *       "amount_remaining_decimal": "0.000",
-         *       "amount_unit": "usd_millis",
-         *       "customer_id": "cust_123",
-         *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-         *       "payer_wallet_network": "base",
-         *       "commerce_order_id": null,
-         *       "environment": "devnet",
-         *       "expires_at": 1766363200,
-         *       "created_at": 1766320000,
-         *       "paid_at": 1766320496,
-         *       "last_payment_at": 1766320480,
-         *       "metadata": {
-         *         "order_id": "ORD-1"
-         *       }
-         *     }
-         */
-        Invoice: {
+        InvoicePaymentList: {
             /** @enum {string} */
-            object: "invoice";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @example 123 */
-            merchant_id: number;
+            object: "list";
+            data: components["schemas"]["InvoicePayment"][];
+            has_more: boolean;
+        };
+        InvoiceStatus: {
             /** @enum {string} */
-            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-            /** @enum {string} */
-            invoice_type: "standard" | "commerce";
-            /** @enum {string} */
-            currency: "usd";
+            object: "invoice_status";
+            invoice: components["schemas"]["Invoice"];
+            latest_payment: components["schemas"]["InvoicePayment"] | null;
+        };
+        /** @description A number of invoices, what they ask for and what was paid of them. */
+        InvoiceTotal: {
+            count: number;
             /** @example 49990 */
             amount: number;
             /** @example 49.990 */
@@ -1841,635 +2842,242 @@ export interface components {
             amount_paid: number;
             /** @example 49.990 */
             amount_paid_decimal: string;
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
+        };
+        /**
+         * @description Invoices by status, all figures as of one moment.
+         * @example {
+         *       "object": "invoice_totals",
+         *       "currency": "usd",
+         *       "amount_unit": "usd_millis",
+         *       "totals": {
+         *         "all": {
+         *           "count": 3,
+         *           "amount": 129900,
+         *           "amount_decimal": "129.900",
+         *           "amount_paid": 99900,
+         *           "amount_paid_decimal": "99.900"
+         *         },
+         *         "paid": {
+         *           "count": 2,
+         *           "amount": 99900,
+         *           "amount_decimal": "99.900",
+         *           "amount_paid": 99900,
+         *           "amount_paid_decimal": "99.900"
+         *         },
+         *         "unpaid": {
+         *           "count": 1,
+         *           "amount": 30000,
+         *           "amount_decimal": "30.000",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000"
+         *         },
+         *         "underpaid": {
+         *           "count": 0,
+         *           "amount": 0,
+         *           "amount_decimal": "0.000",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000"
+         *         },
+         *         "expired": {
+         *           "count": 0,
+         *           "amount": 0,
+         *           "amount_decimal": "0.000",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000"
+         *         },
+         *         "canceled": {
+         *           "count": 0,
+         *           "amount": 0,
+         *           "amount_decimal": "0.000",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000"
+         *         }
+         *       }
+         *     }
+         */
+        InvoiceTotals: {
+            /** @enum {string} */
+            object: "invoice_totals";
+            /** @enum {string} */
+            currency: "usd";
             /** @enum {string} */
             amount_unit: "usd_millis";
-            customer_id: string | null;
-            payer_wallet_address: string | null;
-            payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            commerce_order_id: string | null;
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @example 1766320496 */
-            expires_at: number;
-            /** @example 1766320496 */
-            created_at: number;
-            paid_at: number | null;
-            last_payment_at: number | null;
-            metadata: Record<string, never>;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "token": "wst_0pX1V2m3B4c5D6e7F8g9H0i1J2k3L4m5N6o7P8q9R0s",
-         *         "scope": "merchant",
-         *         "environment": "devnet",
-         *         "endpoint": "/ws/merchant/events",
-         *         "format": "event_v1",
-         *         "ws_url": "wss://pay.example/ws/merchant/events?format=event_v1",
-         *         "expires_at": 1766320556
-         *       }
-         *     }
-         */
-        StreamTicket: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @description Goes into the query as `token`, once */
-                token: string;
-                /** @enum {string} */
-                scope: "merchant" | "commerce";
-                /** @enum {string} */
-                environment: "devnet" | "mainnet";
-                endpoint: string;
-                /** @enum {string} */
-                format: "event_v1";
-                /** @description Where to connect: add `&token=` and filters */
-                ws_url: string;
-                /** @example 1766320496 */
-                expires_at: number;
+            totals: {
+                all: components["schemas"]["InvoiceTotal"];
+                paid: components["schemas"]["InvoiceTotal"];
+                unpaid: components["schemas"]["InvoiceTotal"];
+                underpaid: components["schemas"]["InvoiceTotal"];
+                expired: components["schemas"]["InvoiceTotal"];
+                canceled: components["schemas"]["InvoiceTotal"];
             };
         };
         /**
          * @example {
-         *       "scope": "merchant",
-         *       "ttl_seconds": 60
-         *     }
-         */
-        NewStreamTicket: {
-            /**
-             * @description The stream it opens. A commerce key gets `commerce` only
-             * @enum {string}
-             */
-            scope: "merchant" | "commerce";
-            /** @description Seconds within which it must be used; absent: 60 */
-            ttl_seconds?: number;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
-         *         "object": "webhook_delivery",
-         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "event_id": "evt_1766320496123-8841",
-         *         "event_type": "invoice.paid",
-         *         "status": "pending",
-         *         "attempt_count": 0,
-         *         "next_attempt_at": 1766320496,
-         *         "response_status": null,
-         *         "error": null,
-         *         "latency_ms": null,
-         *         "created_at": 1766320496,
-         *         "finished_at": null
-         *       }
-         *     }
-         */
-        QueuedWebhookDelivery: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["WebhookDelivery"];
-        };
-        WebhookDelivery: {
-            /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @enum {string} */
-            object: "webhook_delivery";
-            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
-            endpoint_id: string;
-            /** @example evt_1766320496123-8841 */
-            event_id: string;
-            /** @example invoice.paid */
-            event_type: string;
-            /** @enum {string} */
-            status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
-            /**
-             * @description Requests that were sent
-             * @example 1
-             */
-            attempt_count: number;
-            /** @description Not before then; null while nothing waits */
-            next_attempt_at: number | null;
-            /**
-             * @description Of the last attempt
-             * @example 500
-             */
-            response_status: number | null;
-            /** @description Of the last attempt */
-            error: string | null;
-            /**
-             * @description Of the last attempt
-             * @example 42
-             */
-            latency_ms: number | null;
-            /** @example 1766320496 */
-            created_at: number;
-            finished_at: number | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
-         *         "object": "webhook_delivery",
-         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "event_id": "evt_1766320496123-8841",
-         *         "event_type": "invoice.paid",
-         *         "status": "retrying",
-         *         "attempt_count": 1,
-         *         "next_attempt_at": 1766320556,
-         *         "response_status": 500,
-         *         "error": null,
-         *         "latency_ms": 42,
-         *         "created_at": 1766320496,
-         *         "finished_at": null,
-         *         "attempts": [
-         *           {
-         *             "number": 1,
-         *             "status": "failed",
-         *             "response_status": 500,
-         *             "error": null,
-         *             "latency_ms": 42,
-         *             "response_body": "Internal Server Error",
-         *             "ended_at": 1766320496
-         *           }
-         *         ]
-         *       }
-         *     }
-         */
-        OneWebhookDelivery: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "webhook_delivery";
-                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
-                endpoint_id: string;
-                /** @example evt_1766320496123-8841 */
-                event_id: string;
-                /** @example invoice.paid */
-                event_type: string;
-                /** @enum {string} */
-                status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
-                /**
-                 * @description Requests that were sent
-                 * @example 1
-                 */
-                attempt_count: number;
-                /** @description Not before then; null while nothing waits */
-                next_attempt_at: number | null;
-                /**
-                 * @description Of the last attempt
-                 * @example 500
-                 */
-                response_status: number | null;
-                /** @description Of the last attempt */
-                error: string | null;
-                /**
-                 * @description Of the last attempt
-                 * @example 42
-                 */
-                latency_ms: number | null;
-                /** @example 1766320496 */
-                created_at: number;
-                finished_at: number | null;
-                attempts: components["schemas"]["WebhookAttempt"][];
-            };
-        };
-        WebhookAttempt: {
-            /**
-             * @description From 1
-             * @example 1
-             */
-            number: number;
-            /** @enum {string} */
-            status: "succeeded" | "failed" | "timed_out";
-            /**
-             * @description HTTP status; null where none arrived
-             * @example 500
-             */
-            response_status: number | null;
-            /** @description What went wrong where no HTTP status says it */
-            error: string | null;
-            /**
-             * @description Milliseconds until the answer, or until it was given up
-             * @example 42
-             */
-            latency_ms: number;
-            /**
-             * @description The first 4 KiB of the answer, as text. It is the receiver's: do not show it as HTML
-             * @example Internal Server Error
-             */
-            response_body: string | null;
-            /** @example 1766320496 */
-            ended_at: number;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "list",
-         *         "data": [
-         *           {
-         *             "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
-         *             "object": "webhook_delivery",
-         *             "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *             "event_id": "evt_1766320496123-8841",
-         *             "event_type": "invoice.paid",
-         *             "status": "retrying",
-         *             "attempt_count": 1,
-         *             "next_attempt_at": 1766320556,
-         *             "response_status": 500,
-         *             "error": null,
-         *             "latency_ms": 42,
-         *             "created_at": 1766320496,
-         *             "finished_at": null
-         *           }
-         *         ],
-         *         "has_more": true
-         *       }
-         *     }
-         */
-        WebhookDeliveryList: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @enum {string} */
-                object: "list";
-                data: components["schemas"]["WebhookDelivery"][];
-                has_more: boolean;
-            };
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "queued": 12,
-         *         "has_more": false,
-         *         "next_event_id": null
-         *       }
-         *     }
-         */
-        QueuedReplay: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                queued: number;
-                /** @description Whether the range was not looked through to its end */
-                has_more: boolean;
-                /** @description Where to go on: the next call's `from_event_id`. null at the end of the range */
-                next_event_id: string | null;
-            };
-        };
-        /**
-         * @example {
-         *       "created_gte": 1766320000,
-         *       "types": [
-         *         "invoice.*"
-         *       ],
-         *       "only_failed": true
-         *     }
-         */
-        WebhookReplay: {
-            /**
-             * @description This event and later ones. It need not exist: an id is a position
-             * @example evt_1766320496123-8841
-             */
-            from_event_id?: string | null;
-            /** @description Events of this moment or later: epoch seconds, or ISO 8601 */
-            created_gte?: number | string | null;
-            /** @description Events of this moment or earlier: epoch seconds, or ISO 8601 */
-            created_lte?: number | string | null;
-            /**
-             * @description At most 20 event types, each exact, `prefix.*` or `*`
-             * @example [
-             *       "invoice.*"
-             *     ]
-             */
-            types?: string[] | null;
-            /** @description Default true: events whose deliveries to this endpoint all failed or were canceled. false: every event that it listens to, sent before or not */
-            only_failed?: boolean | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "delivery_id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
-         *         "event_id": "evt_1766320496123-8841"
-         *       }
-         *     }
-         */
-        SentTest: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
-                delivery_id: string;
-                /** @example evt_1766320496123-8841 */
-                event_id: string;
-            };
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
-         *         "previous_secret_expires_at": 1766406896
-         *       }
-         *     }
-         */
-        RotatedSecret: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @description What deliveries are signed with from now on, shown this once */
-                secret: string;
-                /** @description Until when deliveries carry the old secret's signature too; null without an overlap */
-                previous_secret_expires_at: number | null;
-            };
-        };
-        /**
-         * @example {
-         *       "overlap_seconds": 86400
-         *     }
-         */
-        SecretRotation: {
-            /** @description How long deliveries are signed with the old secret too, at most 604800; default 86400 */
-            overlap_seconds?: number;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "webhook_endpoint",
-         *         "url": "https://shop.example/hooks",
-         *         "status": "enabled",
-         *         "enabled_events": [
-         *           "invoice.*"
-         *         ],
-         *         "environment": "devnet",
-         *         "api_version": "2026-01-15",
-         *         "description": "Shop",
-         *         "ordered": false,
-         *         "previous_secret_expires_at": null,
-         *         "consecutive_failures": 0,
-         *         "disabled_reason": null,
-         *         "created_at": 1766320496,
-         *         "updated_at": 1766320496
-         *       }
-         *     }
-         */
-        OneWebhookEndpoint: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["WebhookEndpoint"];
-        };
-        WebhookEndpoint: {
-            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @enum {string} */
-            object: "webhook_endpoint";
-            url: string;
-            /** @enum {string} */
-            status: "enabled" | "disabled";
-            enabled_events: string[];
-            environment: ("devnet" | "mainnet") | null;
-            api_version: string;
-            description: string | null;
-            /**
-             * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
-             * @example false
-             */
-            ordered: boolean;
-            /** @description Until when deliveries are signed with the secret before the last rotation too */
-            previous_secret_expires_at: number | null;
-            /** @description Attempts that failed since the last that succeeded */
-            consecutive_failures: number;
-            /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
-            disabled_reason: string | null;
-            /** @example 1766320496 */
-            created_at: number;
-            /** @example 1766320496 */
-            updated_at: number;
-        };
-        /**
-         * @example {
-         *       "status": "enabled",
-         *       "enabled_events": [
-         *         "invoice.paid"
+         *       "keys": [
+         *         {
+         *           "kty": "OKP",
+         *           "crv": "Ed25519",
+         *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+         *           "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+         *           "use": "sig",
+         *           "alg": "EdDSA"
+         *         }
          *       ]
          *     }
          */
-        WebhookEndpointChange: {
-            /** @description `https`, on a public address, without credentials */
-            url?: string;
+        JsonWebKeySet: {
+            keys: {
+                /** @enum {string} */
+                kty: "OKP";
+                /** @enum {string} */
+                crv: "Ed25519";
+                x: string;
+                kid: string;
+                /** @enum {string} */
+                use: "sig";
+                /** @enum {string} */
+                alg: "EdDSA";
+            }[];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "siw_6f9619ff-8b86-8011-b42d-00c04fc964ff",
+         *         "object": "sign_in_wallet",
+         *         "family": "evm",
+         *         "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+         *         "chain_id": null,
+         *         "linked_at": 1766320496,
+         *         "last_sign_in_at": 1766320496
+         *       }
+         *     }
+         */
+        LinkedSignInWallet: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["SignInWallet"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "logged_out": true
+         *       }
+         *     }
+         */
+        LoggedOut: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {boolean} */
+                logged_out: true;
+            };
+        };
+        /**
+         * @example {
+         *       "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
+         *     }
+         */
+        LogoutRequest: {
+            refresh_token?: string | null;
+        };
+        /**
+         * @description What a merchant decides about its later invoices and its payment page, in one environment.
+         * @example {
+         *       "payment_tolerance_bps": 0,
+         *       "payment_tolerance_amount": 10,
+         *       "overpay_tolerance_amount": 1000,
+         *       "late_payment_policy": "spot_rate",
+         *       "late_window_seconds": 604800,
+         *       "underpaid_grace_seconds": 86400,
+         *       "partial_payment_policy": "lock_route",
+         *       "invoice_default_expires_in": 43200000,
+         *       "confirmation_policy": "standard",
+         *       "default_environment": "devnet",
+         *       "branding": {
+         *         "name": "Demo Store",
+         *         "logo_uri": null,
+         *         "accent": "#2a4fd8",
+         *         "support_email": null,
+         *         "frame_ancestors": [],
+         *         "default_locale": "en",
+         *         "allow_restart": false
+         *       }
+         *     }
+         */
+        MerchantSettings: {
+            /** @description Hundredths of a percent an invoice may be short, 0 to 10,000. */
+            payment_tolerance_bps: number;
+            /** @description usd_millis an invoice may be short, 0 to 100,000. The larger of the two tolerances holds, up to a tenth of the invoice and 100,000. */
+            payment_tolerance_amount: number;
+            /** @description usd_millis above the amount that open no exception, 0 to 1,000,000,000. */
+            overpay_tolerance_amount: number;
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
-             * @example [
-             *       "invoice.*"
-             *     ]
-             */
-            enabled_events?: string[];
-            /** @description null, by a wallet: both */
-            environment?: string | null;
-            description?: string | null;
-            /**
-             * @description `disabled`: nothing is sent, and what waits is canceled. `enabled`: its failures so far are forgotten
+             * @description What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for 24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost value. `manual`: nothing until you say.
              * @enum {string}
              */
-            status?: "enabled" | "disabled";
-            /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
-            ordered?: boolean;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "list",
-         *         "data": [
-         *           {
-         *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *             "object": "webhook_endpoint",
-         *             "url": "https://shop.example/hooks",
-         *             "status": "enabled",
-         *             "enabled_events": [
-         *               "invoice.*"
-         *             ],
-         *             "environment": "devnet",
-         *             "api_version": "2026-01-15",
-         *             "description": "Shop",
-         *             "ordered": false,
-         *             "previous_secret_expires_at": null,
-         *             "consecutive_failures": 0,
-         *             "disabled_reason": null,
-         *             "created_at": 1766320496,
-         *             "updated_at": 1766320496
-         *           }
-         *         ],
-         *         "has_more": false
-         *       }
-         *     }
-         */
-        WebhookEndpointList: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @enum {string} */
-                object: "list";
-                data: components["schemas"]["WebhookEndpoint"][];
-                has_more: boolean;
-            };
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "webhook_endpoint",
-         *         "url": "https://shop.example/hooks",
-         *         "status": "enabled",
-         *         "enabled_events": [
-         *           "invoice.*"
-         *         ],
-         *         "environment": "devnet",
-         *         "api_version": "2026-01-15",
-         *         "description": "Shop",
-         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
-         *         "ordered": false,
-         *         "previous_secret_expires_at": null,
-         *         "consecutive_failures": 0,
-         *         "disabled_reason": null,
-         *         "created_at": 1766320496,
-         *         "updated_at": 1766320496
-         *       }
-         *     }
-         */
-        CreatedWebhookEndpoint: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "webhook_endpoint";
-                url: string;
-                /** @enum {string} */
-                status: "enabled" | "disabled";
-                enabled_events: string[];
-                environment: ("devnet" | "mainnet") | null;
-                api_version: string;
-                description: string | null;
-                /** @description What its deliveries are signed with, shown this once */
-                secret: string;
-                /**
-                 * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
-                 * @example false
-                 */
-                ordered: boolean;
-                /** @description Until when deliveries are signed with the secret before the last rotation too */
-                previous_secret_expires_at: number | null;
-                /** @description Attempts that failed since the last that succeeded */
-                consecutive_failures: number;
-                /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
-                disabled_reason: string | null;
-                /** @example 1766320496 */
-                created_at: number;
-                /** @example 1766320496 */
-                updated_at: number;
-            };
-        };
-        /**
-         * @example {
-         *       "url": "https://shop.example/hooks",
-         *       "enabled_events": [
-         *         "invoice.*"
-         *       ],
-         *       "description": "Shop"
-         *     }
-         */
-        NewWebhookEndpoint: {
-            /** @description `https`, on a public address, without credentials */
-            url: string;
+            late_payment_policy: "spot_rate" | "locked_rate" | "manual";
+            /** @description Seconds after the end in which funds still count, 0 to 1 year. */
+            late_window_seconds: number;
+            /** @description Seconds after the end in which a part payment may be completed before an exception opens, 0 to 30 days. */
+            underpaid_grace_seconds: number;
+            /** @enum {string} */
+            partial_payment_policy: "lock_route" | "any_route";
+            /** @description Milliseconds until an invoice expires, 1 minute to 30 days. */
+            invoice_default_expires_in: number;
+            /** @enum {string} */
+            confirmation_policy: "fast" | "standard" | "final";
             /**
-             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
-             * @example [
-             *       "invoice.*"
-             *     ]
+             * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
+             * @enum {string}
              */
-            enabled_events: string[];
-            /** @description Absent: the caller's own. null, by a wallet: both; by a key: its own */
-            environment?: string | null;
-            description?: string | null;
-            ordered?: boolean | null;
-            /** @description The version of its deliveries, for good. Absent: yours */
-            api_version?: string | null;
+            default_environment: "devnet" | "mainnet";
+            branding: {
+                /** @description Name on the payment page, at most 255 characters; the merchant's own by default. */
+                name: string;
+                logo_uri: (string & unknown) | null;
+                /** @description Colour of buttons and links, `#rrggbb` in lower case; white text on it can be read. */
+                accent: string;
+                support_email: (string & unknown) | null;
+                /** @description Origins that may show the payment page in a frame, at most 10; none by default. */
+                frame_ancestors: string[];
+                /** @description A language tag (BCP 47), like `en` or `pt-BR`. */
+                default_locale: string;
+                /** @description Whether the payment page of an expired invoice offers to begin anew. */
+                allow_restart: boolean;
+            };
         };
         /**
+         * @description What is absent stays, null goes back to the default, branding is changed field by field.
          * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "metrics",
-         *         "from": 1763596800,
-         *         "to": 1763683200,
-         *         "interval": "day",
-         *         "timezone": "UTC",
-         *         "currency": "usd",
-         *         "amount_unit": "usd_millis",
-         *         "totals": {
-         *           "invoices_created": 68,
-         *           "invoices_paid": 61,
-         *           "invoices_expired": 4,
-         *           "invoices_underpaid": 3,
-         *           "amount_created": 4500000,
-         *           "amount_created_decimal": "4500.000",
-         *           "amount_paid": 4182500,
-         *           "amount_paid_decimal": "4182.500",
-         *           "paid_ratio": 0.897,
-         *           "median_seconds_to_pay": 91,
-         *           "payments": 66,
-         *           "payments_late": 1,
-         *           "payments_reverted": 0,
-         *           "webhook_attempts": 210,
-         *           "webhook_success_ratio": 0.99
-         *         },
-         *         "series": [
-         *           {
-         *             "start": 1763596800,
-         *             "invoices_created": 68,
-         *             "invoices_paid": 61,
-         *             "amount_paid": 4182500,
-         *             "amount_paid_decimal": "4182.500"
-         *           }
-         *         ],
-         *         "groups": [
-         *           {
-         *             "network": "base",
-         *             "payments": 40,
-         *             "amount_paid": 2104000,
-         *             "amount_paid_decimal": "2104.000"
-         *           },
-         *           {
-         *             "network": "solana",
-         *             "payments": 26,
-         *             "amount_paid": 2078500,
-         *             "amount_paid_decimal": "2078.500"
-         *           }
-         *         ],
-         *         "groups_has_more": false
+         *       "payment_tolerance_bps": 50,
+         *       "branding": {
+         *         "accent": "#0b7a43",
+         *         "support_email": "help@shop.example"
          *       }
          *     }
          */
-        MetricsAnswer: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["Metrics"];
+        MerchantSettingsChange: {
+            payment_tolerance_bps?: number | null;
+            payment_tolerance_amount?: number | null;
+            overpay_tolerance_amount?: number | null;
+            late_payment_policy?: ("spot_rate" | "locked_rate" | "manual") | null;
+            late_window_seconds?: number | null;
+            underpaid_grace_seconds?: number | null;
+            partial_payment_policy?: ("lock_route" | "any_route") | null;
+            invoice_default_expires_in?: number | null;
+            confirmation_policy?: ("fast" | "standard" | "final") | null;
+            default_environment?: ("devnet" | "mainnet") | null;
+            branding?: {
+                name?: string | null;
+                logo_uri?: (string & unknown) | null;
+                accent?: string | null;
+                support_email?: (string & unknown) | null;
+                frame_ancestors?: string[] | null;
+                default_locale?: string | null;
+                allow_restart?: boolean | null;
+            } | null;
         };
         /** @description A merchant's figures over a span of time. */
         Metrics: {
@@ -2568,25 +3176,1071 @@ export interface components {
          * @example {
          *       "success": true,
          *       "data": {
+         *         "object": "metrics",
+         *         "from": 1763596800,
+         *         "to": 1763683200,
+         *         "interval": "day",
+         *         "timezone": "UTC",
          *         "currency": "usd",
          *         "amount_unit": "usd_millis",
-         *         "subtotal": 9990,
-         *         "subtotal_decimal": "9.990",
-         *         "shipping": 1000,
-         *         "shipping_decimal": "1.000",
-         *         "tax": 0,
-         *         "tax_decimal": "0.000",
-         *         "fees": 3000,
-         *         "fees_decimal": "3.000",
-         *         "total": 13990,
-         *         "total_decimal": "13.990"
+         *         "totals": {
+         *           "invoices_created": 68,
+         *           "invoices_paid": 61,
+         *           "invoices_expired": 4,
+         *           "invoices_underpaid": 3,
+         *           "amount_created": 4500000,
+         *           "amount_created_decimal": "4500.000",
+         *           "amount_paid": 4182500,
+         *           "amount_paid_decimal": "4182.500",
+         *           "paid_ratio": 0.897,
+         *           "median_seconds_to_pay": 91,
+         *           "payments": 66,
+         *           "payments_late": 1,
+         *           "payments_reverted": 0,
+         *           "webhook_attempts": 210,
+         *           "webhook_success_ratio": 0.99
+         *         },
+         *         "series": [
+         *           {
+         *             "start": 1763596800,
+         *             "invoices_created": 68,
+         *             "invoices_paid": 61,
+         *             "amount_paid": 4182500,
+         *             "amount_paid_decimal": "4182.500"
+         *           }
+         *         ],
+         *         "groups": [
+         *           {
+         *             "network": "base",
+         *             "payments": 40,
+         *             "amount_paid": 2104000,
+         *             "amount_paid_decimal": "2104.000"
+         *           },
+         *           {
+         *             "network": "solana",
+         *             "payments": 26,
+         *             "amount_paid": 2078500,
+         *             "amount_paid_decimal": "2078.500"
+         *           }
+         *         ],
+         *         "groups_has_more": false
          *       }
          *     }
          */
-        CartTotals: {
+        MetricsAnswer: {
             /** @enum {boolean} */
             success: true;
-            data: components["schemas"]["Pricing"];
+            data: components["schemas"]["Metrics"];
+        };
+        NetworkState: {
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description True while `condition` is `ok`. While false, payors get no new address there */
+            healthy: boolean;
+            /**
+             * @description `ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: no new block arrives. `disagreement`: nodes are on different branches, so payments are seen but not all are confirmed. `no_common_block`: the blocks read so far are not on the chain any more, so the operator must act. New values may be added
+             * @enum {string}
+             */
+            condition: "ok" | "silent" | "frozen" | "disagreement" | "no_common_block";
+            /** @description What that means for a payment, in a sentence for people */
+            message: string;
+            /** @description Height of the newest block read; null before the first */
+            head_height: number | null;
+            /** @description When that block was made; null before the first */
+            head_time: number | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "network": "base",
+         *             "environment": "mainnet",
+         *             "healthy": true,
+         *             "condition": "ok",
+         *             "message": "Payments are seen and confirmed as usual.",
+         *             "head_height": 38764112,
+         *             "head_time": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        NetworkStates: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["NetworkState"][];
+                has_more: boolean;
+            };
+        };
+        NewAddress: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            estimate_id: string;
+            address: {
+                first_name: string;
+                last_name: string;
+                street_address: string;
+                address_line2?: string | null;
+                city: string;
+                state: string;
+                zip_code: string;
+                /** @description Two letters (ISO 3166-1 alpha-2). */
+                country: string;
+                phone: string;
+                email: string;
+            };
+        };
+        /**
+         * @example {
+         *       "name": "Checkout server",
+         *       "scope": "merchant",
+         *       "environment": "devnet",
+         *       "ip_allowlist": [
+         *         "203.0.113.0/24"
+         *       ]
+         *     }
+         */
+        NewApiKey: {
+            /** @description What its owner tells it from others by */
+            name: string;
+            /**
+             * @description `merchant`: the whole account. `commerce`: commerce records only
+             * @enum {string}
+             */
+            scope: "merchant" | "commerce";
+            /** @description Absent: the caller's own */
+            environment?: ("devnet" | "mainnet") | null;
+            /** @description When it ends by itself; absent or null: never */
+            expires_at?: number | string | null;
+            ip_allowlist?: string[] | null;
+        };
+        NewCart: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            item?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                /** @enum {string} */
+                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                title: string;
+                price: number | string;
+                /** @description 1 if not said. */
+                quantity?: number;
+                image_url?: string | null;
+                product_url?: string | null;
+            } | null;
+        };
+        NewCartItem: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description The retailer's id of the product. */
+            product_id: string;
+            /** @enum {string} */
+            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+            title: string;
+            price: number | string;
+            /** @description 1 if not said. */
+            quantity?: number;
+            image_url?: string | null;
+            product_url?: string | null;
+        };
+        NewEstimate: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            /** @description At most 50. Exactly one of this and `use_cart`. */
+            items?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                retailer: string;
+                title?: string | null;
+                /** @description 1 to 99, 1 if not said; with more the item is invalid. */
+                quantity?: number;
+                price?: number | string | null;
+            }[] | null;
+            /** @description Prices what is in the customer's cart, and leaves it there. */
+            use_cart?: boolean | null;
+            /** @description With `use_cart`: other quantities than the cart's, 0 to leave an item out. */
+            item_overrides?: {
+                /** @description The retailer's id of the product. */
+                product_id: string;
+                retailer?: string | null;
+                quantity: number;
+            }[] | null;
+            zip_code?: string | null;
+        };
+        NewInvoice: {
+            /** @description Thousandths of a dollar, $0.01 to $1,000,000. Send this or `amount_usd`, not both. */
+            amount?: number;
+            /** @description Dollars, as a number or a string with at most 3 decimals. Send this or `amount`, not both. */
+            amount_usd?: number | string;
+            currency?: "usd" | null;
+            description?: string | null;
+            customer_id?: string | null;
+            metadata?: Record<string, never> | null;
+            expires_in?: number | null;
+            customer_email?: (string & unknown) | null;
+            invoice_title?: string | null;
+            invoice_footer?: string | null;
+            payment_return_url?: string | null;
+            payment_return_url_enabled?: boolean | null;
+            locale?: string | null;
+            payment_tolerance_bps?: number | null;
+            accepted_networks?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui")[] | null;
+            /** @enum {boolean} */
+            receiver_override_enable?: false;
+        };
+        NewPurchase: {
+            customer_id?: string | null;
+            wallet_address?: string | null;
+            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            estimate_id: string;
+            address_id: string;
+            /** @description The cheapest if not said. */
+            shipping_option_id?: string | null;
+            /** @description Where a refund would go: an address of BNB Chain. It can be set later too. */
+            refund_destination_wallet_address_bsc?: string | null;
+            /** @description Your own data, kept in the invoice and shown there. */
+            metadata?: Record<string, never> | null;
+        };
+        /**
+         * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "network": "base",
+         *       "token_id": 123
+         *     }
+         */
+        NewQuote: {
+            /** @description The invoice to price; one of yours. */
+            invoice_id: string;
+            /** @description The network the payor would pay on, e.g. `base`. */
+            network: string;
+            /** @description The token's id, as the token list gives it. */
+            token_id: number;
+            /** @description What you want to receive. Any token but the paid one makes the quote `settlement_unavailable`. */
+            settlement_token_id?: number | null;
+        };
+        /**
+         * @example {
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "routes": [
+         *         {
+         *           "network": "base",
+         *           "token_id": 123
+         *         },
+         *         {
+         *           "network": "solana",
+         *           "token_id": 140
+         *         }
+         *       ]
+         *     }
+         */
+        NewQuotes: {
+            /** @description The invoice to price; one of yours. */
+            invoice_id: string;
+            routes: {
+                /** @description The network the payor would pay on, e.g. `base`. */
+                network: string;
+                /** @description The token's id, as the token list gives it. */
+                token_id: number;
+            }[];
+        };
+        /**
+         * @example {
+         *       "kind": "xpub",
+         *       "value": "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP"
+         *     }
+         */
+        NewReceivingWallet: {
+            /** @enum {string} */
+            kind: "xpub" | "address" | "pool";
+            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 5,000. Never a private key or a recovery phrase */
+            value: string;
+            /** @enum {string} */
+            environment?: "devnet" | "mainnet";
+            /** @description First index to give out where this deployment has never seen the wallet: one past the highest one ever used. Mainnet needs it for an xpub; devnet starts at 0 */
+            start_index?: number;
+        };
+        /**
+         * @example {
+         *       "scope": "merchant",
+         *       "ttl_seconds": 60
+         *     }
+         */
+        NewStreamTicket: {
+            /**
+             * @description The stream it opens. A commerce key gets `commerce` only
+             * @enum {string}
+             */
+            scope: "merchant" | "commerce";
+            /** @description Seconds within which it must be used; absent: 60 */
+            ttl_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "acceptance_policy": "selective"
+         *     }
+         */
+        NewTokenPolicy: {
+            /** @enum {string} */
+            acceptance_policy: "accept_all" | "selective" | "accept_none";
+            /**
+             * @description The credential's own; a wallet may name either
+             * @enum {string}
+             */
+            environment?: "devnet" | "mainnet";
+        };
+        /**
+         * @example {
+         *       "url": "https://shop.example/hooks",
+         *       "enabled_events": [
+         *         "invoice.*"
+         *       ],
+         *       "description": "Shop"
+         *     }
+         */
+        NewWebhookEndpoint: {
+            /** @description `https`, on a public address, without credentials */
+            url: string;
+            /**
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
+            enabled_events: string[];
+            /** @description Absent: the caller's own. null, by a wallet: both; by a key: its own */
+            environment?: string | null;
+            description?: string | null;
+            ordered?: boolean | null;
+            /** @description The version of its deliveries, for good. Absent: yours */
+            api_version?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "nonce": "9f86d081884c7d659a2feaa0c55ad015",
+         *         "message": "pay.example wants you to sign in with your Ethereum account:\n0x5290…",
+         *         "expires_at": 1766320796
+         *       }
+         *     }
+         */
+        Nonce: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description 32 hex digits; part of the message */
+                nonce: string;
+                /** @description The exact text the wallet signs (CAIP-122; EIP-4361 on EVM) */
+                message: string;
+                /**
+                 * @description 5 minutes from now
+                 * @example 1766320496
+                 */
+                expires_at: number;
+            };
+        };
+        /**
+         * @example {
+         *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+         *       "network": "base"
+         *     }
+         */
+        NonceRequest: {
+            /** @description The wallet's address, in any spelling of its network */
+            address: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "api_key",
+         *         "name": "Checkout server",
+         *         "prefix": "mk_dev_8Hq2m",
+         *         "last4": "x7Qp",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "status": "active",
+         *         "expires_at": null,
+         *         "ip_allowlist": [
+         *           "203.0.113.0/24"
+         *         ],
+         *         "api_version": "2026-01-15",
+         *         "last_used_at": 1766320496,
+         *         "replaced_by": null,
+         *         "created_by": null,
+         *         "created_at": 1766320496
+         *       }
+         *     }
+         */
+        OneApiKey: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["ApiKey"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "commerce_order",
+         *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "merchant_id": 123,
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "environment": "devnet",
+         *         "retailer": "amazon",
+         *         "status": "processing",
+         *         "substatus": "AWAITING_SETTLEMENT",
+         *         "actions": {
+         *           "can_cancel": false,
+         *           "can_set_refund_destination": true,
+         *           "cancel_reason_code": "ORDER_PROCESSING"
+         *         },
+         *         "timeline": [
+         *           {
+         *             "status": "pending_payment",
+         *             "substatus": "AWAITING_PAYMENT",
+         *             "timestamp": 1766320000,
+         *             "message": "Order created"
+         *           },
+         *           {
+         *             "status": "processing",
+         *             "substatus": "AWAITING_SETTLEMENT",
+         *             "timestamp": 1766320496,
+         *             "message": "Payment received"
+         *           }
+         *         ],
+         *         "payment": {
+         *           "status": "paid",
+         *           "amount_paid": 13990,
+         *           "amount_paid_decimal": "13.990",
+         *           "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *           "network": "bsc",
+         *           "paid_at": 1766320496,
+         *           "settlement": {
+         *             "status": "pending",
+         *             "tx_hash": null,
+         *             "network": null,
+         *             "settled_at": null
+         *           }
+         *         },
+         *         "fulfillment": {
+         *           "provider_order_id": null,
+         *           "placed_at": null,
+         *           "delivered_at": null,
+         *           "shipments": []
+         *         },
+         *         "line_items": [
+         *           {
+         *             "id": "li_1",
+         *             "product_id": "B08N5WRWNW",
+         *             "title": "Item",
+         *             "image_url": null,
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "status": "processing"
+         *           }
+         *         ],
+         *         "currency": "usd",
+         *         "total_amount": 13990,
+         *         "total_amount_decimal": "13.990",
+         *         "amount_unit": "usd_millis",
+         *         "customer_id": "cust_1",
+         *         "wallet_address": null,
+         *         "wallet_network": null,
+         *         "cancellation_status": "none",
+         *         "refund_status": "NONE",
+         *         "refund": {
+         *           "status": "NONE",
+         *           "refund_id": null,
+         *           "amount": null,
+         *           "amount_decimal": null,
+         *           "fee": null,
+         *           "fee_decimal": null,
+         *           "destination_wallet_address": null,
+         *           "destination_network": null,
+         *           "tx_hash": null,
+         *           "reason": null
+         *         },
+         *         "refund_quote": null,
+         *         "created_at": 1766320000,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        OneOrder: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["CommerceOrder"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "environment": "devnet",
+         *         "status": "paid",
+         *         "order_status": "processing",
+         *         "order_substatus": "AWAITING_SETTLEMENT",
+         *         "amount": 13990,
+         *         "amount_decimal": "13.990",
+         *         "amount_paid": 13990,
+         *         "amount_paid_decimal": "13.990",
+         *         "amount_remaining": 0,
+         *         "amount_remaining_decimal": "0.000",
+         *         "amount_unit": "usd_millis",
+         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *         "network": "bsc",
+         *         "paid_at": 1766320496,
+         *         "settlement_status": "pending",
+         *         "settled_at": null,
+         *         "refund_status": "NONE"
+         *       }
+         *     }
+         */
+        OneOrderPaymentStatus: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["OrderPaymentStatus"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "object": "webhook_delivery",
+         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "event_id": "evt_1766320496123-8841",
+         *         "event_type": "invoice.paid",
+         *         "status": "retrying",
+         *         "attempt_count": 1,
+         *         "next_attempt_at": 1766320556,
+         *         "response_status": 500,
+         *         "error": null,
+         *         "latency_ms": 42,
+         *         "created_at": 1766320496,
+         *         "finished_at": null,
+         *         "attempts": [
+         *           {
+         *             "number": 1,
+         *             "status": "failed",
+         *             "response_status": 500,
+         *             "error": null,
+         *             "latency_ms": 42,
+         *             "response_body": "Internal Server Error",
+         *             "ended_at": 1766320496
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        OneWebhookDelivery: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "webhook_delivery";
+                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+                endpoint_id: string;
+                /** @example evt_1766320496123-8841 */
+                event_id: string;
+                /** @example invoice.paid */
+                event_type: string;
+                /** @enum {string} */
+                status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
+                /**
+                 * @description Requests that were sent
+                 * @example 1
+                 */
+                attempt_count: number;
+                /** @description Not before then; null while nothing waits */
+                next_attempt_at: number | null;
+                /**
+                 * @description Of the last attempt
+                 * @example 500
+                 */
+                response_status: number | null;
+                /** @description Of the last attempt */
+                error: string | null;
+                /**
+                 * @description Of the last attempt
+                 * @example 42
+                 */
+                latency_ms: number | null;
+                /** @example 1766320496 */
+                created_at: number;
+                finished_at: number | null;
+                attempts: components["schemas"]["WebhookAttempt"][];
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "webhook_endpoint",
+         *         "url": "https://shop.example/hooks",
+         *         "status": "enabled",
+         *         "enabled_events": [
+         *           "invoice.*"
+         *         ],
+         *         "environment": "devnet",
+         *         "api_version": "2026-01-15",
+         *         "description": "Shop",
+         *         "ordered": false,
+         *         "previous_secret_expires_at": null,
+         *         "consecutive_failures": 0,
+         *         "disabled_reason": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        OneWebhookEndpoint: {
+            /** @enum {boolean} */
+            success: true;
+            data: components["schemas"]["WebhookEndpoint"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "orders": [
+         *           {
+         *             "object": "commerce_order",
+         *             "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *             "merchant_id": 123,
+         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "environment": "devnet",
+         *             "retailer": "amazon",
+         *             "status": "processing",
+         *             "substatus": "AWAITING_SETTLEMENT",
+         *             "actions": {
+         *               "can_cancel": false,
+         *               "can_set_refund_destination": true,
+         *               "cancel_reason_code": "ORDER_PROCESSING"
+         *             },
+         *             "timeline": [
+         *               {
+         *                 "status": "pending_payment",
+         *                 "substatus": "AWAITING_PAYMENT",
+         *                 "timestamp": 1766320000,
+         *                 "message": "Order created"
+         *               },
+         *               {
+         *                 "status": "processing",
+         *                 "substatus": "AWAITING_SETTLEMENT",
+         *                 "timestamp": 1766320496,
+         *                 "message": "Payment received"
+         *               }
+         *             ],
+         *             "payment": {
+         *               "status": "paid",
+         *               "amount_paid": 13990,
+         *               "amount_paid_decimal": "13.990",
+         *               "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *               "network": "bsc",
+         *               "paid_at": 1766320496,
+         *               "settlement": {
+         *                 "status": "pending",
+         *                 "tx_hash": null,
+         *                 "network": null,
+         *                 "settled_at": null
+         *               }
+         *             },
+         *             "fulfillment": {
+         *               "provider_order_id": null,
+         *               "placed_at": null,
+         *               "delivered_at": null,
+         *               "shipments": []
+         *             },
+         *             "line_items": [
+         *               {
+         *                 "id": "li_1",
+         *                 "product_id": "B08N5WRWNW",
+         *                 "title": "Item",
+         *                 "image_url": null,
+         *                 "quantity": 1,
+         *                 "unit_amount": 9990,
+         *                 "unit_amount_decimal": "9.990",
+         *                 "amount": 9990,
+         *                 "amount_decimal": "9.990",
+         *                 "status": "processing"
+         *               }
+         *             ],
+         *             "currency": "usd",
+         *             "total_amount": 13990,
+         *             "total_amount_decimal": "13.990",
+         *             "amount_unit": "usd_millis",
+         *             "customer_id": "cust_1",
+         *             "wallet_address": null,
+         *             "wallet_network": null,
+         *             "cancellation_status": "none",
+         *             "refund_status": "NONE",
+         *             "refund": {
+         *               "status": "NONE",
+         *               "refund_id": null,
+         *               "amount": null,
+         *               "amount_decimal": null,
+         *               "fee": null,
+         *               "fee_decimal": null,
+         *               "destination_wallet_address": null,
+         *               "destination_network": null,
+         *               "tx_hash": null,
+         *               "reason": null
+         *             },
+         *             "refund_quote": null,
+         *             "created_at": 1766320000,
+         *             "updated_at": 1766320496
+         *           }
+         *         ],
+         *         "pagination": {
+         *           "limit": 20,
+         *           "offset": 0,
+         *           "count": 1,
+         *           "total": 1
+         *         }
+         *       }
+         *     }
+         */
+        OrderList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                orders: components["schemas"]["CommerceOrder"][];
+                pagination: {
+                    limit: number;
+                    offset: number;
+                    /** @description Orders on this page. */
+                    count: number;
+                    /** @description Orders that pass every filter. */
+                    total: number;
+                };
+            };
+        };
+        /** @description How the payment of an order stands. */
+        OrderPaymentStatus: {
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            order_id: string;
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /**
+             * @description Of the invoice.
+             * @enum {string}
+             */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            /** @enum {string} */
+            order_status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            /** @enum {string} */
+            order_substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            /** @example 49990 */
+            amount: number;
+            /** @example 49.990 */
+            amount_decimal: string;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            tx_hash: string | null;
+            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+            paid_at: number | null;
+            settlement_status: string | null;
+            settled_at: number | null;
+            /** @enum {string} */
+            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "payments": [
+         *           {
+         *             "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "environment": "devnet",
+         *             "status": "paid",
+         *             "order_status": "processing",
+         *             "order_substatus": "AWAITING_SETTLEMENT",
+         *             "amount": 13990,
+         *             "amount_decimal": "13.990",
+         *             "amount_paid": 13990,
+         *             "amount_paid_decimal": "13.990",
+         *             "amount_remaining": 0,
+         *             "amount_remaining_decimal": "0.000",
+         *             "amount_unit": "usd_millis",
+         *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *             "network": "bsc",
+         *             "paid_at": 1766320496,
+         *             "settlement_status": "pending",
+         *             "settled_at": null,
+         *             "refund_status": "NONE"
+         *           }
+         *         ],
+         *         "not_found": []
+         *       }
+         *     }
+         */
+        OrderPaymentStatusList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description In the order they were asked for, each once. */
+                payments: components["schemas"]["OrderPaymentStatus"][];
+                /** @description Those that are no orders of yours here. */
+                not_found: string[];
+            };
+        };
+        /**
+         * @example {
+         *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+         *       "network": "bsc"
+         *     }
+         */
+        OrderRefundDestination: {
+            address: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            memo?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "temp_address": "0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D",
+         *       "network": "base",
+         *       "supported_token_id": 123,
+         *       "memo": null,
+         *       "requires_memo": false,
+         *       "payment_uri": "ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?address=0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D&uint256=49990000",
+         *       "estimated_token_amount": "49.990000",
+         *       "exchange_rate": "1.000000",
+         *       "usd_amount": 49.99,
+         *       "quote": {
+         *         "object": "payment_quote",
+         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *         "network": "base",
+         *         "supported_token_id": 123,
+         *         "settlement_token_id": 123,
+         *         "currency": "usd",
+         *         "amount_remaining": 49990,
+         *         "amount_remaining_decimal": "49.990",
+         *         "amount_unit": "usd_millis",
+         *         "estimated_token_amount_remaining": "49.990000",
+         *         "exchange_rate": "1.000000",
+         *         "quote_last_updated_at": 1766320496,
+         *         "quote_valid_until": 1766320796,
+         *         "quote_expires_in_seconds": 300,
+         *         "quote_status": "available",
+         *         "status_code": "ok",
+         *         "message": null,
+         *         "retryable": null,
+         *         "retry_after_seconds": null
+         *       },
+         *       "quote_status": "available",
+         *       "status_code": "ok",
+         *       "message": null,
+         *       "quote_last_updated_at": 1766320496,
+         *       "quote_valid_until": 1766320796,
+         *       "quote_expires_in_seconds": 300,
+         *       "retryable": null,
+         *       "retry_after_seconds": null,
+         *       "ws_connection": {
+         *         "token": "eyJhbGciOi…",
+         *         "endpoint": "/ws/payment",
+         *         "format": "event_v1",
+         *         "ws_url": "wss://pay.example/ws/payment",
+         *         "expires_at": 1766324096
+         *       }
+         *     }
+         */
+        PaymentAddress: {
+            /** @enum {boolean} */
+            success: true;
+            temp_address: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @example 7 */
+            supported_token_id: number;
+            memo: string | null;
+            requires_memo: boolean;
+            payment_uri: string | null;
+            estimated_token_amount: string | null;
+            exchange_rate: string | null;
+            usd_amount: number;
+            quote: components["schemas"]["PaymentQuote"];
+            quote_status: ("available" | "unavailable" | "expired") | null;
+            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
+            message: string | null;
+            quote_last_updated_at: number | null;
+            quote_valid_until: number | null;
+            quote_expires_in_seconds: number | null;
+            retryable: boolean | null;
+            retry_after_seconds: number | null;
+            ws_connection: {
+                token: string;
+                /** @enum {string} */
+                endpoint: "/ws/payment";
+                /** @enum {string} */
+                format: "event_v1";
+                ws_url: string;
+                /** @example 1766320496 */
+                expires_at: number;
+            };
+        };
+        /**
+         * @description What remains of an invoice, in one token, at one moment.
+         * @example {
+         *       "object": "payment_quote",
+         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *       "network": "base",
+         *       "supported_token_id": 123,
+         *       "settlement_token_id": 123,
+         *       "currency": "usd",
+         *       "amount_remaining": 49990,
+         *       "amount_remaining_decimal": "49.990",
+         *       "amount_unit": "usd_millis",
+         *       "estimated_token_amount_remaining": "49.990000",
+         *       "exchange_rate": "1.000000",
+         *       "quote_last_updated_at": 1766320496,
+         *       "quote_valid_until": 1766320796,
+         *       "quote_expires_in_seconds": 300,
+         *       "quote_status": "available",
+         *       "status_code": "ok",
+         *       "message": null,
+         *       "retryable": null,
+         *       "retry_after_seconds": null
+         *     }
+         */
+        PaymentQuote: {
+            /** @enum {string} */
+            object: "payment_quote";
+            /** @example 550e8400-e29b-41d4-a716-446655440000 */
+            invoice_id: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            supported_token_id: number | null;
+            settlement_token_id: number | null;
+            /** @enum {string} */
+            currency: "usd";
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            estimated_token_amount_remaining: string | null;
+            exchange_rate: string | null;
+            quote_last_updated_at: number | null;
+            quote_valid_until: number | null;
+            quote_expires_in_seconds: number | null;
+            quote_status: ("available" | "unavailable" | "expired") | null;
+            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
+            message: string | null;
+            retryable: boolean | null;
+            retry_after_seconds: number | null;
+        };
+        /**
+         * @example {
+         *       "status": "unpaid",
+         *       "paid_at": null,
+         *       "amount_paid": 0,
+         *       "amount_paid_decimal": "0.000",
+         *       "amount_remaining": 49990,
+         *       "amount_remaining_decimal": "49.990",
+         *       "amount_unit": "usd_millis",
+         *       "latest_payment": null,
+         *       "next_poll_seconds": 3
+         *     }
+         */
+        PaymentStatusReport: {
+            /** @enum {string} */
+            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            paid_at: number | null;
+            /** @example 49990 */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            /** @example 49990 */
+            amount_remaining: number;
+            /** @example 49.990 */
+            amount_remaining_decimal: string;
+            /** @enum {string} */
+            amount_unit: "usd_millis";
+            latest_payment: {
+                /** @enum {string} */
+                object: "invoice_payment";
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @example 550e8400-e29b-41d4-a716-446655440000 */
+                invoice_id: string;
+                /** @example 123 */
+                merchant_id: number;
+                /** @enum {string} */
+                invoice_type: "standard" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                customer_id: string | null;
+                commerce_order_id: string | null;
+                /** @enum {string} */
+                status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";
+                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                payer_tx_hash: string | null;
+                payer_wallet_address: string | null;
+                payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
+                payer_amount_token: string | null;
+                /** @enum {string} */
+                currency: "usd";
+                /** @example 49990 */
+                amount: number;
+                /** @example 49.990 */
+                amount_decimal: string;
+                /** @enum {string} */
+                amount_unit: "usd_millis";
+                confirmed_at: number | null;
+                metadata: Record<string, never>;
+                confirmations: number;
+                required_confirmations: number;
+                explorer_url: string | null;
+            } | null;
+            /** @description Seconds to wait before asking again */
+            next_poll_seconds: number;
+        };
+        /**
+         * @example {
+         *       "success": true
+         *     }
+         */
+        PayorDone: {
+            /** @enum {boolean} */
+            success: true;
         };
         /** @description What the items come to, with the cheapest way of shipping. */
         Pricing: {
@@ -2614,229 +4268,6 @@ export interface components {
             total: number;
             /** @example 49.990 */
             total_decimal: string;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "valid_items": [
-         *           {
-         *             "product_id": "B08N5WRWNW",
-         *             "retailer": "amazon",
-         *             "title": "Item",
-         *             "quantity": 1,
-         *             "unit_amount": 9990,
-         *             "unit_amount_decimal": "9.990",
-         *             "amount": 9990,
-         *             "amount_decimal": "9.990",
-         *             "price_changed": false,
-         *             "image_url": null
-         *           }
-         *         ],
-         *         "invalid_items": [
-         *           {
-         *             "product_id": "B000",
-         *             "retailer": "amazon",
-         *             "code": "NO_ELIGIBLE_OFFER",
-         *             "message": "Nobody sells this item now"
-         *           }
-         *         ]
-         *       }
-         *     }
-         */
-        ValidatedCart: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                valid_items: {
-                    product_id: string;
-                    /** @enum {string} */
-                    retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                    title: string;
-                    quantity: number;
-                    /** @example 49990 */
-                    unit_amount: number;
-                    /** @example 49.990 */
-                    unit_amount_decimal: string;
-                    /** @example 49990 */
-                    amount: number;
-                    /** @example 49.990 */
-                    amount_decimal: string;
-                    /** @description Whether the price differs from the one the customer saw before. */
-                    price_changed: boolean;
-                    image_url: string | null;
-                }[];
-                invalid_items: {
-                    product_id: string;
-                    retailer: string;
-                    /** @enum {string} */
-                    code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
-                    message: string;
-                }[];
-            };
-        };
-        CustomerIdentity: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "items_removed": 1
-         *       }
-         *     }
-         */
-        RemovedItems: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                items_removed: number;
-            };
-        };
-        /**
-         * @description An item put aside, at the price your shop said. What it costs is asked of the retailer by `validate` and `totals`.
-         * @example {
-         *       "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
-         *       "product_id": "B08N5WRWNW",
-         *       "retailer": "amazon",
-         *       "title": "Item",
-         *       "quantity": 1,
-         *       "unit_amount": 9990,
-         *       "unit_amount_decimal": "9.990",
-         *       "amount": 9990,
-         *       "amount_decimal": "9.990",
-         *       "image_url": null,
-         *       "product_url": null
-         *     }
-         */
-        CartItem: {
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            item_id: string;
-            product_id: string;
-            /** @enum {string} */
-            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-            title: string;
-            quantity: number;
-            /** @example 49990 */
-            unit_amount: number;
-            /** @example 49.990 */
-            unit_amount_decimal: string;
-            /** @example 49990 */
-            amount: number;
-            /** @example 49.990 */
-            amount_decimal: string;
-            image_url: string | null;
-            product_url: string | null;
-        };
-        CartItemChange: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            /** @description 0 takes the item out. */
-            quantity: number;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
-         *         "quantity": 1,
-         *         "updated": false
-         *       }
-         *     }
-         */
-        AddedCartItem: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                item_id: string;
-                quantity: number;
-                updated: boolean;
-            };
-        };
-        NewCartItem: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            /** @description The retailer's id of the product. */
-            product_id: string;
-            /** @enum {string} */
-            retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-            title: string;
-            price: number | string;
-            /** @description 1 if not said. */
-            quantity?: number;
-            image_url?: string | null;
-            product_url?: string | null;
-        };
-        /**
-         * @description What a customer put aside. It is kept for 90 days after its last change.
-         * @example {
-         *       "merchant_id": 123,
-         *       "customer_id": "cust_1",
-         *       "wallet_address": null,
-         *       "wallet_network": null,
-         *       "items": [
-         *         {
-         *           "item_id": "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f",
-         *           "product_id": "B08N5WRWNW",
-         *           "retailer": "amazon",
-         *           "title": "Item",
-         *           "quantity": 1,
-         *           "unit_amount": 9990,
-         *           "unit_amount_decimal": "9.990",
-         *           "amount": 9990,
-         *           "amount_decimal": "9.990",
-         *           "image_url": null,
-         *           "product_url": null
-         *         }
-         *       ],
-         *       "subtotal": 9990,
-         *       "subtotal_decimal": "9.990",
-         *       "amount_unit": "usd_millis",
-         *       "item_count": 1,
-         *       "created_at": 1766320000,
-         *       "updated_at": 1766320496
-         *     }
-         */
-        Cart: {
-            /** @example 123 */
-            merchant_id: number;
-            customer_id: string | null;
-            wallet_address: string | null;
-            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            items: components["schemas"]["CartItem"][];
-            /** @example 49990 */
-            subtotal: number;
-            /** @example 49.990 */
-            subtotal_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            item_count: number;
-            /** @example 1766320496 */
-            created_at: number;
-            /** @example 1766320496 */
-            updated_at: number;
-        };
-        NewCart: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            item?: {
-                /** @description The retailer's id of the product. */
-                product_id: string;
-                /** @enum {string} */
-                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                title: string;
-                price: number | string;
-                /** @description 1 if not said. */
-                quantity?: number;
-                image_url?: string | null;
-                product_url?: string | null;
-            } | null;
         };
         /**
          * @description A new order with the invoice that pays it.
@@ -2980,665 +4411,186 @@ export interface components {
                 cancel_order: string;
             };
         };
-        NewPurchase: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            estimate_id: string;
-            address_id: string;
-            /** @description The cheapest if not said. */
-            shipping_option_id?: string | null;
-            /** @description Where a refund would go: an address of BNB Chain. It can be set later too. */
-            refund_destination_wallet_address_bsc?: string | null;
-            /** @description Your own data, kept in the invoice and shown there. */
-            metadata?: Record<string, never> | null;
-        };
         /**
-         * @description The address as the retailer writes it, and what the estimate comes to there.
          * @example {
-         *       "address_id": "7b1c0193-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
-         *       "validated": true,
-         *       "standardized": {
-         *         "first_name": "Ada",
-         *         "last_name": "Lovelace",
-         *         "street_address": "12 Analytical Way",
-         *         "address_line2": null,
-         *         "city": "Miami",
-         *         "state": "FL",
-         *         "zip_code": "33101",
-         *         "country": "US",
-         *         "phone": "+1 305 555 0100",
-         *         "email": "ada@example.com"
-         *       },
-         *       "shipping_options": [
-         *         {
-         *           "id": "standard",
-         *           "name": "Standard",
-         *           "amount": 1000,
-         *           "amount_decimal": "1.000",
-         *           "estimated_days": "5-7"
-         *         }
-         *       ],
-         *       "estimate": {
-         *         "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
-         *         "merchant_id": 123,
-         *         "environment": "devnet",
-         *         "customer_id": "cust_1",
-         *         "wallet_address": null,
-         *         "wallet_network": null,
-         *         "valid_items": [
-         *           {
-         *             "product_id": "B08N5WRWNW",
-         *             "retailer": "amazon",
-         *             "title": "Item",
-         *             "quantity": 1,
-         *             "unit_amount": 9990,
-         *             "unit_amount_decimal": "9.990",
-         *             "amount": 9990,
-         *             "amount_decimal": "9.990",
-         *             "price_changed": false,
-         *             "image_url": null
-         *           }
-         *         ],
-         *         "invalid_items": [
-         *           {
-         *             "product_id": "B000",
-         *             "retailer": "amazon",
-         *             "code": "NO_ELIGIBLE_OFFER",
-         *             "message": "Nobody sells this item now"
-         *           }
-         *         ],
-         *         "pricing": {
-         *           "currency": "usd",
-         *           "amount_unit": "usd_millis",
-         *           "subtotal": 9990,
-         *           "subtotal_decimal": "9.990",
-         *           "shipping": 1000,
-         *           "shipping_decimal": "1.000",
-         *           "tax": 0,
-         *           "tax_decimal": "0.000",
-         *           "fees": 3000,
-         *           "fees_decimal": "3.000",
-         *           "total": 13990,
-         *           "total_decimal": "13.990"
-         *         },
-         *         "created_at": 1766320000,
-         *         "expires_at": 1766320900
+         *       "success": true,
+         *       "data": {
+         *         "queued": 12,
+         *         "has_more": false,
+         *         "next_event_id": null
          *       }
          *     }
          */
-        AddressedEstimate: {
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            address_id: string;
+        QueuedReplay: {
             /** @enum {boolean} */
-            validated: true;
-            standardized: {
-                first_name: string;
-                last_name: string;
-                street_address: string;
-                address_line2: string | null;
-                city: string;
-                state: string;
-                zip_code: string;
-                country: string;
-                phone: string;
-                email: string;
+            success: true;
+            data: {
+                queued: number;
+                /** @description Whether the range was not looked through to its end */
+                has_more: boolean;
+                /** @description Where to go on: the next call's `from_event_id`. null at the end of the range */
+                next_event_id: string | null;
             };
-            shipping_options: {
-                id: string;
-                name: string;
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                estimated_days: string;
-            }[];
-            estimate: components["schemas"]["Estimate"];
-        };
-        /**
-         * @description What a customer's items cost now; it holds until `expires_at`, 900 seconds.
-         * @example {
-         *       "estimate_id": "7b1c0192-e4a0-7c3d-8e4f-5a6b7c8d9e0f",
-         *       "merchant_id": 123,
-         *       "environment": "devnet",
-         *       "customer_id": "cust_1",
-         *       "wallet_address": null,
-         *       "wallet_network": null,
-         *       "valid_items": [
-         *         {
-         *           "product_id": "B08N5WRWNW",
-         *           "retailer": "amazon",
-         *           "title": "Item",
-         *           "quantity": 1,
-         *           "unit_amount": 9990,
-         *           "unit_amount_decimal": "9.990",
-         *           "amount": 9990,
-         *           "amount_decimal": "9.990",
-         *           "price_changed": false,
-         *           "image_url": null
-         *         }
-         *       ],
-         *       "invalid_items": [
-         *         {
-         *           "product_id": "B000",
-         *           "retailer": "amazon",
-         *           "code": "NO_ELIGIBLE_OFFER",
-         *           "message": "Nobody sells this item now"
-         *         }
-         *       ],
-         *       "pricing": {
-         *         "currency": "usd",
-         *         "amount_unit": "usd_millis",
-         *         "subtotal": 9990,
-         *         "subtotal_decimal": "9.990",
-         *         "shipping": 1000,
-         *         "shipping_decimal": "1.000",
-         *         "tax": 0,
-         *         "tax_decimal": "0.000",
-         *         "fees": 3000,
-         *         "fees_decimal": "3.000",
-         *         "total": 13990,
-         *         "total_decimal": "13.990"
-         *       },
-         *       "created_at": 1766320000,
-         *       "expires_at": 1766320900
-         *     }
-         */
-        Estimate: {
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            estimate_id: string;
-            /** @example 123 */
-            merchant_id: number;
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            customer_id: string | null;
-            wallet_address: string | null;
-            wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            valid_items: {
-                product_id: string;
-                /** @enum {string} */
-                retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                title: string;
-                quantity: number;
-                /** @example 49990 */
-                unit_amount: number;
-                /** @example 49.990 */
-                unit_amount_decimal: string;
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @description Whether the price differs from the one the customer saw before. */
-                price_changed: boolean;
-                image_url: string | null;
-            }[];
-            invalid_items: {
-                product_id: string;
-                retailer: string;
-                /** @enum {string} */
-                code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
-                message: string;
-            }[];
-            pricing: components["schemas"]["Pricing"];
-            /** @example 1766320496 */
-            created_at: number;
-            /** @example 1766320496 */
-            expires_at: number;
-        };
-        NewAddress: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            estimate_id: string;
-            address: {
-                first_name: string;
-                last_name: string;
-                street_address: string;
-                address_line2?: string | null;
-                city: string;
-                state: string;
-                zip_code: string;
-                /** @description Two letters (ISO 3166-1 alpha-2). */
-                country: string;
-                phone: string;
-                email: string;
-            };
-        };
-        NewEstimate: {
-            customer_id?: string | null;
-            wallet_address?: string | null;
-            wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            /** @description At most 50. Exactly one of this and `use_cart`. */
-            items?: {
-                /** @description The retailer's id of the product. */
-                product_id: string;
-                retailer: string;
-                title?: string | null;
-                /** @description 1 to 99, 1 if not said; with more the item is invalid. */
-                quantity?: number;
-                price?: number | string | null;
-            }[] | null;
-            /** @description Prices what is in the customer's cart, and leaves it there. */
-            use_cart?: boolean | null;
-            /** @description With `use_cart`: other quantities than the cart's, 0 to leave an item out. */
-            item_overrides?: {
-                /** @description The retailer's id of the product. */
-                product_id: string;
-                retailer?: string | null;
-                quantity: number;
-            }[] | null;
-            zip_code?: string | null;
         };
         /**
          * @example {
          *       "success": true,
          *       "data": {
-         *         "payments": [
-         *           {
-         *             "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *             "environment": "devnet",
-         *             "status": "paid",
-         *             "order_status": "processing",
-         *             "order_substatus": "AWAITING_SETTLEMENT",
-         *             "amount": 13990,
-         *             "amount_decimal": "13.990",
-         *             "amount_paid": 13990,
-         *             "amount_paid_decimal": "13.990",
-         *             "amount_remaining": 0,
-         *             "amount_remaining_decimal": "0.000",
-         *             "amount_unit": "usd_millis",
-         *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *             "network": "bsc",
-         *             "paid_at": 1766320496,
-         *             "settlement_status": "pending",
-         *             "settled_at": null,
-         *             "refund_status": "NONE"
-         *           }
-         *         ],
-         *         "not_found": []
+         *         "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "object": "webhook_delivery",
+         *         "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "event_id": "evt_1766320496123-8841",
+         *         "event_type": "invoice.paid",
+         *         "status": "pending",
+         *         "attempt_count": 0,
+         *         "next_attempt_at": 1766320496,
+         *         "response_status": null,
+         *         "error": null,
+         *         "latency_ms": null,
+         *         "created_at": 1766320496,
+         *         "finished_at": null
          *       }
          *     }
          */
-        OrderPaymentStatusList: {
+        QueuedWebhookDelivery: {
             /** @enum {boolean} */
             success: true;
-            data: {
-                /** @description In the order they were asked for, each once. */
-                payments: components["schemas"]["OrderPaymentStatus"][];
-                /** @description Those that are no orders of yours here. */
-                not_found: string[];
-            };
+            data: components["schemas"]["WebhookDelivery"];
         };
-        /** @description How the payment of an order stands. */
-        OrderPaymentStatus: {
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            order_id: string;
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
+        /**
+         * @example {
+         *       "object": "quote_estimate",
+         *       "network": "base",
+         *       "supported_token_id": 123,
+         *       "settlement_token_id": 123,
+         *       "currency": "usd",
+         *       "amount": 49990,
+         *       "amount_decimal": "49.990",
+         *       "amount_unit": "usd_millis",
+         *       "estimated_token_amount": "49.990000",
+         *       "exchange_rate": "1.000000",
+         *       "quote_last_updated_at": 1766320496
+         *     }
+         */
+        QuoteEstimate: {
             /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /**
-             * @description Of the invoice.
-             * @enum {string}
-             */
-            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
+            object: "quote_estimate";
             /** @enum {string} */
-            order_status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @example 7 */
+            supported_token_id: number;
+            /** @example 7 */
+            settlement_token_id: number;
             /** @enum {string} */
-            order_substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
+            currency: "usd";
             /** @example 49990 */
             amount: number;
             /** @example 49.990 */
             amount_decimal: string;
-            /** @example 49990 */
-            amount_paid: number;
-            /** @example 49.990 */
-            amount_paid_decimal: string;
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
             /** @enum {string} */
             amount_unit: "usd_millis";
-            tx_hash: string | null;
-            network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            paid_at: number | null;
-            settlement_status: string | null;
-            settled_at: number | null;
+            /** @description In whole tokens, rounded up at the last decimal. */
+            estimated_token_amount: string;
+            /** @description US dollars per whole token. */
+            exchange_rate: string;
+            /** @example 1766320496 */
+            quote_last_updated_at: number;
+        };
+        /**
+         * @description One of `quote` and `error` is null.
+         * @example {
+         *       "network": "sui",
+         *       "token_id": 124,
+         *       "quote": null,
+         *       "error": {
+         *         "code": "UNSUPPORTED_NETWORK",
+         *         "message": "This network is not offered here",
+         *         "param": "network"
+         *       }
+         *     }
+         */
+        QuoteRouteResult: {
+            network: string;
+            token_id: number;
+            quote: components["schemas"]["IdentifiedPaymentQuote"] | null;
+            error: {
+                code: string;
+                message: string;
+                param: string | null;
+            } | null;
+        };
+        /**
+         * @description Where funds of one network family arrive.
+         * @example {
+         *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
+         *       "family": "evm",
+         *       "kind": "xpub",
+         *       "environment": "devnet",
+         *       "value_preview": "xpub6Ce9NcJv…sJxqP",
+         *       "first_addresses": [
+         *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+         *       ],
+         *       "next_index": 12,
+         *       "highest_used_index": 9,
+         *       "created_at": 1766320496
+         *     }
+         */
+        ReceivingWallet: {
+            id: string;
             /** @enum {string} */
-            refund_status: "NONE" | "AWAITING_DESTINATION" | "PENDING" | "PROCESSING" | "REFUNDED" | "PARTIALLY_REFUNDED" | "FAILED";
-        };
-        /**
-         * @example {
-         *       "order_ids": [
-         *         "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"
-         *       ]
-         *     }
-         */
-        BulkOrderPaymentStatus: {
-            order_ids: string[];
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *         "environment": "devnet",
-         *         "status": "paid",
-         *         "order_status": "processing",
-         *         "order_substatus": "AWAITING_SETTLEMENT",
-         *         "amount": 13990,
-         *         "amount_decimal": "13.990",
-         *         "amount_paid": 13990,
-         *         "amount_paid_decimal": "13.990",
-         *         "amount_remaining": 0,
-         *         "amount_remaining_decimal": "0.000",
-         *         "amount_unit": "usd_millis",
-         *         "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *         "network": "bsc",
-         *         "paid_at": 1766320496,
-         *         "settlement_status": "pending",
-         *         "settled_at": null,
-         *         "refund_status": "NONE"
-         *       }
-         *     }
-         */
-        OneOrderPaymentStatus: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["OrderPaymentStatus"];
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "commerce_order",
-         *         "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *         "merchant_id": 123,
-         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *         "environment": "devnet",
-         *         "retailer": "amazon",
-         *         "status": "processing",
-         *         "substatus": "AWAITING_SETTLEMENT",
-         *         "actions": {
-         *           "can_cancel": false,
-         *           "can_set_refund_destination": true,
-         *           "cancel_reason_code": "ORDER_PROCESSING"
-         *         },
-         *         "timeline": [
-         *           {
-         *             "status": "pending_payment",
-         *             "substatus": "AWAITING_PAYMENT",
-         *             "timestamp": 1766320000,
-         *             "message": "Order created"
-         *           },
-         *           {
-         *             "status": "processing",
-         *             "substatus": "AWAITING_SETTLEMENT",
-         *             "timestamp": 1766320496,
-         *             "message": "Payment received"
-         *           }
-         *         ],
-         *         "payment": {
-         *           "status": "paid",
-         *           "amount_paid": 13990,
-         *           "amount_paid_decimal": "13.990",
-         *           "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *           "network": "bsc",
-         *           "paid_at": 1766320496,
-         *           "settlement": {
-         *             "status": "pending",
-         *             "tx_hash": null,
-         *             "network": null,
-         *             "settled_at": null
-         *           }
-         *         },
-         *         "fulfillment": {
-         *           "provider_order_id": null,
-         *           "placed_at": null,
-         *           "delivered_at": null,
-         *           "shipments": []
-         *         },
-         *         "line_items": [
-         *           {
-         *             "id": "li_1",
-         *             "product_id": "B08N5WRWNW",
-         *             "title": "Item",
-         *             "image_url": null,
-         *             "quantity": 1,
-         *             "unit_amount": 9990,
-         *             "unit_amount_decimal": "9.990",
-         *             "amount": 9990,
-         *             "amount_decimal": "9.990",
-         *             "status": "processing"
-         *           }
-         *         ],
-         *         "currency": "usd",
-         *         "total_amount": 13990,
-         *         "total_amount_decimal": "13.990",
-         *         "amount_unit": "usd_millis",
-         *         "customer_id": "cust_1",
-         *         "wallet_address": null,
-         *         "wallet_network": null,
-         *         "cancellation_status": "none",
-         *         "refund_status": "NONE",
-         *         "refund": {
-         *           "status": "NONE",
-         *           "refund_id": null,
-         *           "amount": null,
-         *           "amount_decimal": null,
-         *           "fee": null,
-         *           "fee_decimal": null,
-         *           "destination_wallet_address": null,
-         *           "destination_network": null,
-         *           "tx_hash": null,
-         *           "reason": null
-         *         },
-         *         "refund_quote": null,
-         *         "created_at": 1766320000,
-         *         "updated_at": 1766320496
-         *       }
-         *     }
-         */
-        OneOrder: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["CommerceOrder"];
-        };
-        /**
-         * @example {
-         *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
-         *       "network": "bsc"
-         *     }
-         */
-        OrderRefundDestination: {
-            address: string;
+            family: "evm" | "solana" | "ton" | "sui" | "cardano";
             /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            memo?: string | null;
+            kind: "xpub" | "address" | "pool";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description Start and end of the value, to recognise it by */
+            value_preview: string;
+            /** @description The first addresses of the wallet, at most three: compare them with what your own wallet shows */
+            first_addresses: string[];
+            /** @description Index of the address the next invoice is given */
+            next_index: number;
+            /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
+            highest_used_index: number | null;
+            /** @example 1766320496 */
+            created_at: number;
+        };
+        /**
+         * @example {
+         *       "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
+         *     }
+         */
+        RefreshRequest: {
+            refresh_token: string;
         };
         /**
          * @example {
          *       "success": true,
          *       "data": {
-         *         "order_id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *         "status": "cancelled",
-         *         "substatus": "CANCELLED_BY_MERCHANT",
-         *         "refund_quote": null
+         *         "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJtZXJjaGFudDoxMjMifQ.c2ln",
+         *         "token_type": "Bearer",
+         *         "expires_in": 900,
+         *         "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
+         *         "refresh_expires_in": 2592000
          *       }
          *     }
          */
-        CancelledOrder: {
+        RefreshedTokens: {
             /** @enum {boolean} */
             success: true;
             data: {
-                /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                order_id: string;
+                /** @description A JWT for Authorization: Bearer */
+                access_token: string;
                 /** @enum {string} */
-                status: "pending_payment" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed";
-                /** @enum {string} */
-                substatus: "AWAITING_PAYMENT" | "PARTIALLY_PAID" | "PAYMENT_CONFIRMING" | "AWAITING_SETTLEMENT" | "SETTLEMENT_REVIEW" | "PROVIDER_PLACEMENT_SUBMITTED" | "PROVIDER_PLACEMENT_RETRYING" | "AWAITING_TRACKING" | "CANCELLATION_REQUESTED" | "IN_TRANSIT" | "OUT_FOR_DELIVERY" | "DELIVERY_EXCEPTION" | "DELIVERED" | "DELIVERY_CONFIRMED" | "PAYMENT_EXPIRED" | "CANCELLED_BY_MERCHANT" | "CANCELLED_BY_RETAILER" | "SETTLEMENT_FAILED" | "PLACEMENT_FAILED" | "PAYMENT_REVERSED";
-                refund_quote: {
-                    /** @example 49990 */
-                    amount: number;
-                    /** @example 49.990 */
-                    amount_decimal: string;
-                    /** @example 49990 */
-                    fee: number;
-                    /** @example 49.990 */
-                    fee_decimal: string;
-                    /** @example 49990 */
-                    net_amount: number;
-                    /** @example 49.990 */
-                    net_amount_decimal: string;
-                    token: string;
-                    /** @enum {string} */
-                    network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-                    /** @example 1766320496 */
-                    valid_until: number;
-                } | null;
+                token_type: "Bearer";
+                /** @description Seconds the access token is good for */
+                expires_in: number;
+                /** @description For one use: POST /api/v1/auth/refresh */
+                refresh_token: string;
+                /** @description Seconds the refresh token is good for */
+                refresh_expires_in: number;
             };
-        };
-        CancelOrder: {
-            refund_destination_wallet_address_bsc?: string | null;
-            reason?: string | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "orders": [
-         *           {
-         *             "object": "commerce_order",
-         *             "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
-         *             "merchant_id": 123,
-         *             "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *             "environment": "devnet",
-         *             "retailer": "amazon",
-         *             "status": "processing",
-         *             "substatus": "AWAITING_SETTLEMENT",
-         *             "actions": {
-         *               "can_cancel": false,
-         *               "can_set_refund_destination": true,
-         *               "cancel_reason_code": "ORDER_PROCESSING"
-         *             },
-         *             "timeline": [
-         *               {
-         *                 "status": "pending_payment",
-         *                 "substatus": "AWAITING_PAYMENT",
-         *                 "timestamp": 1766320000,
-         *                 "message": "Order created"
-         *               },
-         *               {
-         *                 "status": "processing",
-         *                 "substatus": "AWAITING_SETTLEMENT",
-         *                 "timestamp": 1766320496,
-         *                 "message": "Payment received"
-         *               }
-         *             ],
-         *             "payment": {
-         *               "status": "paid",
-         *               "amount_paid": 13990,
-         *               "amount_paid_decimal": "13.990",
-         *               "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
-         *               "network": "bsc",
-         *               "paid_at": 1766320496,
-         *               "settlement": {
-         *                 "status": "pending",
-         *                 "tx_hash": null,
-         *                 "network": null,
-         *                 "settled_at": null
-         *               }
-         *             },
-         *             "fulfillment": {
-         *               "provider_order_id": null,
-         *               "placed_at": null,
-         *               "delivered_at": null,
-         *               "shipments": []
-         *             },
-         *             "line_items": [
-         *               {
-         *                 "id": "li_1",
-         *                 "product_id": "B08N5WRWNW",
-         *                 "title": "Item",
-         *                 "image_url": null,
-         *                 "quantity": 1,
-         *                 "unit_amount": 9990,
-         *                 "unit_amount_decimal": "9.990",
-         *                 "amount": 9990,
-         *                 "amount_decimal": "9.990",
-         *                 "status": "processing"
-         *               }
-         *             ],
-         *             "currency": "usd",
-         *             "total_amount": 13990,
-         *             "total_amount_decimal": "13.990",
-         *             "amount_unit": "usd_millis",
-         *             "customer_id": "cust_1",
-         *             "wallet_address": null,
-         *             "wallet_network": null,
-         *             "cancellation_status": "none",
-         *             "refund_status": "NONE",
-         *             "refund": {
-         *               "status": "NONE",
-         *               "refund_id": null,
-         *               "amount": null,
-         *               "amount_decimal": null,
-         *               "fee": null,
-         *               "fee_decimal": null,
-         *               "destination_wallet_address": null,
-         *               "destination_network": null,
-         *               "tx_hash": null,
-         *               "reason": null
-         *             },
-         *             "refund_quote": null,
-         *             "created_at": 1766320000,
-         *             "updated_at": 1766320496
-         *           }
-         *         ],
-         *         "pagination": {
-         *           "limit": 20,
-         *           "offset": 0,
-         *           "count": 1,
-         *           "total": 1
-         *         }
-         *       }
-         *     }
-         */
-        OrderList: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                orders: components["schemas"]["CommerceOrder"][];
-                pagination: {
-                    limit: number;
-                    offset: number;
-                    /** @description Orders on this page. */
-                    count: number;
-                    /** @description Orders that pass every filter. */
-                    total: number;
-                };
-            };
-        };
-        /** @description Errors of tokens, wallets, invoices, payment pages and merchant settings. */
-        FlatError: {
-            error: string;
-            /**
-             * @description One of the codes of /docs/errors. New ones may be added in any version.
-             * @example INVALID_AMOUNT_FORMAT
-             */
-            code: string;
-        };
-        /**
-         * @example {
-         *       "success": true
-         *     }
-         */
-        PayorDone: {
-            /** @enum {boolean} */
-            success: true;
         };
         /**
          * @example {
@@ -3655,278 +4607,213 @@ export interface components {
         };
         /**
          * @example {
-         *       "email": "payor@example.com"
+         *       "success": true,
+         *       "data": {
+         *         "items_removed": 1
+         *       }
          *     }
          */
-        CustomerEmail: {
-            email: string & unknown;
-        };
-        /**
-         * @example {
-         *       "status": "unpaid",
-         *       "paid_at": null,
-         *       "amount_paid": 0,
-         *       "amount_paid_decimal": "0.000",
-         *       "amount_remaining": 49990,
-         *       "amount_remaining_decimal": "49.990",
-         *       "amount_unit": "usd_millis",
-         *       "latest_payment": null,
-         *       "next_poll_seconds": 3
-         *     }
-         */
-        PaymentStatusReport: {
-            /** @enum {string} */
-            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-            paid_at: number | null;
-            /** @example 49990 */
-            amount_paid: number;
-            /** @example 49.990 */
-            amount_paid_decimal: string;
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            latest_payment: {
-                /** @enum {string} */
-                object: "invoice_payment";
-                /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @example 550e8400-e29b-41d4-a716-446655440000 */
-                invoice_id: string;
-                /** @example 123 */
-                merchant_id: number;
-                /** @enum {string} */
-                invoice_type: "standard" | "commerce";
-                /** @enum {string} */
-                environment: "devnet" | "mainnet";
-                customer_id: string | null;
-                commerce_order_id: string | null;
-                /** @enum {string} */
-                status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";
-                network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                payer_tx_hash: string | null;
-                payer_wallet_address: string | null;
-                payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-                payer_amount_token: string | null;
-                /** @enum {string} */
-                currency: "usd";
-                /** @example 49990 */
-                amount: number;
-                /** @example 49.990 */
-                amount_decimal: string;
-                /** @enum {string} */
-                amount_unit: "usd_millis";
-                confirmed_at: number | null;
-                metadata: Record<string, never>;
-                confirmations: number;
-                required_confirmations: number;
-                explorer_url: string | null;
-            } | null;
-            /** @description Seconds to wait before asking again */
-            next_poll_seconds: number;
+        RemovedItems: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                items_removed: number;
+            };
         };
         /**
          * @example {
          *       "success": true,
-         *       "temp_address": "0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D",
-         *       "network": "base",
-         *       "supported_token_id": 123,
-         *       "memo": null,
-         *       "requires_memo": false,
-         *       "payment_uri": "ethereum:0x036CbD53842c5426634e7929541eC2318f3dCF7e@84532/transfer?address=0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D&uint256=49990000",
-         *       "estimated_token_amount": "49.990000",
-         *       "exchange_rate": "1.000000",
-         *       "usd_amount": 49.99,
-         *       "quote": {
-         *         "object": "payment_quote",
-         *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *         "network": "base",
-         *         "supported_token_id": 123,
-         *         "settlement_token_id": 123,
-         *         "currency": "usd",
-         *         "amount_remaining": 49990,
-         *         "amount_remaining_decimal": "49.990",
-         *         "amount_unit": "usd_millis",
-         *         "estimated_token_amount_remaining": "49.990000",
-         *         "exchange_rate": "1.000000",
-         *         "quote_last_updated_at": 1766320496,
-         *         "quote_valid_until": 1766320796,
-         *         "quote_expires_in_seconds": 300,
-         *         "quote_status": "available",
-         *         "status_code": "ok",
-         *         "message": null,
-         *         "retryable": null,
-         *         "retry_after_seconds": null
-         *       },
-         *       "quote_status": "available",
-         *       "status_code": "ok",
-         *       "message": null,
-         *       "quote_last_updated_at": 1766320496,
-         *       "quote_valid_until": 1766320796,
-         *       "quote_expires_in_seconds": 300,
-         *       "retryable": null,
-         *       "retry_after_seconds": null,
-         *       "ws_connection": {
-         *         "token": "eyJhbGciOi…",
-         *         "endpoint": "/ws/payment",
-         *         "format": "event_v1",
-         *         "ws_url": "wss://pay.example/ws/payment",
-         *         "expires_at": 1766324096
+         *       "data": {
+         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "api_key",
+         *         "name": "Checkout server",
+         *         "prefix": "mk_dev_8Hq2m",
+         *         "last4": "x7Qp",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "status": "revoked",
+         *         "expires_at": null,
+         *         "ip_allowlist": [
+         *           "203.0.113.0/24"
+         *         ],
+         *         "api_version": "2026-01-15",
+         *         "last_used_at": 1766320496,
+         *         "replaced_by": null,
+         *         "created_by": null,
+         *         "created_at": 1766320496,
+         *         "child_keys": [
+         *           {
+         *             "id": "key_5c1e9a42-0f6d-4b7a-9c38-1d2e3f4a5b6c",
+         *             "object": "api_key",
+         *             "name": "Checkout server",
+         *             "prefix": "mk_dev_8Hq2m",
+         *             "last4": "x7Qp",
+         *             "scope": "merchant",
+         *             "environment": "devnet",
+         *             "status": "active",
+         *             "expires_at": null,
+         *             "ip_allowlist": [
+         *               "203.0.113.0/24"
+         *             ],
+         *             "api_version": "2026-01-15",
+         *             "last_used_at": 1766320496,
+         *             "replaced_by": null,
+         *             "created_by": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "created_at": 1766320496
+         *           }
+         *         ]
          *       }
          *     }
          */
-        PaymentAddress: {
+        RevokedApiKey: {
             /** @enum {boolean} */
             success: true;
-            temp_address: string;
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            /** @example 7 */
-            supported_token_id: number;
-            memo: string | null;
-            requires_memo: boolean;
-            payment_uri: string | null;
-            estimated_token_amount: string | null;
-            exchange_rate: string | null;
-            usd_amount: number;
-            quote: components["schemas"]["PaymentQuote"];
-            quote_status: ("available" | "unavailable" | "expired") | null;
-            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
-            message: string | null;
-            quote_last_updated_at: number | null;
-            quote_valid_until: number | null;
-            quote_expires_in_seconds: number | null;
-            retryable: boolean | null;
-            retry_after_seconds: number | null;
-            ws_connection: {
-                token: string;
+            data: {
+                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
                 /** @enum {string} */
-                endpoint: "/ws/payment";
+                object: "api_key";
+                name: string;
+                /** @description Its first 12 characters */
+                prefix: string;
+                last4: string;
                 /** @enum {string} */
-                format: "event_v1";
-                ws_url: string;
+                scope: "merchant" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                /**
+                 * @description `rotating`: it was replaced and may be used until `expires_at`
+                 * @enum {string}
+                 */
+                status: "active" | "rotating" | "expired" | "revoked";
+                expires_at: number | null;
+                ip_allowlist: string[];
+                api_version: string;
+                /** @description Told a minute or two late */
+                last_used_at: number | null;
+                /** @description The key that a rotation made in its place */
+                replaced_by: string | null;
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
+                created_by: string | null;
                 /** @example 1766320496 */
-                expires_at: number;
+                created_at: number;
+                /** @description The keys created with it, directly or indirectly, that were in use, newest first, as they are after the call. After a leak, check each of them */
+                child_keys: components["schemas"]["ApiKey"][];
             };
         };
         /**
-         * @description What remains of an invoice, in one token, at one moment.
          * @example {
-         *       "object": "payment_quote",
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "network": "base",
-         *       "supported_token_id": 123,
-         *       "settlement_token_id": 123,
-         *       "currency": "usd",
-         *       "amount_remaining": 49990,
-         *       "amount_remaining_decimal": "49.990",
-         *       "amount_unit": "usd_millis",
-         *       "estimated_token_amount_remaining": "49.990000",
-         *       "exchange_rate": "1.000000",
-         *       "quote_last_updated_at": 1766320496,
-         *       "quote_valid_until": 1766320796,
-         *       "quote_expires_in_seconds": 300,
-         *       "quote_status": "available",
-         *       "status_code": "ok",
-         *       "message": null,
-         *       "retryable": null,
-         *       "retry_after_seconds": null
+         *       "success": true,
+         *       "data": {
+         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "api_key",
+         *         "name": "Checkout server",
+         *         "prefix": "mk_dev_8Hq2m",
+         *         "last4": "x7Qp",
+         *         "scope": "merchant",
+         *         "environment": "devnet",
+         *         "status": "active",
+         *         "expires_at": null,
+         *         "ip_allowlist": [
+         *           "203.0.113.0/24"
+         *         ],
+         *         "api_version": "2026-01-15",
+         *         "last_used_at": 1766320496,
+         *         "replaced_by": null,
+         *         "created_by": null,
+         *         "created_at": 1766320496,
+         *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp",
+         *         "previous_key_id": "key_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "previous_key_expires_at": 1766406896
+         *       }
          *     }
          */
-        PaymentQuote: {
-            /** @enum {string} */
-            object: "payment_quote";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            supported_token_id: number | null;
-            settlement_token_id: number | null;
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            estimated_token_amount_remaining: string | null;
-            exchange_rate: string | null;
-            quote_last_updated_at: number | null;
-            quote_valid_until: number | null;
-            quote_expires_in_seconds: number | null;
-            quote_status: ("available" | "unavailable" | "expired") | null;
-            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
-            message: string | null;
-            retryable: boolean | null;
-            retry_after_seconds: number | null;
+        RotatedApiKey: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "api_key";
+                /** @description The key itself, shown this once */
+                key: string;
+                name: string;
+                /** @description Its first 12 characters */
+                prefix: string;
+                last4: string;
+                /** @enum {string} */
+                scope: "merchant" | "commerce";
+                /** @enum {string} */
+                environment: "devnet" | "mainnet";
+                /**
+                 * @description `rotating`: it was replaced and may be used until `expires_at`
+                 * @enum {string}
+                 */
+                status: "active" | "rotating" | "expired" | "revoked";
+                expires_at: number | null;
+                ip_allowlist: string[];
+                api_version: string;
+                /** @description Told a minute or two late */
+                last_used_at: number | null;
+                /** @description The key that a rotation made in its place */
+                replaced_by: string | null;
+                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
+                created_by: string | null;
+                /** @example 1766320496 */
+                created_at: number;
+                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+                previous_key_id: string;
+                /** @example 1766320496 */
+                previous_key_expires_at: number;
+            };
         };
         /**
          * @example {
-         *       "network": "base",
-         *       "token_id": 123
+         *       "success": true,
+         *       "data": {
+         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+         *         "previous_secret_expires_at": 1766406896
+         *       }
          *     }
          */
-        AddressRequest: {
-            /** @description One of the networks of `available-tokens` */
-            network: string;
-            /** @description `id` of `available-tokens`; `tokenId` is read too */
-            token_id?: number;
-            tokenId?: number;
+        RotatedSecret: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @description What deliveries are signed with from now on, shown this once */
+                secret: string;
+                /** @description Until when deliveries carry the old secret's signature too; null without an overlap */
+                previous_secret_expires_at: number | null;
+            };
         };
         /**
          * @example {
-         *       "id": 123,
-         *       "token_symbol": "USDC",
-         *       "token_name": "USD Coin",
-         *       "token_type": "erc20",
-         *       "network": "base",
-         *       "token_decimals": 6,
-         *       "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-         *       "requires_memo": false,
-         *       "photo_uri": "/assets/tokens/usdc.svg",
-         *       "has_settlement_route": false,
-         *       "supports_stable_settlement": true,
-         *       "is_monitored": true,
-         *       "settlement_rate": 1,
-         *       "settlement_cost_usd": 0,
-         *       "is_same_token_settlement": true,
-         *       "tier": null,
-         *       "tier_fee": null,
-         *       "availability_status": "DEVNET",
-         *       "rate_updated_at": 1766320400,
-         *       "unavailable_reason": null,
-         *       "min_amount": 10
+         *       "overlap_seconds": 86400
          *     }
          */
-        AvailableToken: {
-            /** @example 7 */
-            id: number;
-            token_symbol: string;
-            token_name: string;
-            /** @enum {string} */
-            token_type: "native" | "erc20" | "spl" | "sui" | "ton";
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            token_decimals: number;
-            token_address: string | null;
-            requires_memo: boolean;
-            photo_uri: string;
-            has_settlement_route: boolean;
-            supports_stable_settlement: boolean;
-            is_monitored: boolean;
-            settlement_rate: number | null;
-            settlement_cost_usd: number;
-            is_same_token_settlement: boolean;
-            tier: null;
-            tier_fee: null;
-            /** @enum {string} */
-            availability_status: "DEVNET" | "AVAILABLE" | "STALE" | "NO_LIQUIDITY" | "QUOTE_REQUIRED" | "NETWORK_DEGRADED";
-            rate_updated_at: number | null;
-            unavailable_reason: string | null;
-            min_amount: number;
+        SecretRotation: {
+            /** @description How long deliveries are signed with the old secret too, at most 604800; default 86400 */
+            overlap_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "delivery_id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *         "event_id": "evt_1766320496123-8841"
+         *       }
+         *     }
+         */
+        SentTest: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
+                delivery_id: string;
+                /** @example evt_1766320496123-8841 */
+                event_id: string;
+            };
         };
         /**
          * @example {
@@ -4044,925 +4931,6 @@ export interface components {
             }[];
         };
         /**
-         * @description What remains of an invoice in one token, and until when that holds.
-         * @example {
-         *       "id": "quo_0192e4a0-7b1c-7c3d-8e4f-5a6b7c8d9e0f",
-         *       "object": "payment_quote",
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "network": "base",
-         *       "supported_token_id": 123,
-         *       "settlement_token_id": 123,
-         *       "currency": "usd",
-         *       "amount_remaining": 49990,
-         *       "amount_remaining_decimal": "49.990",
-         *       "amount_unit": "usd_millis",
-         *       "estimated_token_amount_remaining": "49.990000",
-         *       "exchange_rate": "1.000000",
-         *       "quote_last_updated_at": 1766320496,
-         *       "quote_valid_until": 1766320796,
-         *       "quote_expires_in_seconds": 300,
-         *       "quote_status": "available",
-         *       "status_code": "ok",
-         *       "message": null,
-         *       "retryable": null,
-         *       "retry_after_seconds": null
-         *     }
-         */
-        IdentifiedPaymentQuote: {
-            /** @description Reads this quote back, also after its end. Null while `quote_status` is `unavailable`. */
-            id: string | null;
-            /** @enum {string} */
-            object: "payment_quote";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            supported_token_id: number | null;
-            settlement_token_id: number | null;
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            estimated_token_amount_remaining: string | null;
-            exchange_rate: string | null;
-            quote_last_updated_at: number | null;
-            quote_valid_until: number | null;
-            quote_expires_in_seconds: number | null;
-            quote_status: ("available" | "unavailable" | "expired") | null;
-            status_code: ("ok" | "quote_unavailable" | "quote_expired" | "settlement_unavailable" | "network_degraded") | null;
-            message: string | null;
-            retryable: boolean | null;
-            retry_after_seconds: number | null;
-        };
-        /**
-         * @example {
-         *       "object": "quote_estimate",
-         *       "network": "base",
-         *       "supported_token_id": 123,
-         *       "settlement_token_id": 123,
-         *       "currency": "usd",
-         *       "amount": 49990,
-         *       "amount_decimal": "49.990",
-         *       "amount_unit": "usd_millis",
-         *       "estimated_token_amount": "49.990000",
-         *       "exchange_rate": "1.000000",
-         *       "quote_last_updated_at": 1766320496
-         *     }
-         */
-        QuoteEstimate: {
-            /** @enum {string} */
-            object: "quote_estimate";
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            /** @example 7 */
-            supported_token_id: number;
-            /** @example 7 */
-            settlement_token_id: number;
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            amount: number;
-            /** @example 49.990 */
-            amount_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            /** @description In whole tokens, rounded up at the last decimal. */
-            estimated_token_amount: string;
-            /** @description US dollars per whole token. */
-            exchange_rate: string;
-            /** @example 1766320496 */
-            quote_last_updated_at: number;
-        };
-        /**
-         * @description One of `quote` and `error` is null.
-         * @example {
-         *       "network": "sui",
-         *       "token_id": 124,
-         *       "quote": null,
-         *       "error": {
-         *         "code": "UNSUPPORTED_NETWORK",
-         *         "message": "This network is not offered here",
-         *         "param": "network"
-         *       }
-         *     }
-         */
-        QuoteRouteResult: {
-            network: string;
-            token_id: number;
-            quote: components["schemas"]["IdentifiedPaymentQuote"] | null;
-            error: {
-                code: string;
-                message: string;
-                param: string | null;
-            } | null;
-        };
-        /**
-         * @example {
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "routes": [
-         *         {
-         *           "network": "base",
-         *           "token_id": 123
-         *         },
-         *         {
-         *           "network": "solana",
-         *           "token_id": 140
-         *         }
-         *       ]
-         *     }
-         */
-        NewQuotes: {
-            /** @description The invoice to price; one of yours. */
-            invoice_id: string;
-            routes: {
-                /** @description The network the payor would pay on, e.g. `base`. */
-                network: string;
-                /** @description The token's id, as the token list gives it. */
-                token_id: number;
-            }[];
-        };
-        /**
-         * @example {
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "network": "base",
-         *       "token_id": 123
-         *     }
-         */
-        NewQuote: {
-            /** @description The invoice to price; one of yours. */
-            invoice_id: string;
-            /** @description The network the payor would pay on, e.g. `base`. */
-            network: string;
-            /** @description The token's id, as the token list gives it. */
-            token_id: number;
-            /** @description What you want to receive. Any token but the paid one makes the quote `settlement_unavailable`. */
-            settlement_token_id?: number | null;
-        };
-        /**
-         * @description What is absent stays; other fields are ignored.
-         * @example {
-         *       "metadata": {
-         *         "order_id": "ORD-2",
-         *         "draft": null
-         *       },
-         *       "description": "Starter plan, yearly"
-         *     }
-         */
-        InvoiceChange: {
-            /** @description Keys to set; a key that is null is removed, the others stay. `null` removes all. */
-            metadata?: Record<string, never> | null;
-            description?: string | null;
-        };
-        InvoicePaymentList: {
-            /** @enum {string} */
-            object: "list";
-            data: components["schemas"]["InvoicePayment"][];
-            has_more: boolean;
-        };
-        InvoiceStatus: {
-            /** @enum {string} */
-            object: "invoice_status";
-            invoice: components["schemas"]["Invoice"];
-            latest_payment: components["schemas"]["InvoicePayment"] | null;
-        };
-        /**
-         * @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.
-         * @example {
-         *       "object": "invoice",
-         *       "id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "merchant_id": 123,
-         *       "status": "paid",
-         *       "invoice_type": "standard",
-         *       "currency": "usd",
-         *       "amount": 49990,
-         *       "amount_decimal": "49.990",
-         *       "amount_paid": 49990,
-         *       "amount_paid_decimal": "49.990",
-         *       "amount_remaining": 0,
-         *       "amount_remaining_decimal": "0.000",
-         *       "amount_unit": "usd_millis",
-         *       "customer_id": "cust_123",
-         *       "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-         *       "payer_wallet_network": "base",
-         *       "commerce_order_id": null,
-         *       "environment": "devnet",
-         *       "expires_at": 1766363200,
-         *       "created_at": 1766320000,
-         *       "paid_at": 1766320496,
-         *       "last_payment_at": 1766320480,
-         *       "metadata": {
-         *         "order_id": "ORD-1"
-         *       }
-         *     }
-         */
-        ExpandedInvoice: {
-            /** @enum {string} */
-            object: "invoice";
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @example 123 */
-            merchant_id: number;
-            /** @enum {string} */
-            status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
-            /** @enum {string} */
-            invoice_type: "standard" | "commerce";
-            /** @enum {string} */
-            currency: "usd";
-            /** @example 49990 */
-            amount: number;
-            /** @example 49.990 */
-            amount_decimal: string;
-            /** @example 49990 */
-            amount_paid: number;
-            /** @example 49.990 */
-            amount_paid_decimal: string;
-            /** @example 49990 */
-            amount_remaining: number;
-            /** @example 49.990 */
-            amount_remaining_decimal: string;
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            customer_id: string | null;
-            payer_wallet_address: string | null;
-            payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
-            commerce_order_id: string | null;
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @example 1766320496 */
-            expires_at: number;
-            /** @example 1766320496 */
-            created_at: number;
-            paid_at: number | null;
-            last_payment_at: number | null;
-            metadata: Record<string, never>;
-            latest_payment?: components["schemas"]["InvoicePayment"] | null;
-            payments?: components["schemas"]["InvoicePaymentList"];
-            payment_url?: string;
-        };
-        InvoiceList: {
-            /** @enum {string} */
-            object: "list";
-            data: components["schemas"]["ExpandedInvoice"][];
-            has_more: boolean;
-            page: number;
-            limit: number;
-            total: number;
-        };
-        /**
-         * @description Invoices by status, all figures as of one moment.
-         * @example {
-         *       "object": "invoice_totals",
-         *       "currency": "usd",
-         *       "amount_unit": "usd_millis",
-         *       "totals": {
-         *         "all": {
-         *           "count": 3,
-         *           "amount": 129900,
-         *           "amount_decimal": "129.900",
-         *           "amount_paid": 99900,
-         *           "amount_paid_decimal": "99.900"
-         *         },
-         *         "paid": {
-         *           "count": 2,
-         *           "amount": 99900,
-         *           "amount_decimal": "99.900",
-         *           "amount_paid": 99900,
-         *           "amount_paid_decimal": "99.900"
-         *         },
-         *         "unpaid": {
-         *           "count": 1,
-         *           "amount": 30000,
-         *           "amount_decimal": "30.000",
-         *           "amount_paid": 0,
-         *           "amount_paid_decimal": "0.000"
-         *         },
-         *         "underpaid": {
-         *           "count": 0,
-         *           "amount": 0,
-         *           "amount_decimal": "0.000",
-         *           "amount_paid": 0,
-         *           "amount_paid_decimal": "0.000"
-         *         },
-         *         "expired": {
-         *           "count": 0,
-         *           "amount": 0,
-         *           "amount_decimal": "0.000",
-         *           "amount_paid": 0,
-         *           "amount_paid_decimal": "0.000"
-         *         },
-         *         "canceled": {
-         *           "count": 0,
-         *           "amount": 0,
-         *           "amount_decimal": "0.000",
-         *           "amount_paid": 0,
-         *           "amount_paid_decimal": "0.000"
-         *         }
-         *       }
-         *     }
-         */
-        InvoiceTotals: {
-            /** @enum {string} */
-            object: "invoice_totals";
-            /** @enum {string} */
-            currency: "usd";
-            /** @enum {string} */
-            amount_unit: "usd_millis";
-            totals: {
-                all: components["schemas"]["InvoiceTotal"];
-                paid: components["schemas"]["InvoiceTotal"];
-                unpaid: components["schemas"]["InvoiceTotal"];
-                underpaid: components["schemas"]["InvoiceTotal"];
-                expired: components["schemas"]["InvoiceTotal"];
-                canceled: components["schemas"]["InvoiceTotal"];
-            };
-        };
-        /** @description A number of invoices, what they ask for and what was paid of them. */
-        InvoiceTotal: {
-            count: number;
-            /** @example 49990 */
-            amount: number;
-            /** @example 49.990 */
-            amount_decimal: string;
-            /** @example 49990 */
-            amount_paid: number;
-            /** @example 49.990 */
-            amount_paid_decimal: string;
-        };
-        /**
-         * @example {
-         *       "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
-         *       "payment_url": "https://pay.example/pay/550e8400-e29b-41d4-a716-446655440000?session_token=pst_Zk3…&signature=9f2c….1766278800000",
-         *       "session_token": "pst_Zk3…",
-         *       "signature": "9f2c….1766278800000",
-         *       "expires_at": 1766363200,
-         *       "payment_session_headers": {
-         *         "x-session-token": "pst_Zk3…",
-         *         "x-signature": "9f2c….1766278800000"
-         *       },
-         *       "invoice": {
-         *         "object": "invoice",
-         *         "id": "550e8400-e29b-41d4-a716-446655440000",
-         *         "merchant_id": 123,
-         *         "status": "unpaid",
-         *         "invoice_type": "standard",
-         *         "currency": "usd",
-         *         "amount": 49990,
-         *         "amount_decimal": "49.990",
-         *         "amount_paid": 0,
-         *         "amount_paid_decimal": "0.000",
-         *         "amount_remaining": 49990,
-         *         "amount_remaining_decimal": "49.990",
-         *         "amount_unit": "usd_millis",
-         *         "customer_id": "cust_123",
-         *         "payer_wallet_address": null,
-         *         "payer_wallet_network": null,
-         *         "commerce_order_id": null,
-         *         "environment": "devnet",
-         *         "expires_at": 1766363200,
-         *         "created_at": 1766320000,
-         *         "paid_at": null,
-         *         "last_payment_at": null,
-         *         "metadata": {
-         *           "order_id": "ORD-1"
-         *         }
-         *       }
-         *     }
-         */
-        CreatedInvoice: {
-            /** @example 550e8400-e29b-41d4-a716-446655440000 */
-            invoice_id: string;
-            payment_url: string;
-            session_token: string;
-            signature: string;
-            /** @example 1766320496 */
-            expires_at: number;
-            payment_session_headers: {
-                "x-session-token": string;
-                "x-signature": string;
-            };
-            invoice: components["schemas"]["Invoice"];
-        };
-        NewInvoice: {
-            /** @description Thousandths of a dollar, $0.01 to $1,000,000. Send this or `amount_usd`, not both. */
-            amount?: number;
-            /** @description Dollars, as a number or a string with at most 3 decimals. Send this or `amount`, not both. */
-            amount_usd?: number | string;
-            currency?: "usd" | null;
-            description?: string | null;
-            customer_id?: string | null;
-            metadata?: Record<string, never> | null;
-            expires_in?: number | null;
-            customer_email?: (string & unknown) | null;
-            invoice_title?: string | null;
-            invoice_footer?: string | null;
-            payment_return_url?: string | null;
-            payment_return_url_enabled?: boolean | null;
-            locale?: string | null;
-            payment_tolerance_bps?: number | null;
-            accepted_networks?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui")[] | null;
-            /** @enum {boolean} */
-            receiver_override_enable?: false;
-        };
-        /**
-         * @description Where funds of one network family arrive.
-         * @example {
-         *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
-         *       "family": "evm",
-         *       "kind": "xpub",
-         *       "environment": "devnet",
-         *       "value_preview": "xpub6Ce9NcJv…sJxqP",
-         *       "first_addresses": [
-         *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-         *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-         *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-         *       ],
-         *       "next_index": 12,
-         *       "highest_used_index": 9,
-         *       "created_at": 1766320496
-         *     }
-         */
-        ReceivingWallet: {
-            id: string;
-            /** @enum {string} */
-            family: "evm" | "solana" | "ton" | "sui" | "cardano";
-            /** @enum {string} */
-            kind: "xpub" | "address" | "pool";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @description Start and end of the value, to recognise it by */
-            value_preview: string;
-            /** @description The first addresses of the wallet, at most three: compare them with what your own wallet shows */
-            first_addresses: string[];
-            /** @description Index of the address the next invoice is given */
-            next_index: number;
-            /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
-            highest_used_index: number | null;
-            /** @example 1766320496 */
-            created_at: number;
-        };
-        /**
-         * @example {
-         *       "kind": "xpub",
-         *       "value": "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP"
-         *     }
-         */
-        NewReceivingWallet: {
-            /** @enum {string} */
-            kind: "xpub" | "address" | "pool";
-            /** @description `xpub`: the account's extended public key. `pool`: addresses parted by white space or commas, at most 5,000. Never a private key or a recovery phrase */
-            value: string;
-            /** @enum {string} */
-            environment?: "devnet" | "mainnet";
-            /** @description First index to give out where this deployment has never seen the wallet: one past the highest one ever used. Mainnet needs it for an xpub; devnet starts at 0 */
-            start_index?: number;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "list",
-         *         "data": [
-         *           {
-         *             "network": "base",
-         *             "environment": "mainnet",
-         *             "healthy": true,
-         *             "condition": "ok",
-         *             "message": "Payments are seen and confirmed as usual.",
-         *             "head_height": 38764112,
-         *             "head_time": 1766320496
-         *           }
-         *         ],
-         *         "has_more": false
-         *       }
-         *     }
-         */
-        NetworkStates: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @enum {string} */
-                object: "list";
-                data: components["schemas"]["NetworkState"][];
-                has_more: boolean;
-            };
-        };
-        NetworkState: {
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @description True while `condition` is `ok`. While false, payors get no new address there */
-            healthy: boolean;
-            /**
-             * @description `ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: no new block arrives. `disagreement`: nodes are on different branches, so payments are seen but not all are confirmed. `no_common_block`: the blocks read so far are not on the chain any more, so the operator must act. New values may be added
-             * @enum {string}
-             */
-            condition: "ok" | "silent" | "frozen" | "disagreement" | "no_common_block";
-            /** @description What that means for a payment, in a sentence for people */
-            message: string;
-            /** @description Height of the newest block read; null before the first */
-            head_height: number | null;
-            /** @description When that block was made; null before the first */
-            head_time: number | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "updated": 2
-         *     }
-         */
-        TokensBlocked: {
-            /** @enum {boolean} */
-            success: true;
-            /** @description Tokens that were not on that side of the list before */
-            updated: number;
-        };
-        /**
-         * @example {
-         *       "token_ids": [
-         *         123,
-         *         124
-         *       ],
-         *       "blocked": true
-         *     }
-         */
-        TokenBlockBulk: {
-            token_ids: number[];
-            blocked: boolean;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "blocked": true
-         *     }
-         */
-        TokenBlocked: {
-            /** @enum {boolean} */
-            success: true;
-            blocked: boolean;
-        };
-        /**
-         * @example {
-         *       "blocked": true
-         *     }
-         */
-        TokenBlock: {
-            blocked: boolean;
-        };
-        /**
-         * @example {
-         *       "acceptance_policy": "selective",
-         *       "environment": "devnet",
-         *       "blocked_token_ids": [
-         *         123
-         *       ]
-         *     }
-         */
-        TokenPolicy: {
-            /** @enum {string} */
-            acceptance_policy: "accept_all" | "selective" | "accept_none";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @description Kept under every policy, heeded under `selective`; ascending */
-            blocked_token_ids: number[];
-        };
-        /**
-         * @example {
-         *       "acceptance_policy": "selective"
-         *     }
-         */
-        NewTokenPolicy: {
-            /** @enum {string} */
-            acceptance_policy: "accept_all" | "selective" | "accept_none";
-            /**
-             * @description The credential's own; a wallet may name either
-             * @enum {string}
-             */
-            environment?: "devnet" | "mainnet";
-        };
-        /**
-         * @example {
-         *       "acceptance_policy": "accept_all",
-         *       "environment": "devnet",
-         *       "total": 1,
-         *       "limit": 50,
-         *       "offset": 0,
-         *       "tokens": [
-         *         {
-         *           "id": 123,
-         *           "token_symbol": "USDC",
-         *           "token_name": "USD Coin",
-         *           "network": "base",
-         *           "network_environment": "devnet",
-         *           "is_blocked": false,
-         *           "price": {
-         *             "usd": 1,
-         *             "last_updated_at": 1766320496,
-         *             "provider_type": "median"
-         *           },
-         *           "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-         *           "token_decimals": 6,
-         *           "token_type": "erc20",
-         *           "requires_memo": false,
-         *           "photo_uri": "/assets/tokens/usdc.svg",
-         *           "supports_stable_settlement": true,
-         *           "is_active": true,
-         *           "is_monitored": true
-         *         }
-         *       ]
-         *     }
-         */
-        TokenSearchPage: {
-            /** @enum {string} */
-            acceptance_policy: "accept_all" | "selective" | "accept_none";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            /** @description Tokens that fit all filters */
-            total: number;
-            limit: number;
-            offset: number;
-            tokens: components["schemas"]["FoundToken"][];
-        };
-        FoundToken: {
-            /** @example 7 */
-            id: number;
-            token_symbol: string;
-            token_name: string;
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            /** @enum {string} */
-            network_environment: "devnet" | "mainnet";
-            /** @description Not offered to payors, by the merchant's acceptance policy */
-            is_blocked: boolean;
-            price: {
-                /** @description US dollars per whole token, for display */
-                usd: number;
-                /** @example 1766320496 */
-                last_updated_at: number;
-                provider_type: string;
-            } | null;
-            /** @description Contract, mint, coin type or jetton master; `native` for the network's own coin */
-            token_address: string;
-            token_decimals: number;
-            /** @enum {string} */
-            token_type: "native" | "erc20" | "spl" | "sui" | "ton";
-            requires_memo: boolean;
-            /** @description Path of a picture that this service ships */
-            photo_uri: string;
-            supports_stable_settlement: boolean;
-            is_active: boolean;
-            /** @description Payments on its network are watched for */
-            is_monitored: boolean;
-        };
-        SupportedTokenList: {
-            /** @enum {string} */
-            acceptance_policy: "accept_all" | "selective" | "accept_none";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
-            tokens: components["schemas"]["SupportedToken"][];
-        };
-        /**
-         * @example {
-         *       "id": 7,
-         *       "token_symbol": "USDC",
-         *       "token_name": "USD Coin",
-         *       "network": "base",
-         *       "network_environment": "devnet",
-         *       "is_blocked": false,
-         *       "price": {
-         *         "usd": 1,
-         *         "last_updated_at": 1766320400,
-         *         "provider_type": "kraken"
-         *       }
-         *     }
-         */
-        SupportedToken: {
-            /** @example 7 */
-            id: number;
-            token_symbol: string;
-            token_name: string;
-            /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
-            /** @enum {string} */
-            network_environment: "devnet" | "mainnet";
-            /** @description Not offered to payors, by the merchant's acceptance policy */
-            is_blocked: boolean;
-            price: {
-                /** @description US dollars per whole token, for display */
-                usd: number;
-                /** @example 1766320496 */
-                last_updated_at: number;
-                provider_type: string;
-            } | null;
-        };
-        /** @description One state change, told the same way everywhere. */
-        Event: {
-            /** @example evt_1766320496123-8841 */
-            id: string;
-            /** @enum {string} */
-            object: "event";
-            /** @example 2026-11-01 */
-            api_version: string;
-            /** @example 1766320496 */
-            created: number;
-            /** @example invoice.paid */
-            type: string;
-            /** @example false */
-            livemode: boolean;
-            pending_webhooks: number;
-            /**
-             * @example {
-             *       "id": null,
-             *       "idempotency_key": null
-             *     }
-             */
-            request: {
-                id: string | null;
-                idempotency_key: string | null;
-            };
-            data: {
-                object: components["schemas"]["Invoice"] | components["schemas"]["InvoicePayment"] | components["schemas"]["CommerceOrder"] | components["schemas"]["PaymentQuote"] | {
-                    /** @enum {string} */
-                    object: "test_ping";
-                    id: string;
-                    message: string;
-                    /** @example 1766320496 */
-                    created_at: number;
-                };
-                /**
-                 * @example {
-                 *       "status": "unpaid",
-                 *       "amount_paid": 0,
-                 *       "amount_paid_decimal": "0.000",
-                 *       "paid_at": null
-                 *     }
-                 */
-                previous_attributes: Record<string, never>;
-            };
-        };
-        /**
-         * @description What a merchant decides about its later invoices and its payment page, in one environment.
-         * @example {
-         *       "payment_tolerance_bps": 0,
-         *       "payment_tolerance_amount": 10,
-         *       "overpay_tolerance_amount": 1000,
-         *       "late_payment_policy": "spot_rate",
-         *       "late_window_seconds": 604800,
-         *       "underpaid_grace_seconds": 86400,
-         *       "partial_payment_policy": "lock_route",
-         *       "invoice_default_expires_in": 43200000,
-         *       "confirmation_policy": "standard",
-         *       "default_environment": "devnet",
-         *       "branding": {
-         *         "name": "Demo Store",
-         *         "logo_uri": null,
-         *         "accent": "#2a4fd8",
-         *         "support_email": null,
-         *         "frame_ancestors": [],
-         *         "default_locale": "en",
-         *         "allow_restart": false
-         *       }
-         *     }
-         */
-        MerchantSettings: {
-            /** @description Hundredths of a percent an invoice may be short, 0 to 10,000. */
-            payment_tolerance_bps: number;
-            /** @description usd_millis an invoice may be short, 0 to 100,000. The larger of the two tolerances holds, up to a tenth of the invoice and 100,000. */
-            payment_tolerance_amount: number;
-            /** @description usd_millis above the amount that open no exception, 0 to 1,000,000,000. */
-            overpay_tolerance_amount: number;
-            /**
-             * @description What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for 24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost value. `manual`: nothing until you say.
-             * @enum {string}
-             */
-            late_payment_policy: "spot_rate" | "locked_rate" | "manual";
-            /** @description Seconds after the end in which funds still count, 0 to 1 year. */
-            late_window_seconds: number;
-            /** @description Seconds after the end in which a part payment may be completed before an exception opens, 0 to 30 days. */
-            underpaid_grace_seconds: number;
-            /** @enum {string} */
-            partial_payment_policy: "lock_route" | "any_route";
-            /** @description Milliseconds until an invoice expires, 1 minute to 30 days. */
-            invoice_default_expires_in: number;
-            /** @enum {string} */
-            confirmation_policy: "fast" | "standard" | "final";
-            /**
-             * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
-             * @enum {string}
-             */
-            default_environment: "devnet" | "mainnet";
-            branding: {
-                /** @description Name on the payment page, at most 255 characters; the merchant's own by default. */
-                name: string;
-                logo_uri: (string & unknown) | null;
-                /** @description Colour of buttons and links, `#rrggbb` in lower case; white text on it can be read. */
-                accent: string;
-                support_email: (string & unknown) | null;
-                /** @description Origins that may show the payment page in a frame, at most 10; none by default. */
-                frame_ancestors: string[];
-                /** @description A language tag (BCP 47), like `en` or `pt-BR`. */
-                default_locale: string;
-                /** @description Whether the payment page of an expired invoice offers to begin anew. */
-                allow_restart: boolean;
-            };
-        };
-        /**
-         * @description What is absent stays, null goes back to the default, branding is changed field by field.
-         * @example {
-         *       "payment_tolerance_bps": 50,
-         *       "branding": {
-         *         "accent": "#0b7a43",
-         *         "support_email": "help@shop.example"
-         *       }
-         *     }
-         */
-        MerchantSettingsChange: {
-            payment_tolerance_bps?: number | null;
-            payment_tolerance_amount?: number | null;
-            overpay_tolerance_amount?: number | null;
-            late_payment_policy?: ("spot_rate" | "locked_rate" | "manual") | null;
-            late_window_seconds?: number | null;
-            underpaid_grace_seconds?: number | null;
-            partial_payment_policy?: ("lock_route" | "any_route") | null;
-            invoice_default_expires_in?: number | null;
-            confirmation_policy?: ("fast" | "standard" | "final") | null;
-            default_environment?: ("devnet" | "mainnet") | null;
-            branding?: {
-                name?: string | null;
-                logo_uri?: (string & unknown) | null;
-                accent?: string | null;
-                support_email?: (string & unknown) | null;
-                frame_ancestors?: string[] | null;
-                default_locale?: string | null;
-                allow_restart?: boolean | null;
-            } | null;
-        };
-        /**
-         * @example {
-         *       "keys": [
-         *         {
-         *           "kty": "OKP",
-         *           "crv": "Ed25519",
-         *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-         *           "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
-         *           "use": "sig",
-         *           "alg": "EdDSA"
-         *         }
-         *       ]
-         *     }
-         */
-        JsonWebKeySet: {
-            keys: {
-                /** @enum {string} */
-                kty: "OKP";
-                /** @enum {string} */
-                crv: "Ed25519";
-                x: string;
-                kid: string;
-                /** @enum {string} */
-                use: "sig";
-                /** @enum {string} */
-                alg: "EdDSA";
-            }[];
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "siw_6f9619ff-8b86-8011-b42d-00c04fc964ff",
-         *         "object": "sign_in_wallet",
-         *         "family": "evm",
-         *         "address": "0x52908400098527886E0F7030069857D2E4169EE7",
-         *         "chain_id": null,
-         *         "linked_at": 1766320496,
-         *         "last_sign_in_at": 1766320496
-         *       }
-         *     }
-         */
-        LinkedSignInWallet: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["SignInWallet"];
-        };
-        SignInWallet: {
-            /** @example siw_550e8400-e29b-41d4-a716-446655440000 */
-            id: string;
-            /** @enum {string} */
-            object: "sign_in_wallet";
-            /** @enum {string} */
-            family: "evm" | "solana" | "ton" | "sui" | "cardano";
-            address: string;
-            /** @description Null for an account held by a key; the chain of an account that is a contract */
-            chain_id: string | null;
-            /** @example 1766320496 */
-            linked_at: number;
-            last_sign_in_at: number | null;
-        };
-        /**
          * @example {
          *       "message": "pay.example wants you to sign in with your Ethereum account:\n0x5290…",
          *       "signature": "0x1b2c…1c"
@@ -4978,42 +4946,19 @@ export interface components {
             /** @description TON: the ton_proof object with `state_init` */
             proof?: unknown | null;
         };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "nonce": "9f86d081884c7d659a2feaa0c55ad015",
-         *         "message": "pay.example wants you to sign in with your Ethereum account:\n0x5290…",
-         *         "expires_at": 1766320796
-         *       }
-         *     }
-         */
-        Nonce: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @description 32 hex digits; part of the message */
-                nonce: string;
-                /** @description The exact text the wallet signs (CAIP-122; EIP-4361 on EVM) */
-                message: string;
-                /**
-                 * @description 5 minutes from now
-                 * @example 1766320496
-                 */
-                expires_at: number;
-            };
-        };
-        /**
-         * @example {
-         *       "address": "0x52908400098527886E0F7030069857D2E4169EE7",
-         *       "network": "base"
-         *     }
-         */
-        NonceRequest: {
-            /** @description The wallet's address, in any spelling of its network */
-            address: string;
+        SignInWallet: {
+            /** @example siw_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
             /** @enum {string} */
-            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            object: "sign_in_wallet";
+            /** @enum {string} */
+            family: "evm" | "solana" | "ton" | "sui" | "cardano";
+            address: string;
+            /** @description Null for an account held by a key; the chain of an account that is a contract */
+            chain_id: string | null;
+            /** @example 1766320496 */
+            linked_at: number;
+            last_sign_in_at: number | null;
         };
         /**
          * @example {
@@ -5045,66 +4990,6 @@ export interface components {
                 /** @enum {boolean} */
                 has_more: false;
             };
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "logged_out": true
-         *       }
-         *     }
-         */
-        LoggedOut: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @enum {boolean} */
-                logged_out: true;
-            };
-        };
-        /**
-         * @example {
-         *       "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
-         *     }
-         */
-        LogoutRequest: {
-            refresh_token?: string | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJtZXJjaGFudDoxMjMifQ.c2ln",
-         *         "token_type": "Bearer",
-         *         "expires_in": 900,
-         *         "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE",
-         *         "refresh_expires_in": 2592000
-         *       }
-         *     }
-         */
-        RefreshedTokens: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @description A JWT for Authorization: Bearer */
-                access_token: string;
-                /** @enum {string} */
-                token_type: "Bearer";
-                /** @description Seconds the access token is good for */
-                expires_in: number;
-                /** @description For one use: POST /api/v1/auth/refresh */
-                refresh_token: string;
-                /** @description Seconds the refresh token is good for */
-                refresh_expires_in: number;
-            };
-        };
-        /**
-         * @example {
-         *       "refresh_token": "rt_Zk3vQm1x8yB0c2J5dGVzLW9mLXJhbmRvbW5lc3MhISE"
-         *     }
-         */
-        RefreshRequest: {
-            refresh_token: string;
         };
         /**
          * @example {
@@ -5152,255 +5037,318 @@ export interface components {
                 };
             };
         };
+        SimulateOrder: {
+            /** @enum {string} */
+            transition_to: "payment_confirmed" | "payment_settled" | "placed" | "shipped" | "delivery_confirmed" | "failed" | "cancelled" | "cancellation_rejected" | "refunded";
+            tracking?: {
+                carrier?: string;
+                tracking_number?: string;
+            };
+            /** @enum {string} */
+            wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            wallet_address?: string;
+        };
         /**
          * @example {
          *       "success": true,
          *       "data": {
-         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "api_key",
-         *         "name": "Checkout server",
-         *         "prefix": "mk_dev_8Hq2m",
-         *         "last4": "x7Qp",
+         *         "token": "wst_0pX1V2m3B4c5D6e7F8g9H0i1J2k3L4m5N6o7P8q9R0s",
          *         "scope": "merchant",
          *         "environment": "devnet",
-         *         "status": "active",
-         *         "expires_at": null,
-         *         "ip_allowlist": [
-         *           "203.0.113.0/24"
-         *         ],
-         *         "api_version": "2026-01-15",
-         *         "last_used_at": 1766320496,
-         *         "replaced_by": null,
-         *         "created_by": null,
-         *         "created_at": 1766320496,
-         *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp",
-         *         "previous_key_id": "key_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
-         *         "previous_key_expires_at": 1766406896
+         *         "endpoint": "/ws/merchant/events",
+         *         "format": "event_v1",
+         *         "ws_url": "wss://pay.example/ws/merchant/events?format=event_v1",
+         *         "expires_at": 1766320556
          *       }
          *     }
          */
-        RotatedApiKey: {
+        StreamTicket: {
             /** @enum {boolean} */
             success: true;
             data: {
-                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "api_key";
-                /** @description The key itself, shown this once */
-                key: string;
-                name: string;
-                /** @description Its first 12 characters */
-                prefix: string;
-                last4: string;
+                /** @description Goes into the query as `token`, once */
+                token: string;
                 /** @enum {string} */
                 scope: "merchant" | "commerce";
                 /** @enum {string} */
                 environment: "devnet" | "mainnet";
-                /**
-                 * @description `rotating`: it was replaced and may be used until `expires_at`
-                 * @enum {string}
-                 */
-                status: "active" | "rotating" | "expired" | "revoked";
-                expires_at: number | null;
-                ip_allowlist: string[];
-                api_version: string;
-                /** @description Told a minute or two late */
-                last_used_at: number | null;
-                /** @description The key that a rotation made in its place */
-                replaced_by: string | null;
-                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
-                created_by: string | null;
+                endpoint: string;
+                /** @enum {string} */
+                format: "event_v1";
+                /** @description Where to connect: add `&token=` and filters */
+                ws_url: string;
                 /** @example 1766320496 */
-                created_at: number;
-                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
-                previous_key_id: string;
-                /** @example 1766320496 */
-                previous_key_expires_at: number;
+                expires_at: number;
             };
         };
         /**
          * @example {
-         *       "overlap_seconds": 86400
+         *       "id": 7,
+         *       "token_symbol": "USDC",
+         *       "token_name": "USD Coin",
+         *       "network": "base",
+         *       "network_environment": "devnet",
+         *       "is_blocked": false,
+         *       "price": {
+         *         "usd": 1,
+         *         "last_updated_at": 1766320400,
+         *         "provider_type": "kraken"
+         *       }
          *     }
          */
-        ApiKeyRotation: {
-            /** @description How long the old key may still be used; default 86400 */
-            overlap_seconds?: number;
+        SupportedToken: {
+            /** @example 7 */
+            id: number;
+            token_symbol: string;
+            token_name: string;
+            /** @enum {string} */
+            network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+            /** @enum {string} */
+            network_environment: "devnet" | "mainnet";
+            /** @description Not offered to payors, by the merchant's acceptance policy */
+            is_blocked: boolean;
+            price: {
+                /** @description US dollars per whole token, for display */
+                usd: number;
+                /** @example 1766320496 */
+                last_updated_at: number;
+                provider_type: string;
+            } | null;
+        };
+        SupportedTokenList: {
+            /** @enum {string} */
+            acceptance_policy: "accept_all" | "selective" | "accept_none";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            tokens: components["schemas"]["SupportedToken"][];
+        };
+        /**
+         * @example {
+         *       "blocked": true
+         *     }
+         */
+        TokenBlock: {
+            blocked: boolean;
+        };
+        /**
+         * @example {
+         *       "token_ids": [
+         *         123,
+         *         124
+         *       ],
+         *       "blocked": true
+         *     }
+         */
+        TokenBlockBulk: {
+            token_ids: number[];
+            blocked: boolean;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "blocked": true
+         *     }
+         */
+        TokenBlocked: {
+            /** @enum {boolean} */
+            success: true;
+            blocked: boolean;
+        };
+        /**
+         * @example {
+         *       "acceptance_policy": "selective",
+         *       "environment": "devnet",
+         *       "blocked_token_ids": [
+         *         123
+         *       ]
+         *     }
+         */
+        TokenPolicy: {
+            /** @enum {string} */
+            acceptance_policy: "accept_all" | "selective" | "accept_none";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description Kept under every policy, heeded under `selective`; ascending */
+            blocked_token_ids: number[];
+        };
+        /**
+         * @example {
+         *       "acceptance_policy": "accept_all",
+         *       "environment": "devnet",
+         *       "total": 1,
+         *       "limit": 50,
+         *       "offset": 0,
+         *       "tokens": [
+         *         {
+         *           "id": 123,
+         *           "token_symbol": "USDC",
+         *           "token_name": "USD Coin",
+         *           "network": "base",
+         *           "network_environment": "devnet",
+         *           "is_blocked": false,
+         *           "price": {
+         *             "usd": 1,
+         *             "last_updated_at": 1766320496,
+         *             "provider_type": "median"
+         *           },
+         *           "token_address": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+         *           "token_decimals": 6,
+         *           "token_type": "erc20",
+         *           "requires_memo": false,
+         *           "photo_uri": "/assets/tokens/usdc.svg",
+         *           "supports_stable_settlement": true,
+         *           "is_active": true,
+         *           "is_monitored": true
+         *         }
+         *       ]
+         *     }
+         */
+        TokenSearchPage: {
+            /** @enum {string} */
+            acceptance_policy: "accept_all" | "selective" | "accept_none";
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description Tokens that fit all filters */
+            total: number;
+            limit: number;
+            offset: number;
+            tokens: components["schemas"]["FoundToken"][];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "updated": 2
+         *     }
+         */
+        TokensBlocked: {
+            /** @enum {boolean} */
+            success: true;
+            /** @description Tokens that were not on that side of the list before */
+            updated: number;
         };
         /**
          * @example {
          *       "success": true,
          *       "data": {
-         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "api_key",
-         *         "name": "Checkout server",
-         *         "prefix": "mk_dev_8Hq2m",
-         *         "last4": "x7Qp",
-         *         "scope": "merchant",
-         *         "environment": "devnet",
-         *         "status": "revoked",
-         *         "expires_at": null,
-         *         "ip_allowlist": [
-         *           "203.0.113.0/24"
-         *         ],
-         *         "api_version": "2026-01-15",
-         *         "last_used_at": 1766320496,
-         *         "replaced_by": null,
-         *         "created_by": null,
-         *         "created_at": 1766320496,
-         *         "child_keys": [
+         *         "valid_items": [
          *           {
-         *             "id": "key_5c1e9a42-0f6d-4b7a-9c38-1d2e3f4a5b6c",
-         *             "object": "api_key",
-         *             "name": "Checkout server",
-         *             "prefix": "mk_dev_8Hq2m",
-         *             "last4": "x7Qp",
-         *             "scope": "merchant",
-         *             "environment": "devnet",
-         *             "status": "active",
-         *             "expires_at": null,
-         *             "ip_allowlist": [
-         *               "203.0.113.0/24"
-         *             ],
-         *             "api_version": "2026-01-15",
-         *             "last_used_at": 1766320496,
-         *             "replaced_by": null,
-         *             "created_by": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *             "created_at": 1766320496
+         *             "product_id": "B08N5WRWNW",
+         *             "retailer": "amazon",
+         *             "title": "Item",
+         *             "quantity": 1,
+         *             "unit_amount": 9990,
+         *             "unit_amount_decimal": "9.990",
+         *             "amount": 9990,
+         *             "amount_decimal": "9.990",
+         *             "price_changed": false,
+         *             "image_url": null
+         *           }
+         *         ],
+         *         "invalid_items": [
+         *           {
+         *             "product_id": "B000",
+         *             "retailer": "amazon",
+         *             "code": "NO_ELIGIBLE_OFFER",
+         *             "message": "Nobody sells this item now"
          *           }
          *         ]
          *       }
          *     }
          */
-        RevokedApiKey: {
+        ValidatedCart: {
             /** @enum {boolean} */
             success: true;
             data: {
-                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "api_key";
-                name: string;
-                /** @description Its first 12 characters */
-                prefix: string;
-                last4: string;
-                /** @enum {string} */
-                scope: "merchant" | "commerce";
-                /** @enum {string} */
-                environment: "devnet" | "mainnet";
-                /**
-                 * @description `rotating`: it was replaced and may be used until `expires_at`
-                 * @enum {string}
-                 */
-                status: "active" | "rotating" | "expired" | "revoked";
-                expires_at: number | null;
-                ip_allowlist: string[];
-                api_version: string;
-                /** @description Told a minute or two late */
-                last_used_at: number | null;
-                /** @description The key that a rotation made in its place */
-                replaced_by: string | null;
-                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
-                created_by: string | null;
-                /** @example 1766320496 */
-                created_at: number;
-                /** @description The keys created with it, directly or indirectly, that were in use, newest first, as they are after the call. After a leak, check each of them */
-                child_keys: components["schemas"]["ApiKey"][];
+                valid_items: {
+                    product_id: string;
+                    /** @enum {string} */
+                    retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
+                    title: string;
+                    quantity: number;
+                    /** @example 49990 */
+                    unit_amount: number;
+                    /** @example 49.990 */
+                    unit_amount_decimal: string;
+                    /** @example 49990 */
+                    amount: number;
+                    /** @example 49.990 */
+                    amount_decimal: string;
+                    /** @description Whether the price differs from the one the customer saw before. */
+                    price_changed: boolean;
+                    image_url: string | null;
+                }[];
+                invalid_items: {
+                    product_id: string;
+                    retailer: string;
+                    /** @enum {string} */
+                    code: "NO_ELIGIBLE_OFFER" | "UNSUPPORTED_RETAILER" | "OUT_OF_STOCK" | "NOT_DELIVERABLE" | "QUANTITY_LIMIT";
+                    message: string;
+                }[];
             };
         };
-        ApiKey: {
-            /** @example key_550e8400-e29b-41d4-a716-446655440000 */
+        WebhookAttempt: {
+            /**
+             * @description From 1
+             * @example 1
+             */
+            number: number;
+            /** @enum {string} */
+            status: "succeeded" | "failed" | "timed_out";
+            /**
+             * @description HTTP status; null where none arrived
+             * @example 500
+             */
+            response_status: number | null;
+            /** @description What went wrong where no HTTP status says it */
+            error: string | null;
+            /**
+             * @description Milliseconds until the answer, or until it was given up
+             * @example 42
+             */
+            latency_ms: number;
+            /**
+             * @description The first 4 KiB of the answer, as text. It is the receiver's: do not show it as HTML
+             * @example Internal Server Error
+             */
+            response_body: string | null;
+            /** @example 1766320496 */
+            ended_at: number;
+        };
+        WebhookDelivery: {
+            /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
             /** @enum {string} */
-            object: "api_key";
-            name: string;
-            /** @description Its first 12 characters */
-            prefix: string;
-            last4: string;
+            object: "webhook_delivery";
+            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+            endpoint_id: string;
+            /** @example evt_1766320496123-8841 */
+            event_id: string;
+            /** @example invoice.paid */
+            event_type: string;
             /** @enum {string} */
-            scope: "merchant" | "commerce";
-            /** @enum {string} */
-            environment: "devnet" | "mainnet";
+            status: "pending" | "delivering" | "succeeded" | "retrying" | "failed" | "canceled";
             /**
-             * @description `rotating`: it was replaced and may be used until `expires_at`
-             * @enum {string}
+             * @description Requests that were sent
+             * @example 1
              */
-            status: "active" | "rotating" | "expired" | "revoked";
-            expires_at: number | null;
-            ip_allowlist: string[];
-            api_version: string;
-            /** @description Told a minute or two late */
-            last_used_at: number | null;
-            /** @description The key that a rotation made in its place */
-            replaced_by: string | null;
-            /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
-            created_by: string | null;
+            attempt_count: number;
+            /** @description Not before then; null while nothing waits */
+            next_attempt_at: number | null;
+            /**
+             * @description Of the last attempt
+             * @example 500
+             */
+            response_status: number | null;
+            /** @description Of the last attempt */
+            error: string | null;
+            /**
+             * @description Of the last attempt
+             * @example 42
+             */
+            latency_ms: number | null;
             /** @example 1766320496 */
             created_at: number;
-        };
-        /**
-         * @example {
-         *       "child_keys": "revoke"
-         *     }
-         */
-        ApiKeyRevocation: {
-            /**
-             * @description `revoke`: the keys created with it, directly or indirectly, are revoked too. Default `keep`
-             * @enum {string}
-             */
-            child_keys?: "keep" | "revoke";
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "api_key",
-         *         "name": "Checkout server",
-         *         "prefix": "mk_dev_8Hq2m",
-         *         "last4": "x7Qp",
-         *         "scope": "merchant",
-         *         "environment": "devnet",
-         *         "status": "active",
-         *         "expires_at": null,
-         *         "ip_allowlist": [
-         *           "203.0.113.0/24"
-         *         ],
-         *         "api_version": "2026-01-15",
-         *         "last_used_at": 1766320496,
-         *         "replaced_by": null,
-         *         "created_by": null,
-         *         "created_at": 1766320496
-         *       }
-         *     }
-         */
-        OneApiKey: {
-            /** @enum {boolean} */
-            success: true;
-            data: components["schemas"]["ApiKey"];
-        };
-        /**
-         * @example {
-         *       "name": "Checkout server 2",
-         *       "ip_allowlist": []
-         *     }
-         */
-        ApiKeyChange: {
-            /** @description What its owner tells it from others by */
-            name?: string;
-            /** @description null: never */
-            expires_at?: number | string | null;
-            /**
-             * @description IPv4 and IPv6 addresses and CIDR ranges it may be used from; empty: any
-             * @example [
-             *       "203.0.113.0/24",
-             *       "2001:db8::1"
-             *     ]
-             */
-            ip_allowlist?: string[];
-            /** @description The version its calls are answered in where they name none */
-            api_version?: string;
+            finished_at: number | null;
         };
         /**
          * @example {
@@ -5409,123 +5357,175 @@ export interface components {
          *         "object": "list",
          *         "data": [
          *           {
-         *             "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *             "object": "api_key",
-         *             "name": "Checkout server",
-         *             "prefix": "mk_dev_8Hq2m",
-         *             "last4": "x7Qp",
-         *             "scope": "merchant",
-         *             "environment": "devnet",
-         *             "status": "active",
-         *             "expires_at": null,
-         *             "ip_allowlist": [
-         *               "203.0.113.0/24"
+         *             "id": "whd_2b0c9e7a-6c3b-4e9d-8f51-7d4f2a106d34",
+         *             "object": "webhook_delivery",
+         *             "endpoint_id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "event_id": "evt_1766320496123-8841",
+         *             "event_type": "invoice.paid",
+         *             "status": "retrying",
+         *             "attempt_count": 1,
+         *             "next_attempt_at": 1766320556,
+         *             "response_status": 500,
+         *             "error": null,
+         *             "latency_ms": 42,
+         *             "created_at": 1766320496,
+         *             "finished_at": null
+         *           }
+         *         ],
+         *         "has_more": true
+         *       }
+         *     }
+         */
+        WebhookDeliveryList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["WebhookDelivery"][];
+                has_more: boolean;
+            };
+        };
+        WebhookEndpoint: {
+            /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @enum {string} */
+            object: "webhook_endpoint";
+            url: string;
+            /** @enum {string} */
+            status: "enabled" | "disabled";
+            enabled_events: string[];
+            environment: ("devnet" | "mainnet") | null;
+            api_version: string;
+            description: string | null;
+            /**
+             * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
+             * @example false
+             */
+            ordered: boolean;
+            /** @description Until when deliveries are signed with the secret before the last rotation too */
+            previous_secret_expires_at: number | null;
+            /** @description Attempts that failed since the last that succeeded */
+            consecutive_failures: number;
+            /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
+            disabled_reason: string | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        /**
+         * @example {
+         *       "status": "enabled",
+         *       "enabled_events": [
+         *         "invoice.paid"
+         *       ]
+         *     }
+         */
+        WebhookEndpointChange: {
+            /** @description `https`, on a public address, without credentials */
+            url?: string;
+            /**
+             * @description Event types, `invoice.*`, `invoice_payment.*`, `commerce.order.*`, `commerce.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
+            enabled_events?: string[];
+            /** @description null, by a wallet: both */
+            environment?: string | null;
+            description?: string | null;
+            /**
+             * @description `disabled`: nothing is sent, and what waits is canceled. `enabled`: its failures so far are forgotten
+             * @enum {string}
+             */
+            status?: "enabled" | "disabled";
+            /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
+            ordered?: boolean;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "object": "webhook_endpoint",
+         *             "url": "https://shop.example/hooks",
+         *             "status": "enabled",
+         *             "enabled_events": [
+         *               "invoice.*"
          *             ],
+         *             "environment": "devnet",
          *             "api_version": "2026-01-15",
-         *             "last_used_at": 1766320496,
-         *             "replaced_by": null,
-         *             "created_by": null,
-         *             "created_at": 1766320496
+         *             "description": "Shop",
+         *             "ordered": false,
+         *             "previous_secret_expires_at": null,
+         *             "consecutive_failures": 0,
+         *             "disabled_reason": null,
+         *             "created_at": 1766320496,
+         *             "updated_at": 1766320496
          *           }
          *         ],
          *         "has_more": false
          *       }
          *     }
          */
-        ApiKeyList: {
+        WebhookEndpointList: {
             /** @enum {boolean} */
             success: true;
             data: {
                 /** @enum {string} */
                 object: "list";
-                data: components["schemas"]["ApiKey"][];
+                data: components["schemas"]["WebhookEndpoint"][];
                 has_more: boolean;
             };
         };
         /**
          * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "api_key",
-         *         "name": "Checkout server",
-         *         "prefix": "mk_dev_8Hq2m",
-         *         "last4": "x7Qp",
-         *         "scope": "merchant",
-         *         "environment": "devnet",
-         *         "status": "active",
-         *         "expires_at": null,
-         *         "ip_allowlist": [
-         *           "203.0.113.0/24"
-         *         ],
-         *         "api_version": "2026-01-15",
-         *         "last_used_at": 1766320496,
-         *         "replaced_by": null,
-         *         "created_by": null,
-         *         "created_at": 1766320496,
-         *         "key": "mk_dev_8Hq2mZk3vQm1x8yB0c2J5dGVzLW9mLX1aB3x7Qp"
-         *       }
+         *       "created_gte": 1766320000,
+         *       "types": [
+         *         "invoice.*"
+         *       ],
+         *       "only_failed": true
          *     }
          */
-        CreatedApiKey: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example key_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "api_key";
-                /** @description The key itself, shown this once */
-                key: string;
-                name: string;
-                /** @description Its first 12 characters */
-                prefix: string;
-                last4: string;
-                /** @enum {string} */
-                scope: "merchant" | "commerce";
-                /** @enum {string} */
-                environment: "devnet" | "mainnet";
-                /**
-                 * @description `rotating`: it was replaced and may be used until `expires_at`
-                 * @enum {string}
-                 */
-                status: "active" | "rotating" | "expired" | "revoked";
-                expires_at: number | null;
-                ip_allowlist: string[];
-                api_version: string;
-                /** @description Told a minute or two late */
-                last_used_at: number | null;
-                /** @description The key that a rotation made in its place */
-                replaced_by: string | null;
-                /** @description The key it was created with, as a new key or by a rotation. Null: a wallet or the operator created it, or it is older than this field */
-                created_by: string | null;
-                /** @example 1766320496 */
-                created_at: number;
-            };
-        };
-        /**
-         * @example {
-         *       "name": "Checkout server",
-         *       "scope": "merchant",
-         *       "environment": "devnet",
-         *       "ip_allowlist": [
-         *         "203.0.113.0/24"
-         *       ]
-         *     }
-         */
-        NewApiKey: {
-            /** @description What its owner tells it from others by */
-            name: string;
+        WebhookReplay: {
             /**
-             * @description `merchant`: the whole account. `commerce`: commerce records only
-             * @enum {string}
+             * @description This event and later ones. It need not exist: an id is a position
+             * @example evt_1766320496123-8841
              */
-            scope: "merchant" | "commerce";
-            /** @description Absent: the caller's own */
-            environment?: ("devnet" | "mainnet") | null;
-            /** @description When it ends by itself; absent or null: never */
-            expires_at?: number | string | null;
-            ip_allowlist?: string[] | null;
+            from_event_id?: string | null;
+            /** @description Events of this moment or later: epoch seconds, or ISO 8601 */
+            created_gte?: number | string | null;
+            /** @description Events of this moment or earlier: epoch seconds, or ISO 8601 */
+            created_lte?: number | string | null;
+            /**
+             * @description At most 20 event types, each exact, `prefix.*` or `*`
+             * @example [
+             *       "invoice.*"
+             *     ]
+             */
+            types?: string[] | null;
+            /** @description Default true: events whose deliveries to this endpoint all failed or were canceled. false: every event that it listens to, sent before or not */
+            only_failed?: boolean | null;
+        };
+        /** @description Errors of everything else. */
+        WrappedError: {
+            /** @enum {boolean} */
+            success: false;
+            error: {
+                /**
+                 * @description One of the codes of /docs/errors. New ones may be added in any version.
+                 * @example INVALID_AMOUNT_FORMAT
+                 */
+                code: string;
+                message: string;
+                param: string | null;
+                details: Record<string, never> | null;
+                request_id: string;
+            };
         };
     };
     responses: {

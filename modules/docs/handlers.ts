@@ -1,8 +1,12 @@
-/** Serves the pages: each made at its first request, then kept compressed; nothing else of them stays in memory. */
+/**
+ * Serves the pages: each made at its first request, the reference soon after the start, then kept compressed; nothing else
+ * of them stays in memory.
+ */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
+import { prepareLater } from "../../runtime/http/Preparation.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type ErrorCode, errorCodes } from "../../schemas/Errors.ts"
 import { DocsApi } from "./api.ts"
@@ -49,8 +53,13 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
   )
   const reference = yield* Effect.cached(
-    Effect.flatMap(repo.scalar, (scalar) => makeAsset(Pages.referenceScript(scalar), script))
+    Effect.flatMap(repo.scalar, (scalar) => {
+      const text = Pages.referenceScript(scalar)
+      // 3 MB: requests are answered between its parts.
+      return Effect.andThen(Effect.yieldNow, makeAsset(text, script))
+    })
   )
+  yield* prepareLater("/docs", reference)
 
   const styleName = ({ hash }: Asset) => `style-${hash}.css`
   const scriptName = ({ hash }: Asset) => `reference-${hash}.js`

@@ -66,7 +66,10 @@ export const make = Effect.gen(function*() {
     scalar: Effect.suspend(() => {
       const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
       const file = path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
-      return Effect.map(Effect.orDie(fs.readFileString(file)), (source) => JSON.parse(literalOf(source)) as string)
+      return Effect.orDie(fs.readFileString(file)).pipe(
+        Effect.tap(Effect.yieldNow),
+        Effect.map((source) => JSON.parse(literalOf(source)) as string)
+      )
     })
   }
 })

@@ -131,17 +131,55 @@ const renamed = (operation: Operation, own: string, path: string): Operation => 
   return { ...operation, parameters }
 }
 
-/** One document of all `apis`, for a service that is reached at `publicUrl`. */
-export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) => {
+/** Whether two pieces of a document say the same. */
+const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+
+/**
+ * What `effect` says of an API, group by group: of all groups at once it takes half a second, during which no request is
+ * answered. Where two groups describe different schemas by one name it must be asked of all, because it renames them then.
+ */
+function* specOf(api: HttpApi.Top): Generator<undefined, OpenApi.OpenAPISpec> {
+  const paths: Record<string, OpenApi.OpenAPISpecPathItem> = {}
+  const schemas: Record<string, JsonSchema.JsonSchema> = {}
+  const securitySchemes: Record<string, OpenApi.OpenAPISecurityScheme> = {}
+  const tags: Array<OpenApi.OpenAPISpecTag> = []
+  const alone = HttpApi.make(api.identifier) as unknown as HttpApi.Top
+  let spec = OpenApi.fromApi(alone as never)
+  for (const group of Object.values(api.groups)) {
+    yield
+    spec = OpenApi.fromApi(alone.add(group as never) as never)
+    for (const [path, operations] of Object.entries(spec.paths)) paths[path] = { ...paths[path], ...operations }
+    for (const [name, schema] of Object.entries(spec.components.schemas)) {
+      if (schemas[name] !== undefined && !isSame(schemas[name], schema)) return OpenApi.fromApi(api as never)
+      schemas[name] = schema
+    }
+    Object.assign(securitySchemes, spec.components.securitySchemes)
+    tags.push(...spec.tags)
+  }
+  return { ...spec, paths, tags, components: { ...spec.components, schemas, securitySchemes } }
+}
+
+/**
+ * One document of all `apis`, for a service that is reached at `publicUrl`. It is made in steps of a few milliseconds, so
+ * that a running service can answer requests between them.
+ */
+export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) {
   const merged = apis.reduce<HttpApi.Top>(
     (api, next) => api.addHttpApi(next as never) as unknown as HttpApi.Top,
     HttpApi.make("tillwire") as unknown as HttpApi.Top
   )
-  const spec = plain(OpenApi.fromApi(merged as never)) as OpenApi.OpenAPISpec
-  const schemas: Schemas = { ...spec.components.schemas, ...plain(errorSchemas) as typeof errorSchemas }
+  const spec = yield* specOf(merged)
+  const schemas: Record<string, JsonSchema.JsonSchema> = {}
+  const described = { ...spec.components.schemas, ...errorSchemas }
+  // By name: a new schema then adds lines to the committed document and moves none.
+  for (const [name, schema] of Object.entries(described).toSorted(([one], [other]) => one < other ? -1 : 1)) {
+    schemas[name] = plain(schema) as JsonSchema.JsonSchema
+    yield
+  }
   const collected: Record<string, Record<string, Operation>> = {}
   const known = new Map<string, string>()
   for (const [group, endpoint] of endpointsOf(merged)) {
+    yield
     const own = pathOf(endpoint)
     const method = endpoint.method.toLowerCase() as "get"
     const operation = spec.paths[own]?.[method]
@@ -149,11 +187,13 @@ export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: s
     const shape = own.replaceAll(/\{\w+\}/g, "{}")
     const path = known.get(shape) ?? own
     known.set(shape, path)
+    const described = plain(operation) as OpenApi.OpenAPISpecOperation
     collected[path] = {
       ...collected[path],
-      [method]: renamed(complete(operation, group, endpoint, schemas), own, path)
+      [method]: renamed(complete(described, group, endpoint, schemas), own, path)
     }
   }
+  yield
   const { paths, responses } = sharingErrors(collected)
   return {
     openapi: spec.openapi,
@@ -166,7 +206,7 @@ export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: s
       license: { name: "MIT", identifier: "MIT" }
     },
     servers: [{ url: publicUrl, description: "This deployment." }],
-    tags: spec.tags,
+    tags: plain(spec.tags) as typeof spec.tags,
     paths,
     components: {
       schemas,
@@ -183,5 +223,27 @@ export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: s
   }
 }
 
+type Document = ReturnType<typeof documentSteps> extends Generator<unknown, infer A> ? A : never
+
+/** The document of {@link documentSteps} at once: it takes up to a second. */
+export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string): Document => {
+  const steps = documentSteps(apis, publicUrl)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The document as one line of JSON, in steps as short as those of {@link documentSteps}. */
+export function* textSteps({ components, paths, ...document }: Document): Generator<undefined, string> {
+  const fields: Array<string> = []
+  for (const [path, operations] of Object.entries(paths)) {
+    fields.push(`${JSON.stringify(path)}:${JSON.stringify(operations)}`)
+    yield
+  }
+  const head = JSON.stringify(document).slice(0, -1)
+  return `${head},"paths":{${fields.join(",")}},"components":${JSON.stringify(components)}}`
+}
+
 /** The document as it is committed: one value a line, ending without a newline. */
-export const textOf = (document: ReturnType<typeof documentOf>): string => JSON.stringify(document, null, 2)
+export const textOf = (document: Document): string => JSON.stringify(document, null, 2)

@@ -1,10 +1,11 @@
-/** `/openapi.json`: the document of what this deployment serves, made at the first request and kept compressed. */
+/** `/openapi.json`: the document of what this deployment serves, made soon after the start and kept compressed. */
 import { Effect } from "effect"
 import { type HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import { Throttle } from "../Http.ts"
 import { makeAsset, revalidated, serve } from "../http/Asset.ts"
-import { documentOf } from "./Document.ts"
+import { prepareLater, runInSlices } from "../http/Preparation.ts"
+import { documentSteps, textSteps } from "./Document.ts"
 
 /** Any page may read the document: tools that draw it run elsewhere. */
 const headers = { "access-control-allow-origin": "*" }
@@ -16,8 +17,11 @@ export const mount = Effect.fnUntraced(function*(
   publicUrl: string
 ) {
   const asset = yield* Effect.cached(
-    Effect.suspend(() => makeAsset(JSON.stringify(documentOf(apis, publicUrl)), "application/json"))
+    Effect.suspend(() => runInSlices(documentSteps(apis, publicUrl))).pipe(
+      Effect.flatMap((document) => Effect.flatMap(runInSlices(textSteps(document)), (text) => makeAsset(text, "application/json")))
+    )
   )
+  yield* prepareLater("/openapi.json", asset)
   const throttle = yield* Throttle
   yield* router.add(
     "GET",

@@ -8,7 +8,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecur
 import {
   errors, Flat, IdempotencyRequired, Idempotent, MerchantAuth, SchemesTogether, Wrapped
 } from "../../../runtime/Http.ts"
-import { documentOf } from "../../../runtime/openapi/Document.ts"
+import { documentOf, documentSteps, textSteps } from "../../../runtime/openapi/Document.ts"
 
 class Pair extends HttpApiMiddleware.Service<Pair>()("test/Pair", {
   security: {
@@ -123,5 +123,42 @@ describe("the document", () => {
     const [limit] = paths["/things"].get.parameters
     assert.deepStrictEqual(limit.schema, { type: "integer", minimum: 1, maximum: 100 })
     assert.notInclude(JSON.stringify(document), "\"additionalProperties\":false")
+  })
+})
+
+/** What a generator returns, and in how many steps. */
+const run = <A>(steps: Iterator<unknown, A>) => {
+  let count = 0
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return { result: step.value, count }
+    count++
+  }
+}
+
+describe("the document of a running service", () => {
+  const apis = [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)]
+
+  it("is made in a step per group, schema and call, and written in a step per path, to the same text", () => {
+    const made = run(documentSteps(apis, "https://till.test"))
+    const { components, paths } = made.result
+    assert.isAtLeast(made.count, 2 + Object.keys(components.schemas).length + 5)
+    const text = run(textSteps(made.result))
+    assert.strictEqual(text.count, Object.keys(paths).length)
+    assert.strictEqual(text.result, JSON.stringify(document))
+  })
+
+  it("shows both of two schemas that have one name in different groups", () => {
+    const named = (schema: Schema.Top) => schema.annotate({ identifier: "Box" })
+    const group = (name: string, success: Schema.Top) =>
+      HttpApiGroup.make(name).add(HttpApiEndpoint.get("read", `/${name}` as "/x", { success: success as never })).middleware(Flat)
+    const both: any = documentOf([
+      HttpApi.make("a").add(group("a", named(Schema.Struct({ width: Schema.String }))) as never),
+      HttpApi.make("b").add(group("b", named(Schema.Struct({ weight: Schema.String }))) as never)
+    ], "https://till.test")
+    const fieldOf = (path: string) => {
+      const { schema } = both.paths[path].get.responses["200"].content["application/json"]
+      return Object.keys(both.components.schemas[schema.$ref.split("/").at(-1)].properties)
+    }
+    assert.deepStrictEqual([fieldOf("/a"), fieldOf("/b")], [["width"], ["weight"]])
   })
 })
