@@ -1,6 +1,6 @@
 /** Endpoints, chain, process and database that fail in every way, for minutes: the journey of that name at length. */
 import { Effect } from "effect"
-import { chaos as run, chaosDeployment, everyAct } from "../support/chaos/Run.ts"
+import { chaos as run, chaosDeployment, everyAct, everyHabit } from "../support/chaos/Run.ts"
 import { freePort } from "../support/Ports.ts"
 import { startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
@@ -25,6 +25,7 @@ export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect
       seed,
       progress,
       acts: everyAct,
+      habits: everyHabit,
       chaosMillis: minutes * 60_000,
       pace: 1,
       blockMillis: 1_000,

@@ -23,7 +23,7 @@ export type Fault =
   | { readonly _tag: "Lagging"; readonly blocks: number }
   /** Follows the minority branch. */
   | { readonly _tag: "Forked" }
-  /** Receipts without their logs; the header may still tell by its bloom filter that there are some. */
+  /** Receipts without their logs; the header still tells by its bloom filter that there are some, or is forged, too. */
   | { readonly _tag: "HiddenLogs"; readonly isBloomKept: boolean }
   /** Blocks without their transactions: hash and header as they should be. */
   | { readonly _tag: "HiddenTransactions" }

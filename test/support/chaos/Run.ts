@@ -40,6 +40,8 @@ export interface ChaosRun {
   readonly customerMillis: number
   /** Seconds an invoice lives; below the shortest life that the API takes, the row is changed. */
   readonly lifeSeconds: number
+  /** What customers do, each as often as it stands here. */
+  readonly habits: ReadonlyArray<Habit>
   /** Logs of one flood. */
   readonly floodLogs: number
   /** How long the service may take to be right when all is well again. */
@@ -66,6 +68,9 @@ const shortestLifeSeconds = 60
 
 /** How long an expiry may wait for another look after an outage. */
 const outageRecheckSeconds = 75
+
+/** Between two looks at the state of everything, when all is well again. */
+const verdictMillis = 1_000
 
 /** Before something is asked again that was not answered. */
 const againMillis = 150
@@ -169,7 +174,7 @@ type Habit =
   | "exact" | "ether" | "part" | "over" | "never" | "late" | "lastMoment" | "wrongToken" | "internal" | "together"
   | "large" | "dust"
 
-const habits: ReadonlyArray<Habit> = [
+export const everyHabit: ReadonlyArray<Habit> = [
   "exact", "exact", "exact", "ether", "ether", "part", "part", "over", "never", "late", "late", "lastMoment",
   "lastMoment", "lastMoment", "wrongToken", "internal", "together", "together", "large", "dust"
 ]
@@ -178,14 +183,9 @@ const habits: ReadonlyArray<Habit> = [
 export const everyAct = [
   "frozen", "frozenLong", "lagging", "forked", "forkedWithBlip", "hiddenLogs", "hiddenTransactions", "doubledLogs",
   "foreignReceipts", "oversized", "garbage", "wrongChain", "errors", "slow", "silent", "blip", "bothDown", "reorg",
-  "kill", "backup", "restore", "restoreUndeclared", "report", "falseReport", "rescan", "flood"
+  "kill", "backup", "restore", "restoreUndeclared", "report", "falseReport", "rescan", "flood", "forgedHeader"
 ] as const
-/**
- * Beside those, a node that hides logs and forges the header accordingly: of two nodes nobody can say which one lies
- * unless the header itself is hashed, so it is no part of the usual run.
- */
-export type ActName = typeof everyAct[number] | "forgedHeader"
-
+export type ActName = typeof everyAct[number]
 const shuffled = <A>(all: ReadonlyArray<A>, random: () => number): ReadonlyArray<A> =>
   all.map((one) => ({ one, place: random() })).toSorted((a, b) => a.place - b.place).map(({ one }) => one)
 
@@ -464,7 +464,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   })))
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.read, Effect.sleep(1_000))))
   const crowd = yield* Effect.forkScoped(Effect.scoped(Effect.forever(Effect.gen(function*() {
-    yield* Effect.forkScoped(customers.customer(habits[Math.floor(random() * habits.length)]!))
+    yield* Effect.forkScoped(customers.customer(run.habits[Math.floor(random() * run.habits.length)]!))
     yield* Effect.sleep(run.customerMillis * (0.5 + random()))
   }))))
 
@@ -475,7 +475,8 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   do {
     for (const name of shuffled(run.acts, random)) {
       if (left() < 0 && counts.acts >= run.acts.length) break
-      run.progress(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${name}`)
+      const seconds = Math.floor((performance.now() - began) / 1000)
+      run.progress(`${String(seconds).padStart(4)} s, block ${world.head()}: ${name}`)
       counts.acts += 1
       backup = yield* acts.perform(name, backup)
       for (const proxy of proxies) proxy.set({ _tag: "Honest" })
@@ -534,7 +535,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   const isFinal = ({ faults }: Verdict) => !faults.some((fault) => /^(state|lost)/.test(fault))
   let last = yield* verdict
   while (!isFinal(last) && performance.now() - calmSince < run.patienceMillis) {
-    yield* Effect.sleep(500)
+    yield* Effect.sleep(verdictMillis)
     last = yield* verdict
   }
   return {
