@@ -453,6 +453,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   const log = makeEventLog(deployment, shops)
   const customers = makeCustomers(run, world, deployment, shops, tokens, random)
   const counts = { acts: 0, kills: 0, restores: 0 }
+  const stage = { isQuiet: false }
   let blockMillis = run.blockMillis
   const standstills: Array<History["standstills"][number]> = []
   let backup: Backup | null = null
@@ -464,11 +465,13 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   })))
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.read, Effect.sleep(1_000))))
   const crowd = yield* Effect.forkScoped(Effect.scoped(Effect.forever(Effect.gen(function*() {
-    yield* Effect.forkScoped(customers.customer(run.habits[Math.floor(random() * run.habits.length)]!))
+    if (!stage.isQuiet) {
+      yield* Effect.forkScoped(customers.customer(run.habits[Math.floor(random() * run.habits.length)]!))
+    }
     yield* Effect.sleep(run.customerMillis * (0.5 + random()))
   }))))
 
-  const acts = makeActs({ run, world, proxies, deployment, customers, random, counts, standstills, log: log.read })
+  const acts = makeActs({ run, world, proxies, deployment, customers, random, counts, stage, standstills, log: log.read })
   yield* Effect.sleep(run.customerMillis * 2)
   const began = performance.now()
   const left = () => run.chaosMillis - (performance.now() - began)
@@ -558,6 +561,8 @@ interface Stage {
   readonly customers: Customers
   readonly random: () => number
   readonly counts: { acts: number; kills: number; restores: number }
+  /** Whether no customer comes by itself. */
+  readonly stage: { isQuiet: boolean }
   readonly standstills: Array<History["standstills"][number]>
   readonly log: Effect.Effect<void>
 }
@@ -569,7 +574,7 @@ interface Backup {
 }
 
 /** What each act does. `perform` answers the name of the backup there is. */
-const makeActs = ({ counts, customers, deployment, log, proxies, random, run, standstills, world }: Stage) => {
+const makeActs = ({ counts, customers, deployment, log, proxies, random, run, stage, standstills, world }: Stage) => {
   const wait = (seconds: number) => Effect.sleep(seconds * 1000 * run.pace)
   const pick = <A>(all: ReadonlyArray<A>): A => all[Math.floor(random() * all.length)]!
   const between = (from: number, upTo: number) => from + random() * (upTo - from)
@@ -677,7 +682,8 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
   const report = Effect.gen(function*() {
     const owners = new Set(customers.orders.filter(({ lost }) => !lost).map(({ address }) => address))
     const found = world.facts.flatMap((fact) =>
-      fact._tag === "Undone" ? [] : fact.transfers.filter(({ internal, to }) => owners.has(to) && !internal)
+      fact._tag === "Undone" ? [] : fact.transfers.filter(({ internal, to, token }) =>
+        owners.has(to) && !internal && token !== strangeToken)
         .map((transfer) => ({ fact, transfer })))
     for (const { fact, transfer } of [found.at(-1), pick(found)].filter((one) => one !== undefined)) {
       yield* deployment.operate("chains.report", {
@@ -804,10 +810,12 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
       case "restoreUndeclared": {
         const own = yield* store
         // Few enough for a service that was told nothing.
+        stage.isQuiet = true
         yield* Effect.forEach(Array.from({ length: Math.ceil(unaided / 3) }), () => customers.customer("exact", 0), {
           concurrency: 3, discard: true
         })
         yield* restore(own, false)
+        stage.isQuiet = false
         return null
       }
       case "report":
