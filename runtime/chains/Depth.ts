@@ -40,23 +40,33 @@ export const devnetBlockDelaySeconds = 5
 export const seenByLook = (environment: Environment, seen: number | null, since: number): number | null =>
   environment === "devnet" ? Math.max(seen ?? 0, Math.floor(since / 1000) - 1 - devnetBlockDelaySeconds) : seen
 
-/** Seconds that an invoice's end waits for a search: one that is refused for good must not hold it up. */
+/** Seconds without progress after which a search holds up no invoice: one that is refused for good must not. */
 export const searchHoldSeconds = 120
+
+/** How far the search is: `stuckSeconds` is how long it has not moved although there was something to search. */
+export interface SearchProgress {
+  /** Newest block that was searched; null: none, the search begins with the oldest point of the ring. */
+  readonly searched: bigint | null
+  readonly stuckSeconds: number
+}
 
 /**
  * The same where blocks are searched again for what an endpoint left out: no further than the newest block that was
- * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first.
+ * searched, or an invoice would end before a payment that was hidden at first is found. Ring: newest first. A search that
+ * is below the whole ring, as after an outage, has seen nothing that can be told in seconds. One that is stuck holds no
+ * more than {@link searchHoldSeconds}.
  */
 export const seenBySearch = (
   environment: Environment,
   seen: number | null,
-  searched: bigint | null,
+  { searched, stuckSeconds }: SearchProgress,
   ring: ReadonlyArray<RingPoint>
 ): number | null => {
   const oldest = ring.at(-1)
   if (environment === "devnet" || seen === null || oldest === undefined) return seen
-  const block = ring.find(({ height }) => height <= (searched ?? oldest.height)) ?? oldest
-  return Math.max(seen - searchHoldSeconds, Math.min(seen, block.time - 1))
+  const block = searched === null ? oldest : ring.find(({ height }) => height <= searched)
+  const until = block === undefined ? null : Math.min(seen, block.time - 1)
+  return stuckSeconds < searchHoldSeconds ? until : Math.max(seen - searchHoldSeconds, until ?? 0)
 }
 
 /** Depth of a height below a head: 1 in the head itself, never below 0. */

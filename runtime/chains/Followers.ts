@@ -32,7 +32,7 @@ import type { make as makeTargets } from "./Targets.ts"
 import { fromZero } from "../Telemetry.ts"
 import { admit, screen } from "./Unlisted.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
-import { makeVerifying, type Place, type Verified } from "./Verification.ts"
+import { makeVerifying, type Place, searchLag, type Verified } from "./Verification.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
@@ -177,6 +177,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let finalized: bigint | null = null
   let seenUntil: number | null = null
   let searched: bigint | null = null
+  /** When the search moved last, or had nothing to search. Monotonic milliseconds. */
+  let searchMovedAtMillis = performance.now()
   let answeredAt = clock.currentTimeMillisUnsafe()
   let following = false
   let mayWait = true
@@ -205,6 +207,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let isReanchoring = false
 
   const heights = () => ({ head: ring[0]!.height, finalized })
+  const isSearchBehind = () => ring.length > 0 && ring[0]!.height - (searched ?? ring.at(-1)!.height) > searchLag
+  const moveSearch = (height: bigint | null) => {
+    if (height !== searched) searchMovedAtMillis = performance.now()
+    searched = height
+  }
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
   const seconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1000)
 
@@ -392,7 +399,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   const rollback = Effect.fnUntraced(function*(fence: Fence, to: ChainPoint) {
     generation += 1
-    if (searched !== null && searched > to.height) searched = to.height
+    if (searched !== null && searched > to.height) moveSearch(to.height)
     const final = ring.length === 0 ? 0n : finalHeight(network, environment, heights())
     yield* Metric.update(Metric.withAttributes(reorgs, attributes), 1)
     yield* Effect.logWarning("chain reorganised", { network, from: ring[0]?.height, to: to.height })
@@ -428,7 +435,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Writes what another look at a block came to, of entries that are still as they were then. */
   const applyVerified = Effect.fnUntraced(function*(fence: Fence, item: Verified) {
     if (item.generation !== generation || ring.length === 0) return
-    if (item.searched !== undefined) searched = item.searched
+    if (item.searched !== undefined) moveSearch(item.searched)
     const ids = [...item.confirm, ...item.revert]
     const found = (ids.length === 0 ? [] : yield* rows.transfers(ids))
       .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)
@@ -821,7 +828,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     finalized = mark
     condition = "ok"
     seenUntil = null
-    if (searched !== null && searched > chosen) searched = chosen
+    if (searched !== null && searched > chosen) moveSearch(chosen)
     yield* store(fence, [repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))], [{ ...point, time }])
     yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
   })
@@ -846,7 +853,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     finalized = stored?.finalized ?? null
     condition = stored?.condition ?? "ok"
     seenUntil = stored?.seenUntil ?? null
-    searched = stored?.searched ?? null
+    moveSearch(stored?.searched ?? null)
     mayWait = true
     following = true
     isCaughtUp = false
@@ -905,13 +912,14 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** What the follower on another instance has stored. */
   const peek = Effect.gen(function*() {
     yield* Metric.update(Metric.withAttributes(health, attributes), status().healthy ? 1 : 0)
+    if (!isSearchBehind()) searchMovedAtMillis = performance.now()
     if (following) return
     const stored = yield* rows.cursor(network, environment)
     if (stored === null || following) return
     ring = stored.recent
     finalized = stored.finalized
     seenUntil = stored.seenUntil
-    searched = stored.searched
+    moveSearch(stored.searched)
     condition = stored.condition
     storedAt = stored.storedAt * 1000
     hasAnswered = hasAnswered || (version !== 0 && stored.version !== version)
@@ -943,7 +951,10 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   const sightNow = (): NetworkSight => {
     const { condition, healthy } = status()
-    const until = driver.findTransfers === null ? seenUntil : seenBySearch(environment, seenUntil, searched, ring)
+    const stuckSeconds = (performance.now() - searchMovedAtMillis) / 1000
+    const until = driver.findTransfers === null
+      ? seenUntil
+      : seenBySearch(environment, seenUntil, { searched, stuckSeconds }, ring)
     return { network, seenUntil: condition === "disagreement" ? null : until, isAdvancing: healthy }
   }
 

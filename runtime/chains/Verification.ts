@@ -25,7 +25,7 @@ const blocksPerSearch = 8n
 /** Searches of one pass: after a long absence the follower's other work has its turn in between. */
 const searchesPerPass = 16
 /** Blocks below the head that are not searched yet: nodes index logs a moment after they show a block. */
-const searchLag = 1n
+export const searchLag = 1n
 /** Failed searches of one block in a row, a second apart, before it is passed: an outage ends, a refusal does not. */
 const searchTries = 60
 /** How long a block waits that could not be confirmed: endpoints that are away, or on two branches. */

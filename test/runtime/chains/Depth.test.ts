@@ -29,12 +29,23 @@ const confirmedAt = (height: bigint): JournalEntry => ({ ...see(undefined, point
 describe("journal rules", () => {
   it("lets an invoice end by blocks that were searched for what was left out, or two minutes after a search fails", () => {
     const ring = [9n, 8n, 7n].map((height) => ({ ...point(height), time: 1_000 + Number(height) }))
-    assert.strictEqual(seenBySearch("mainnet", 1_008, 9n, ring), 1_008)
-    assert.strictEqual(seenBySearch("mainnet", 1_008, 8n, ring), 1_007)
-    assert.strictEqual(seenBySearch("mainnet", 1_008, null, ring), 1_006)
-    assert.strictEqual(seenBySearch("mainnet", 1_008 + searchHoldSeconds, 2n, ring), 1_008)
-    assert.strictEqual(seenBySearch("mainnet", null, 9n, ring), null)
-    assert.strictEqual(seenBySearch("devnet", 1_008, null, ring), 1_008)
+    const until = (seen: number | null, searched: bigint | null, stuckSeconds = 0) =>
+      seenBySearch("mainnet", seen, { searched, stuckSeconds }, ring)
+    assert.strictEqual(until(1_008, 9n), 1_008)
+    assert.strictEqual(until(1_008, 8n), 1_007)
+    assert.strictEqual(until(1_008, null), 1_006)
+    assert.strictEqual(until(null, 9n), null)
+    assert.strictEqual(until(1_008 + searchHoldSeconds, 8n, searchHoldSeconds), 1_008)
+    assert.strictEqual(until(1_008, 8n, searchHoldSeconds), 1_007)
+    assert.strictEqual(seenBySearch("devnet", 1_008, { searched: null, stuckSeconds: 0 }, ring), 1_008)
+  })
+
+  it("lets no invoice end by blocks that were caught up after an outage and not searched yet, however old they are", () => {
+    const ring = [900n, 899n, 898n].map((height) => ({ ...point(height), time: 12 * Number(height) }))
+    const until = (stuckSeconds: number) => seenBySearch("mainnet", 10_799, { searched: 500n, stuckSeconds }, ring)
+    assert.strictEqual(until(0), null)
+    assert.strictEqual(until(searchHoldSeconds - 1), null)
+    assert.strictEqual(until(searchHoldSeconds), 10_799 - searchHoldSeconds)
   })
 
   it("changes nothing when a block is read twice, and moves an entry to the block it is in now", () => {
