@@ -133,6 +133,8 @@ const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
     events: history.events.map((event) => ({ ...event, at: event.at + 3_600_000 }))
   })],
   "an invoice that expired though it was paid": ["expiry", expired(1_000)],
+  "an invoice that expired though a copy restored since knew its address": ["expiry", (history) =>
+    expired(1_000)({ ...history, restores: [{ backupAt: history.endedAt, at: history.endedAt }] })],
   "an invoice that expired before its end": ["expiry", expired(-60_000)],
   "a transfer that counts twice": ["twice", finalOf(({ payments }) => ({
     payments: [...payments, ...payments.filter(isCounted)]

@@ -5,7 +5,8 @@
  * Every fault begins with the promise it breaks:
  *   credit   money counts only when its block is on the canonical chain, as deep as the invoice's policy asks
  *   expiry   an invoice that was paid in a block before its end does not expire (coins that a contract passed on are
- *            known only by a difference of balances at final depth, and may come after the end)
+ *            known only by a difference of balances at final depth, and may come after the end; what came to an address
+ *            that a restored database does not know is nobody's payment, see `lost`)
  *   twice    a transfer counts once
  *   address  an address belongs to one invoice, for ever
  *   lost     a payment to an address that a restored database does not know is kept for an operator
@@ -70,6 +71,8 @@ export interface History {
   readonly events: ReadonlyArray<EventFact>
   readonly finals: ReadonlyArray<FinalFact>
   readonly exceptions: ReadonlyArray<ExceptionFact>
+  /** Databases that were replaced by an older copy of themselves, made at `backupAt`. Milliseconds of the epoch. */
+  readonly restores: ReadonlyArray<{ readonly backupAt: number; readonly at: number }>
   /** When one node stood still for long, and the other one was well. Milliseconds of the epoch. */
   readonly standstills: ReadonlyArray<{ readonly from: number; readonly until: number }>
   /** Milliseconds of the epoch at which the final state was read. */
@@ -176,6 +179,13 @@ const toAny = (chain: Chain, { addresses }: History, invoice: InvoiceFact): Read
   [...new Set(addresses.filter(({ invoiceId }) => invoiceId === invoice.id).map(({ address }) => address))]
     .flatMap((address) => chain.byAddress.get(address) ?? [])
 
+/** What came to an address of the invoice that the database of that moment knew: none was given out after its backup. */
+const toRemembered = (chain: Chain, { addresses, restores }: History, invoice: InvoiceFact, at: number) =>
+  [...new Set(addresses.filter((given) =>
+    given.invoiceId === invoice.id &&
+    (given.address === invoice.address || !restores.some((each) => each.at <= at && each.backupAt <= given.at)))
+    .map(({ address }) => address))].flatMap((address) => chain.byAddress.get(address) ?? [])
+
 const isMoney = ({ transfer }: Inclusion): boolean => (worthOf(transfer) ?? 0) > 0
 
 const name = (id: string) => id.slice(-6)
@@ -208,7 +218,7 @@ const expiryFaults = (chain: Chain, history: History, invoices: ReadonlyMap<stri
     const invoice = type === "invoice.expired" ? invoices.get(object["id"]) : undefined
     if (invoice === undefined) return []
     if (at < invoice.expiresAt * 1000) return [`expiry: ${name(invoice.id)} expired before its end`]
-    const inTime = toAny(chain, history, invoice).filter((one) =>
+    const inTime = toRemembered(chain, history, invoice, at).filter((one) =>
       isMoney(one) && !one.transfer.internal && one.time < invoice.expiresAt && one.from <= at && one.until > at)
     return inTime.length === 0
       ? []

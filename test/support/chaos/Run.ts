@@ -456,6 +456,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
   const stage = { isQuiet: false }
   let blockMillis = run.blockMillis
   const standstills: Array<History["standstills"][number]> = []
+  const restores: Array<History["restores"][number]> = []
   let backup: Backup | null = null
 
   yield* Effect.forkScoped(Effect.forever(Effect.gen(function*() {
@@ -471,7 +472,9 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
     yield* Effect.sleep(run.customerMillis * (0.5 + random()))
   }))))
 
-  const acts = makeActs({ run, world, proxies, deployment, customers, random, counts, stage, standstills, log: log.read })
+  const acts = makeActs({
+    run, world, proxies, deployment, customers, random, counts, stage, standstills, restores, log: log.read
+  })
   yield* Effect.sleep(run.customerMillis * 2)
   const began = performance.now()
   const left = () => run.chaosMillis - (performance.now() - began)
@@ -529,6 +532,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
       events: [...log.events.values()].toSorted((a, b) => a.at - b.at),
       finals: yield* readFinals,
       exceptions,
+      restores,
       standstills,
       endedAt: Date.now(),
       expirySlackSeconds: outageRecheckSeconds
@@ -564,17 +568,19 @@ interface Stage {
   /** Whether no customer comes by itself. */
   readonly stage: { isQuiet: boolean }
   readonly standstills: Array<History["standstills"][number]>
+  readonly restores: Array<History["restores"][number]>
   readonly log: Effect.Effect<void>
 }
 
-/** A copy of the database; `at`: epoch seconds. */
+/** A copy of the database; `at`: milliseconds of the epoch. */
 interface Backup {
   readonly name: string
   readonly at: number
 }
 
 /** What each act does. `perform` answers the name of the backup there is. */
-const makeActs = ({ counts, customers, deployment, log, proxies, random, run, stage, standstills, world }: Stage) => {
+const makeActs = (setting: Stage) => {
+  const { counts, customers, deployment, log, proxies, random, restores, run, stage, standstills, world } = setting
   const wait = (seconds: number) => Effect.sleep(seconds * 1000 * run.pace)
   const pick = <A>(all: ReadonlyArray<A>): A => all[Math.floor(random() * all.length)]!
   const between = (from: number, upTo: number) => from + random() * (upTo - from)
@@ -639,7 +645,7 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     const name = `${run.database}_backup`
     counts.kills += 1
     yield* deployment.end("SIGKILL")
-    const at = Math.floor(Date.now() / 1000)
+    const at = Date.now()
     yield* copy(run.database, name)
     yield* deployment.boot
     return { name, at } satisfies Backup
@@ -650,6 +656,7 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     counts.restores += 1
     yield* deployment.end("SIGKILL")
     yield* copy(backup.name, run.database)
+    restores.push({ backupAt: backup.at, at: Date.now() })
     const known = new Set((yield* run.query(run.database, "select id from invoices")).map(({ id }) => String(id)))
     for (const order of customers.orders.filter(({ id, lost }) => !lost && !known.has(id))) {
       order.lost = true
@@ -663,7 +670,10 @@ const makeActs = ({ counts, customers, deployment, log, proxies, random, run, st
     // Nobody is served before the operator has told of it.
     deployment.shut(isDeclared)
     yield* deployment.boot
-    if (isDeclared) yield* deployment.operate("chains.restored", { environment: "mainnet", backup_time: backup.at })
+    if (isDeclared) {
+      const backup_time = Math.floor(backup.at / 1000)
+      yield* deployment.operate("chains.restored", { environment: "mainnet", backup_time })
+    }
     deployment.shut(false)
     yield* Effect.forEach(lost.slice(-6), (order) =>
       Effect.forkDetach(Effect.andThen(
