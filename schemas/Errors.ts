@@ -2,11 +2,11 @@
  * Every public error in one table: code, HTTP status, meaning. Docs, handlers and tests share it.
  * Source: API reference, "Errors". A code is never renamed; new ones may be added in any version.
  */
-import { Schema, SchemaIssue } from "effect"
+import { Schema } from "effect"
 
 const table = {
   INVALID_AMOUNT_FORMAT: [400, "The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both"],
-  INVALID_AMOUNT_RANGE: [400, "Amount must be between 0.01 and 1000000"],
+  INVALID_AMOUNT_RANGE: [400, "The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000"],
   IDEMPOTENCY_KEY_MISSING: [400, "This call needs an Idempotency-Key header; a UUID v4 is a good value"],
   IDEMPOTENCY_KEY_INVALID: [400, "Idempotency-Key must be 1 to 255 visible ASCII characters, sent once"],
   VALIDATION_ERROR: [400, "A field of the request is wrong"],
@@ -24,7 +24,7 @@ const table = {
   WEBHOOK_URL_INVALID: [400, "The URL must be public https without credentials"],
   TOKEN_NOT_ACCEPTED: [400, "This token is not accepted for this invoice"],
   TOKEN_NETWORK_MISMATCH: [400, "This token is not on that network"],
-  UNSUPPORTED_NETWORK: [400, "This network is not offered here"],
+  UNSUPPORTED_NETWORK: [400, "This network is not offered here: `network` is one of those that the token list has"],
   NETWORK_REQUIRED: [400, "mode=network needs `network`"],
   ADDRESS_INVALID: [400, "This is not an address that can be delivered to: see details.fields"],
   NO_VALID_ITEMS: [400, "None of these items can be bought: see details.invalid_items"],
@@ -185,19 +185,3 @@ export const errorBody = (
         request_id: requestId
       }
     }
-
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
-
-/**
- * The first thing a schema found wrong, as `VALIDATION_ERROR` with the dotted field in `param`. The caller's value is
- * not repeated.
- */
-export const validationError = (issue: SchemaIssue.Issue): PublicError => {
-  const first = formatIssue(issue).issues[0]
-  const path = (first?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".")
-  const message = first === undefined ? undefined : path === "" ? first.message : `${path}: ${first.message}`
-  return publicError("VALIDATION_ERROR", {
-    ...(message === undefined ? {} : { message }),
-    param: path === "" ? null : path
-  })
-}

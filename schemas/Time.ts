@@ -20,8 +20,8 @@ export const readTime = (text: string): number | undefined => {
 const expected = "Expected epoch seconds or an ISO 8601 time with a zone"
 
 const bound = (round: (seconds: number) => number, description: string) =>
-  Schema.String.check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
-    .annotate({ description })
+  Schema.String.annotate({ description })
+    .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
     .pipe(Schema.decodeTo(EpochSeconds, {
       decode: SchemaGetter.transform((text: string) => round(readTime(text)!)),
       encode: SchemaGetter.transform(String)
@@ -36,7 +36,8 @@ export const TimeTo = bound(Math.floor, "At this moment or earlier: epoch second
 const moment = (round: (seconds: number) => number) =>
   Schema.Union([
     EpochSeconds,
-    Schema.String.check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
+    Schema.String.annotate({ examples: ["2025-12-21T12:34:56Z"] })
+      .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
   ]).pipe(Schema.decodeTo(EpochSeconds, {
     decode: SchemaGetter.transform((sent: number | string) => typeof sent === "number" ? sent : round(readTime(sent)!)),
     encode: SchemaGetter.transform((seconds: number) => seconds)

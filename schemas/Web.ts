@@ -11,10 +11,13 @@ const isHttpsUrl = (text: string): boolean => {
 }
 
 /** An https URL without credentials, spaces, quotes, invisible or bidirectional marks, as it is put into a page. */
-export const HttpsUrl = Schema.String.check(
+export const HttpsUrl = Schema.String.annotate({
+  description: "An https URL without credentials, at most 2,000 characters.",
+  format: "uri"
+}).check(
   Schema.isMaxLength(maximumUrl),
   Schema.makeFilter((text: string) => isHttpsUrl(text) || "Expected an https URL without credentials")
-).annotate({ description: "An https URL without credentials, at most 2,000 characters.", format: "uri" })
+)
 
 /** Characters of a picture that is sent as a data URI, at most. Ours: 16 KiB; it travels with every page. */
 const maximumPicture = 16_384
@@ -42,12 +45,15 @@ export const PictureUri = Schema.String.check(
 const originPattern = /^https:\/\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/
 
 /** An https origin as browsers write it: scheme and host in lower case, a port only where it is not 443, no path. */
-export const HttpsOrigin = Schema.String.check(
+export const HttpsOrigin = Schema.String.annotate({
+  description: "An https origin as browsers write it: no path, no wildcard.",
+  format: "uri"
+}).check(
   Schema.makeFilter((text: string) =>
     (originPattern.test(text) && URL.canParse(text) && new URL(text).origin === text) ||
     "Expected an origin as browsers write it, like https://shop.example"
   )
-).annotate({ description: "An https origin as browsers write it: no path, no wildcard.", format: "uri" })
+)
 
 /** An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321). */
 export const EmailAddress = Schema.String.check(

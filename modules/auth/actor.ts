@@ -17,6 +17,7 @@ import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { InvoiceId, type MerchantId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { newestVersion } from "../../schemas/Version.ts"
@@ -340,10 +341,10 @@ export class Keys extends Context.Service<Keys, {
 
       const checkRanges = (ranges: ReadonlyArray<string>) => {
         const wrong = ranges.findIndex((range) => !isAddressRange(range))
-        return wrong === -1 ? Effect.void : Effect.fail(publicError("VALIDATION_ERROR", {
-          param: `ip_allowlist.${wrong}`,
-          message: `ip_allowlist.${wrong}: Expected an IP address or a range such as 203.0.113.0/24`
-        }))
+        return wrong === -1 ? Effect.void : Effect.fail(invalidParameter(
+          `ip_allowlist.${wrong}`,
+          "an IP address or a range such as 203.0.113.0/24"
+        ))
       }
 
       const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: Order<MadeKey> = unasked) {
@@ -475,7 +476,11 @@ export class Keys extends Context.Service<Keys, {
             direction,
             key: yield* Effect.mapError(
               find({ merchantId, environment, id: named }),
-              () => publicError("INVALID_CURSOR", { param: startingAfter === undefined ? "ending_before" : "starting_after" })
+              () => invalidParameter(
+                startingAfter === undefined ? "ending_before" : "starting_after",
+                "the id of one of your keys, like key_550e8400-e29b-41d4-a716-446655440000",
+                "INVALID_CURSOR"
+              )
             )
           } as const
           const found = yield* repo.page({ merchantId, environment, limit, cursor })

@@ -36,7 +36,8 @@ const AllowedAddresses = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLe
 /** A moment in a body: epoch seconds, or ISO 8601 with a zone. */
 const Moment = Schema.Union([
   EpochSeconds,
-  Schema.String.check(Schema.makeFilter((text) => readTime(text) !== undefined, { expected: "an ISO 8601 time with a zone" }))
+  Schema.String.annotate({ examples: ["2027-12-31T23:59:59Z"] })
+    .check(Schema.makeFilter((text) => readTime(text) !== undefined, { expected: "an ISO 8601 time with a zone" }))
 ]).pipe(Schema.decodeTo(EpochSeconds, {
   decode: SchemaGetter.transform((moment) => typeof moment === "number" ? moment : Math.floor(readTime(moment)!)),
   encode: SchemaGetter.transform((seconds) => seconds)
@@ -47,7 +48,7 @@ export const NewApiKey = Schema.Struct({
   name: Name,
   scope: KeyScope.annotate({ description: "`merchant`: the whole account. `commerce`: commerce records only" }),
   environment: absent(Environment).annotate({ description: "Absent: the caller's own" }),
-  expires_at: absent(Moment).annotate({ description: "When it ends by itself; absent or null: never" }),
+  expires_at: absent(Moment).annotate({ description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never" }),
   ip_allowlist: absent(AllowedAddresses)
 }).annotate({
   identifier: "NewApiKey",
@@ -57,7 +58,7 @@ export const NewApiKey = Schema.Struct({
 /** What may be changed of a key; a field that is not sent stays. */
 export const ApiKeyChange = Schema.Struct({
   name: Schema.optionalKey(Name),
-  expires_at: absent(Moment).annotate({ description: "null: never" }),
+  expires_at: absent(Moment).annotate({ description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; null: never" }),
   ip_allowlist: Schema.optionalKey(AllowedAddresses),
   api_version: Schema.optionalKey(Schema.String).annotate({
     description: "The version its calls are answered in where they name none"

@@ -2,6 +2,7 @@
 import { DateTime } from "effect"
 import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
 
@@ -146,16 +147,13 @@ export interface KeyChange {
   readonly apiVersion?: string
 }
 
-const refuseField = (param: string, message: string): PublicError =>
-  publicError("VALIDATION_ERROR", { param, message: `${param}: ${message}` })
-
 /** Why a key cannot be made or changed so, if so. */
 export const objectionToChange = (change: KeyChange, nowSeconds: number): PublicError | undefined => {
   if (typeof change.expiresAt === "number" && change.expiresAt <= nowSeconds) {
-    return refuseField("expires_at", "Expected a moment to come")
+    return invalidParameter("expires_at", "a time to come: epoch seconds, or ISO 8601 with a zone")
   }
   if (change.apiVersion !== undefined && findVersion(change.apiVersion) === undefined) {
-    return refuseField("api_version", `The versions are ${versions.map(({ version }) => version).join(", ")}`)
+    return invalidParameter("api_version", `one of the versions ${versions.map(({ version }) => version).join(", ")}`)
   }
   return undefined
 }

@@ -1598,7 +1598,7 @@ export interface components {
         ApiKeyChange: {
             /** @description What its owner tells it from others by */
             name?: string;
-            /** @description null: never */
+            /** @description When it ends by itself: epoch seconds, or ISO 8601 with a zone; null: never */
             expires_at?: number | string | null;
             /**
              * @description IPv4 and IPv6 addresses and CIDR ranges it may be used from; empty: any
@@ -3320,7 +3320,7 @@ export interface components {
             scope: "merchant" | "commerce";
             /** @description Absent: the caller's own */
             environment?: ("devnet" | "mainnet") | null;
-            /** @description When it ends by itself; absent or null: never */
+            /** @description When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never */
             expires_at?: number | string | null;
             ip_allowlist?: string[] | null;
         };
@@ -3334,6 +3334,7 @@ export interface components {
                 /** @enum {string} */
                 retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
                 title: string;
+                /** @description Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged. */
                 price: number | string;
                 /** @description 1 if not said. */
                 quantity?: number;
@@ -3350,6 +3351,7 @@ export interface components {
             /** @enum {string} */
             retailer: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
             title: string;
+            /** @description Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged. */
             price: number | string;
             /** @description 1 if not said. */
             quantity?: number;
@@ -3368,7 +3370,7 @@ export interface components {
                 title?: string | null;
                 /** @description 1 to 99, 1 if not said; with more the item is invalid. */
                 quantity?: number;
-                price?: number | string | null;
+                price?: (number | string) | null;
             }[] | null;
             /** @description Prices what is in the customer's cart, and leaves it there. */
             use_cart?: boolean | null;
@@ -3521,7 +3523,7 @@ export interface components {
              *     ]
              */
             enabled_events: string[];
-            /** @description Absent: the caller's own. null, by a wallet: both; by a key: its own */
+            /** @description `devnet` or `mainnet`. Absent: the caller's own. null, by a wallet: both; by a key: its own */
             environment?: string | null;
             description?: string | null;
             ordered?: boolean | null;
@@ -5432,7 +5434,7 @@ export interface components {
              *     ]
              */
             enabled_events?: string[];
-            /** @description null, by a wallet: both */
+            /** @description `devnet` or `mainnet`; null, by a wallet: both */
             environment?: string | null;
             description?: string | null;
             /**
@@ -6706,7 +6708,7 @@ export interface operations {
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
              *
@@ -6799,7 +6801,7 @@ export interface operations {
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              */
@@ -7261,7 +7263,7 @@ export interface operations {
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
@@ -7446,7 +7448,7 @@ export interface operations {
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
              *
@@ -9289,7 +9291,7 @@ export interface operations {
              *
              *     `WALLET_INVALID`: This is not a receiving wallet of that family: send its public part only.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -9492,9 +9494,9 @@ export interface operations {
                 invoice_type?: "standard" | "commerce";
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Created at this time or after it, in epoch seconds. */
+                /** @description At this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 created_gte?: string;
-                /** @description Created at this time or before it, in epoch seconds. */
+                /** @description At this moment or earlier: epoch seconds, or ISO 8601 with a zone. */
                 created_lte?: string;
                 /** @description The wallet that paid last. */
                 payer_wallet_address?: string;
@@ -9713,7 +9715,7 @@ export interface operations {
              *
              *     `INVALID_AMOUNT_FORMAT`: The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both.
              *
-             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
@@ -9781,9 +9783,9 @@ export interface operations {
                 customer_id?: string;
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Created at this time or after it, in epoch seconds. */
+                /** @description At this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 created_gte?: string;
-                /** @description Created at this time or before it, in epoch seconds. */
+                /** @description At this moment or earlier: epoch seconds, or ISO 8601 with a zone. */
                 created_lte?: string;
             };
             header?: {
@@ -9910,9 +9912,9 @@ export interface operations {
                 invoice_type?: "standard" | "commerce";
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Created at this time or after it, in epoch seconds. */
+                /** @description At this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 created_gte?: string;
-                /** @description Created at this time or before it, in epoch seconds. */
+                /** @description At this moment or earlier: epoch seconds, or ISO 8601 with a zone. */
                 created_lte?: string;
                 /** @description The wallet that paid last. */
                 payer_wallet_address?: string;
@@ -10816,7 +10818,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `UNSUPPORTED_NETWORK`: This network is not offered here.
+             * @description `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `TOKEN_NOT_ACCEPTED`: This token is not accepted for this invoice.
              *
@@ -11171,9 +11173,9 @@ export interface operations {
             /**
              * @description `INVALID_AMOUNT_FORMAT`: The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both.
              *
-             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `TOKEN_NETWORK_MISMATCH`: This token is not on that network.
              *
@@ -11774,7 +11776,7 @@ export interface operations {
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `TOKEN_NOT_ACCEPTED`: This token is not accepted for this invoice.
              *
@@ -12157,7 +12159,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `UNSUPPORTED_NETWORK`: This network is not offered here.
+             * @description `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `WALLET_ADDRESS_INVALID`: This is not an address of that network.
              *
@@ -12242,9 +12244,9 @@ export interface operations {
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Orders with items of this retailer alone. */
                 retailer?: "amazon" | "walmart" | "target" | "ebay" | "bestbuy" | "other";
-                /** @description Created at this time or after it: epoch seconds, or ISO 8601 with a zone. */
+                /** @description At this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 created_from?: string;
-                /** @description Created at this time or before it: epoch seconds, or ISO 8601 with a zone. */
+                /** @description At this moment or earlier: epoch seconds, or ISO 8601 with a zone. */
                 created_to?: string;
                 /** @description Orders at most, 1 to 100; 20 if not said. */
                 limit?: number;
@@ -12962,7 +12964,7 @@ export interface operations {
             /**
              * @description `WALLET_ADDRESS_INVALID`: This is not an address of that network.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
@@ -13463,7 +13465,7 @@ export interface operations {
              *
              *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
              *
-             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -13649,7 +13651,7 @@ export interface operations {
              *
              *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
              *
-             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -13901,7 +13903,7 @@ export interface operations {
              *
              *     `ORDER_VALUE_EXCEEDED`: An order may come to at most 2500.000 dollars.
              *
-             *     `INVALID_AMOUNT_RANGE`: Amount must be between 0.01 and 1000000.
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -16015,7 +16017,7 @@ export interface operations {
                 event_id?: string;
                 /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. */
                 type?: string;
-                /** @description Created at this time or after it, in epoch seconds. */
+                /** @description At this moment or later: epoch seconds, or ISO 8601 with a zone. */
                 created_gte?: string;
                 /** @description Objects on a page. */
                 limit?: number;
@@ -16521,7 +16523,10 @@ export interface operations {
                     /** @enum {string} */
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;
-                    /** @example 49990 */
+                    /**
+                     * @description In usd_millis (thousandths of a dollar): 5000 is $5.
+                     * @example 49990
+                     */
                     amount?: number;
                     /** @description Blocks that confirm the transfer; default: as many as it needs. 0: seen only. */
                     confirmations?: number;
@@ -16637,7 +16642,7 @@ export interface operations {
              *
              *     `TOKEN_NOT_ACCEPTED`: This token is not accepted for this invoice.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
@@ -16930,7 +16935,7 @@ export interface operations {
              *
              *     `REFUND_DESTINATION_REQUIRED`: The refund has no address to go to: set a refund destination first.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
@@ -17132,7 +17137,7 @@ export interface operations {
             /**
              * @description `VALIDATION_ERROR`: A field of the request is wrong.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *

@@ -8,9 +8,7 @@ import { pageLimits } from "./machine.ts"
 
 const { minimum, maximum } = pageLimits
 
-const Limit = Schema.Int.check(
-  Schema.isBetween({ minimum, maximum }, { message: `Expected an integer from ${minimum} to ${maximum}` })
-)
+const Limit = Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 const Filter = Schema.optionalKey(Schema.String)
 

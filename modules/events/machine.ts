@@ -1,6 +1,7 @@
 /** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
 import type { Principal } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
@@ -58,14 +59,11 @@ export const readTypes = (type: string | undefined): TypeFilter | undefined | nu
   }
 }
 
-const badTime = (param: string): PublicError =>
-  publicError("VALIDATION_ERROR", { message: `${param}: Expected epoch seconds or an ISO 8601 time with a zone`, param })
-
 /** `created` is whole seconds, so a bound between two seconds means the next one inwards. */
 const readBound = (text: string | undefined, param: string, round: (seconds: number) => number) => {
   if (text === undefined) return undefined
   const seconds = readTime(text)
-  return seconds === undefined ? badTime(param) : BigInt(round(seconds))
+  return seconds === undefined ? invalidParameter(param, momentInWords) : BigInt(round(seconds))
 }
 
 /** A key of commerce scope sees its own environment; a merchant key sees both unless it names one. */
@@ -81,7 +79,7 @@ const readCursor = ({ starting_after: after, ending_before: before }: EventsQuer
   }
   const cursor = readEventId(after ?? before ?? "")
   const param = after === undefined ? "ending_before" : "starting_after"
-  if (cursor === undefined) return publicError("INVALID_CURSOR", { message: `${param}: Expected an event id`, param })
+  if (cursor === undefined) return invalidParameter(param, "the id of an event, like evt_1766320496123-8841", "INVALID_CURSOR")
   return { direction: after === undefined ? "newer" : "older", cursor } as const
 }
 

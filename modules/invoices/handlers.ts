@@ -14,10 +14,12 @@ import {
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
+import { amountError } from "../../schemas/AmountError.ts"
 import type { Principal } from "../../schemas/Auth.ts"
-import { type PublicError, publicError, validationError } from "../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidParameter, validationError } from "../../schemas/InvalidInput.ts"
 import { isUuid } from "../../schemas/Ids.ts"
-import { type InvoiceStatus, type InvoiceType, metadataLimits } from "../../schemas/Invoice.ts"
+import { InvoiceStatus, type InvoiceType, metadataLimits } from "../../schemas/Invoice.ts"
 import { readInvoiceAmount, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
@@ -63,8 +65,7 @@ const readNewInvoice = Effect.fnUntraced(function*(
   owner: Owner
 ): Effect.fn.Return<NewInvoice, PublicError> {
   const amount = readInvoiceAmount(body)
-  if (amount === "format") return yield* publicError("INVALID_AMOUNT_FORMAT")
-  if (amount === "range") return yield* publicError("INVALID_AMOUNT_RANGE")
+  if (typeof amount === "string") return yield* amountError(amount, body)
   const fields = yield* decodeFields(body).pipe(Effect.mapError(({ issue }) => validationError(issue)))
   const metadata = fields.metadata ?? {}
   yield* checkMetadata(metadata)
@@ -182,10 +183,7 @@ const readExtras = Effect.fnUntraced(function*(query: {
   const names = query.expand === undefined ? [] : query.expand.split(",")
   const known: ReadonlyArray<string> = expansions
   if (!names.every((name) => known.includes(name))) {
-    return yield* publicError("VALIDATION_ERROR", {
-      message: `expand: Expected a comma list of ${expansions.join(", ")}`,
-      param: "expand"
-    })
+    return yield* invalidParameter("expand", `a comma list of ${expansions.join(", ")}`)
   }
   const extras = new Set(names as ReadonlyArray<Expansion>)
   if (extras.has("payment_url")) yield* requirePaymentUrlAccess(yield* CurrentPrincipal, query.environment)
@@ -257,7 +255,7 @@ const readFilter = Effect.fnUntraced(function*(query: ListQuery, customerId: str
   const environment = yield* readEnvironment(principal, query.environment)
   const statuses = readStatusFilter(query.status)
   if (statuses === null) {
-    return yield* publicError("VALIDATION_ERROR", { message: "status: Unknown invoice status", param: "status" })
+    return yield* invalidParameter("status", `a comma list of ${InvoiceStatus.literals.join(", ")}, or all`)
   }
   const filter: InvoiceFilter = {
     ...sharedFilter(principal, environment, query),
@@ -364,7 +362,11 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     .handle("payments", Effect.fnUntraced(function*({ params, query }) {
       const { invoice, payments } = yield* visible.one(params.id, query.environment)
       const page = pageOfPayments(newestFirst(payments), query)
-      if (page === null) return yield* publicError("INVALID_CURSOR")
+      if (page === null) {
+        return yield* publicError("INVALID_CURSOR", {
+          message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
+        })
+      }
       const data = yield* shownPayments(invoice, page.payments)
       return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
     }))
@@ -446,7 +448,9 @@ const readPage = (query: {
 }): Effect.Effect<InvoicePage, PublicError> => {
   const limit = query.limit ?? defaultLimit
   const given = [query.page, query.starting_after, query.ending_before].filter((value) => value !== undefined)
-  if (given.length > 1) return Effect.fail(publicError("INVALID_CURSOR"))
+  if (given.length > 1) {
+    return Effect.fail(publicError("INVALID_CURSOR", { message: "Send one of page, starting_after and ending_before" }))
+  }
   if (query.starting_after !== undefined) return Effect.succeed({ _tag: "Older", id: query.starting_after, limit })
   if (query.ending_before !== undefined) return Effect.succeed({ _tag: "Newer", id: query.ending_before, limit })
   const offset = ((query.page ?? 1) - 1) * limit

@@ -5,6 +5,7 @@
 import { DateTime, Option } from "effect"
 import type { Contribution, Rollup, Span } from "../../runtime/Rollups.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidParameter, momentInWords } from "../../schemas/InvalidInput.ts"
 import type { WireObject } from "../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { isCounted, type PaymentStatus } from "../../schemas/Payment.ts"
@@ -185,7 +186,7 @@ const endOfTime = 253_402_300_800
 const readBound = (text: string | undefined, param: string, round: (quarters: number) => number) => {
   if (text === undefined) return undefined
   const seconds = readTime(text)
-  if (seconds === undefined) return refuse(param, "Expected epoch seconds or an ISO 8601 time with a zone")
+  if (seconds === undefined) return invalidParameter(param, momentInWords)
   return Math.min(round(seconds / quarter) * quarter, endOfTime)
 }
 
@@ -199,13 +200,13 @@ export const readQuestion = (query: MetricsQuery, now: number): Question | Publi
   const interval = query.interval ?? "day"
   const timezone = query.timezone ?? "UTC"
   const zone = Option.getOrUndefined(DateTime.zoneMakeNamed(timezone))
-  if (zone === undefined) return refuse("timezone", "Expected the name of a time zone, like Europe/Berlin")
+  if (zone === undefined) return invalidParameter("timezone", "the name of a time zone, like Europe/Berlin")
   const to = readBound(query.to, "to", Math.ceil) ?? Math.ceil((now + 1) / quarter) * quarter
   if (isError(to)) return to
   const from = readBound(query.from, "from", Math.floor) ??
     Math.max(0, shift(startOf(to - 1, interval, zone), interval, 1 - defaultPoints, zone))
   if (isError(from)) return from
-  if (from >= to) return refuse("from", "Expected a time before `to`")
+  if (from >= to) return invalidParameter("from", "a time before `to`")
   const points = cut({ from, to }, interval, zone)
   if (points === null) {
     return refuse("interval", `These bounds make more than ${maximumPoints} points: choose a longer interval or a shorter time`)

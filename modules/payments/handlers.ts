@@ -68,7 +68,10 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     .handle("paymentAddress", Effect.fnUntraced(function*({ payload }) {
       const tokenId = payload.token_id ?? payload.tokenId
       if (tokenId === undefined) {
-        return yield* publicError("VALIDATION_ERROR", { message: "token_id: Missing key", param: "token_id" })
+        return yield* publicError("VALIDATION_ERROR", {
+          message: "token_id is missing: it must be the integer `id` of a token, as available-tokens lists it",
+          param: "token_id"
+        })
       }
       return jsonText(JSON.stringify(yield* desk.address(yield* session, payload.network, tokenId)))
     }))

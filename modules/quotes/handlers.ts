@@ -13,6 +13,7 @@ import {
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import { amountError } from "../../schemas/AmountError.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid, QuoteId } from "../../schemas/Ids.ts"
 import { formatUnits, readInvoiceAmount, tokenAmountUp, usdDecimal, usdWire } from "../../schemas/Money.ts"
@@ -152,8 +153,7 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
       const principal = yield* CurrentPrincipal
       const environment = yield* readEnvironment(principal, query.environment)
       const amount = readInvoiceAmount(query)
-      if (amount === "format") return yield* publicError("INVALID_AMOUNT_FORMAT")
-      if (amount === "range") return yield* publicError("INVALID_AMOUNT_RANGE")
+      if (typeof amount === "string") return yield* amountError(amount, query)
       const token = catalog.get(query.token_id)
       const fault = routeFault({ network: query.network, token, environment, acceptedNetworks: null })
       if (token === undefined || fault?.code === "TOKEN_NOT_ACCEPTED") return yield* publicError("TOKEN_NOT_FOUND")

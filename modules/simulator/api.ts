@@ -30,7 +30,9 @@ export const SimulateRequest = Schema.Struct({
   }),
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
-  amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0))),
+  amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)).annotate({
+    description: "In usd_millis (thousandths of a dollar): 5000 is $5."
+  })),
   confirmations: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumConfirmations })).annotate({
       description: "Blocks that confirm the transfer; default: as many as it needs. 0: seen only."

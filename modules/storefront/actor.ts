@@ -13,6 +13,7 @@ import { type Destination, type NewOrder, Orders, type OrderState } from "../com
 import { Invoices, type InvoiceState, type NewInvoice } from "../invoices/plugin.ts"
 import { type PostalAddress, Retailers, type RetailerUnavailable, type WantedItem } from "../retail/plugin.ts"
 import {
+  addressError,
   type AddressState,
   type CartState,
   consumed,
@@ -271,7 +272,7 @@ export class Checkouts extends Context.Service<Checkouts, {
       if (driver === undefined) return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
       const verdict = yield* driver.validateAddress(asked, shop.environment).pipe(answeredByRetailer)
       if (verdict._tag === "Invalid") {
-        return yield* publicError("ADDRESS_INVALID", { param: "address", details: { fields: verdict.fields } })
+        return yield* addressError(verdict.fields)
       }
       const again = yield* quote(shop, before.quotation.items, verdict.address.zipCode)
       const quotation = { ...again, refused: [...before.quotation.refused, ...again.refused] }

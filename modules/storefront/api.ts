@@ -47,10 +47,12 @@ export type CustomerFields = typeof CustomerFields.Type
 
 const productId = line(128).annotate({ description: "The retailer's id of the product." })
 
-const Price = Schema.Union([Schema.Finite, Schema.String]).check(
+const Price = Schema.Union([Schema.Finite, Schema.String]).annotate({
+  description: "Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged."
+}).check(
   Schema.makeFilter((price: number | string) =>
     readPrice(price) !== undefined || "Expected dollars with at most 3 decimals, 0 to 1000000")
-).annotate({ description: "Dollars, with at most 3 decimals: what your shop says it costs. A hint, never what is charged." })
+)
 
 const quantityOf = (minimum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum: maximumQuantity }))
 

@@ -14,6 +14,7 @@ import { checkMetadata, makeSession } from "../invoices/plugin.ts"
 import { type Addressed, Carts, Checkouts, type Purchased, type Wish } from "./actor.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
+  addressError,
   added,
   addressObject,
   begun,
@@ -171,7 +172,7 @@ export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect
       const { customer, shop } = yield* whoAsks(payload)
       const address = readPostalAddress(payload.address)
       if ("fields" in address) {
-        return yield* publicError("ADDRESS_INVALID", { param: "address", details: { fields: address.fields } })
+        return yield* addressError(address.fields)
       }
       return yield* answering<Addressed, PublicError>(
         (order) => checkouts.address(shop, customer, payload.estimate_id, address, order),

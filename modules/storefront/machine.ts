@@ -1,7 +1,8 @@
 /** The rules of a shop before there is an order: carts, what items cost, addresses, and what an estimate promises. Pure. */
 import { Schema } from "effect"
 import { readAddress } from "../../schemas/Address.ts"
-import type { ErrorCode } from "../../schemas/Errors.ts"
+import { type ErrorCode, meaningOf, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { cutMessage } from "../../schemas/InvalidInput.ts"
 import { minimumInvoiceAmount, type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { type ItemFault, maximumItems, maximumQuantity, Retailer } from "../../schemas/Order.ts"
@@ -332,10 +333,10 @@ const isEmail = Schema.is(EmailAddress)
 const isPhone = (text: string): boolean => /^\+?[\d ().-]+$/.test(text) && text.replaceAll(/\D/g, "").length >= 5
 
 const addressForms: Readonly<Partial<Record<AddressField, readonly [(text: string) => boolean, expected: string]>>> = {
-  zip_code: [(text) => /^[\p{L}\d][\p{L}\d -]*$/u.test(text), "Expected letters, digits, spaces and dashes"],
-  country: [(text) => /^[A-Z]{2}$/.test(text), "Expected two letters, like US (ISO 3166-1 alpha-2)"],
-  phone: [isPhone, "Expected a phone number of at least 5 digits"],
-  email: [isEmail, "Expected an e-mail address"]
+  zip_code: [(text) => /^[\p{L}\d][\p{L}\d -]*$/u.test(text), "Must be letters, digits, spaces and dashes"],
+  country: [(text) => /^[A-Z]{2}$/.test(text), "Must be two letters, like US (ISO 3166-1 alpha-2)"],
+  phone: [isPhone, "Must be a phone number of at least 5 digits"],
+  email: [isEmail, "Must be an e-mail address"]
 }
 
 /** A line of text: something visible, and nothing that is invisible or turns the writing direction. */
@@ -343,8 +344,8 @@ const line = /^[^\p{C}\u2028\u2029]+$/u
 
 const addressFault = (name: AddressField, value: string, maximum: number): string | null => {
   if (value === "") return "Is missing"
-  if (value.length > maximum) return `Expected at most ${maximum} characters`
-  if (!line.test(value)) return "Expected one line of visible text"
+  if (value.length > maximum) return `Must be at most ${maximum} characters`
+  if (!line.test(value)) return "Must be one line of visible text"
   const [isRight, expected] = addressForms[name] ?? []
   return isRight === undefined || isRight(value) ? null : expected ?? null
 }
@@ -357,7 +358,7 @@ export const readPostalAddress = (
     const value = sent[name]
     const isAbsent = value === undefined || value === null || value === ""
     if (name === "address_line2" && isAbsent) return { name, key, value: null, fault: null }
-    if (!isAbsent && typeof value !== "string") return { name, key, value: null, fault: "Expected text" }
+    if (!isAbsent && typeof value !== "string") return { name, key, value: null, fault: "Must be text" }
     const text = isAbsent ? "" : value.trim()
     const written = name === "country" ? text.toUpperCase() : text
     return { name, key, value: written, fault: addressFault(name, written, maximum) }
@@ -367,6 +368,16 @@ export const readPostalAddress = (
     ? { fields: Object.fromEntries(faults) }
     : Object.fromEntries(read.map(({ key, value }) => [key, value])) as unknown as PostalAddress
 }
+
+/** The refusal of an address, with what is wrong with each of its fields by wire name. */
+export const addressError = (fields: Readonly<Record<string, string>>): PublicError =>
+  publicError("ADDRESS_INVALID", {
+    message: cutMessage(
+      `${meaningOf("ADDRESS_INVALID")}. ${Object.entries(fields).map(([name, fault]) => `${name}: ${fault}`).join("; ")}`
+    ),
+    param: "address",
+    details: { fields }
+  })
 
 /** An address under its wire names. */
 export const addressObject = (address: PostalAddress): Readonly<Record<AddressField, string | null>> =>

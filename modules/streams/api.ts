@@ -12,7 +12,7 @@ const { maximum, minimum } = ticketSeconds
 export const NewStreamTicket = Schema.Struct({
   scope: KeyScope.annotate({ description: "The stream it opens. A commerce key gets `commerce` only" }),
   ttl_seconds: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum, maximum }, { message: `Expected an integer from ${minimum} to ${maximum}` }))
+    Schema.Int.check(Schema.isBetween({ minimum, maximum }))
   ).annotate({ description: "Seconds within which it must be used; absent: 60" })
 }).annotate({ identifier: "NewStreamTicket", examples: [{ scope: "merchant", ttl_seconds: 60 }] })
 

@@ -20,12 +20,8 @@ export const maximumBulk = 1_000
 
 const { maximum, minimum } = searchLimits
 
-const Limit = Schema.Int.check(
-  Schema.isBetween({ minimum, maximum }, { message: `Expected an integer from ${minimum} to ${maximum}` })
-)
-const Offset = Schema.Int.check(
-  Schema.isGreaterThanOrEqualTo(0, { message: "Expected an integer of 0 or more" })
-)
+const Limit = Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+const Offset = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Flag = Schema.Literals(["true", "false"])
 
 const exampleRecord = {
@@ -104,7 +100,7 @@ export const TokenBlock = Schema.Struct({ blocked: Schema.Boolean }).annotate({
 export const TokenBlockBulk = Schema.Struct({
   token_ids: Schema.Array(Schema.Int).check(
     Schema.isMinLength(1),
-    Schema.isMaxLength(maximumBulk, { message: `Expected at most ${maximumBulk} ids` })
+    Schema.isMaxLength(maximumBulk)
   ),
   blocked: Schema.Boolean
 }).annotate({ identifier: "TokenBlockBulk", examples: [{ token_ids: [123, 124], blocked: true }] })
@@ -153,9 +149,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
         limit: Schema.optionalKey(Limit),
         offset: Schema.optionalKey(Offset),
         search: Schema.optionalKey(
-          Schema.String.check(
-            Schema.isMaxLength(maximumSearchText, { message: `Expected at most ${maximumSearchText} characters` })
-          ).annotate({ description: "Literal characters in symbol, name or address, in either case" })
+          Schema.String.check(Schema.isMaxLength(maximumSearchText)).annotate({ description: "Literal characters in symbol, name or address, in either case" })
         ),
         network: Schema.optionalKey(Network),
         token_type: Schema.optionalKey(TokenType),

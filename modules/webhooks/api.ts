@@ -46,7 +46,7 @@ export const NewWebhookEndpoint = Schema.Struct({
   url: Url,
   enabled_events: EnabledEvents,
   environment: absent(Schema.String).annotate({
-    description: "Absent: the caller's own. null, by a wallet: both; by a key: its own"
+    description: "`devnet` or `mainnet`. Absent: the caller's own. null, by a wallet: both; by a key: its own"
   }),
   description: absent(Description),
   ordered: absent(Ordered),
@@ -60,7 +60,7 @@ export const NewWebhookEndpoint = Schema.Struct({
 export const WebhookEndpointChange = Schema.Struct({
   url: Schema.optionalKey(Url),
   enabled_events: Schema.optionalKey(EnabledEvents),
-  environment: absent(Schema.String).annotate({ description: "null, by a wallet: both" }),
+  environment: absent(Schema.String).annotate({ description: "`devnet` or `mainnet`; null, by a wallet: both" }),
   description: absent(Description),
   status: Schema.optionalKey(EndpointStatus).annotate({
     description: "`disabled`: nothing is sent, and what waits is canceled. `enabled`: its failures so far are forgotten"

@@ -5,6 +5,7 @@
 import type { Principal } from "../../schemas/Auth.ts"
 import { eventTypes } from "../../schemas/Event.ts"
 import { isPublicError, type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
@@ -86,7 +87,7 @@ const filtersOf = (enabledEvents: ReadonlyArray<string>): ReadonlyArray<string> 
   const unknown = enabledEvents.findIndex((filter) => !endpointFilters.has(filter))
   return unknown === -1
     ? [...new Set(enabledEvents)]
-    : refuse("VALIDATION_ERROR", `enabled_events.${unknown}`, "enabled_events: not an event type, a prefix.* of one, or *")
+    : invalidParameter(`enabled_events.${unknown}`, "an event type, a `prefix.*` of one, or `*`")
 }
 
 /**
@@ -293,7 +294,7 @@ const cursorOf = ({ ending_before: before, starting_after: after }: DeliveriesQu
   const cursor = deliveryUuid(named)
   const param = cursorParam({ direction })
   return cursor === undefined
-    ? refuse("INVALID_CURSOR", param, `${param}: Expected the id of a delivery`)
+    ? invalidParameter(param, "the id of a delivery, like whd_550e8400-e29b-41d4-a716-446655440000", "INVALID_CURSOR")
     : { direction, cursor } as const
 }
 
@@ -361,7 +362,7 @@ export const readReplay = (
   if (isPublicError(asked)) return asked
   const { createdFrom, createdTo, onlyFailed } = request
   if (createdFrom !== undefined && createdTo !== undefined && createdTo < createdFrom) {
-    return refuse("VALIDATION_ERROR", "created_lte", "created_lte: Expected a moment after created_gte")
+    return invalidParameter("created_lte", "a time at or after created_gte")
   }
   const start: EventPosition = { ms: BigInt(createdFrom ?? 0) * 1000n, seq: 0n }
   return {

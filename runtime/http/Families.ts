@@ -1,9 +1,10 @@
 /** Turns whatever a route fails with into one of the two error bodies or a page, and nothing of our insides with it. */
-import { Cause, Context, Effect, Layer, SchemaIssue } from "effect"
+import { Cause, Context, Effect, Layer, type SchemaIssue } from "effect"
 import { Headers, HttpBody, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
+import { invalidInput } from "../../schemas/InvalidInput.ts"
 import { sqlStateOf } from "../store/StoreError.ts"
 import { Drawings, Flat, listParameterCodes, ParameterCodes, RequestInfo, Wrapped } from "../Http.ts"
 
@@ -57,13 +58,9 @@ export const refusalTo = (drawings: typeof Drawings.Service, request: HttpServer
     )
 }
 
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
-
-/** Characters of a schema's message that reach the caller, at most. */
-const maximumMessageLength = 300
-
-const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string =>
-  String(typeof segment === "object" ? segment.key : segment)
+/** What `HttpApiBuilder` says of a body that is no JSON at all. */
+const isMalformedJson = (issue: SchemaIssue.Issue): boolean =>
+  issue._tag === "InvalidValue" && issue.annotations?.["message"] === "Expected a valid JSON body"
 
 /** What a schema refused, as the caller may see it. Schemas never report the value itself. */
 const refused = (
@@ -71,20 +68,13 @@ const refused = (
   codes: Readonly<Record<string, ErrorCode>>
 ): PublicError | undefined => {
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return undefined
-  const issue = issuesOf(error.cause.issue).issues[0]
-  const path = issue?.path?.map(keyOf) ?? []
-  const message = (issue?.message ?? "Invalid").slice(0, maximumMessageLength)
-  if (error.kind === "Payload" && path.length === 0 && message === "Expected a valid JSON body") {
-    return publicError("INVALID_JSON")
-  }
-  const field = path[0]
+  if (error.kind === "Payload" && isMalformedJson(error.cause.issue)) return publicError("INVALID_JSON")
+  const { message, path } = invalidInput(error.cause.issue)
+  const [field] = path
   const code = field === undefined
     ? undefined
     : codes[field] ?? (error.kind === "Query" ? listParameterCodes[field] : undefined)
-  return publicError(code ?? "VALIDATION_ERROR", {
-    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
-    param: path.length === 0 ? null : path.join(".")
-  })
+  return publicError(code ?? "VALIDATION_ERROR", { message, param: field === undefined ? null : path.join(".") })
 }
 
 const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })

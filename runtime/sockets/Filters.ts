@@ -1,6 +1,7 @@
 /** What a merchant's stream shows: the parameters of its address, read, and the rule for one event. Pure. */
 import type { CommittedEvent } from "../Commit.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
+import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type EventPosition, readEventId } from "../../schemas/Ids.ts"
 import { InvoiceType } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -56,7 +57,7 @@ const readText = (query: URLSearchParams, param: string): string | null | Public
   const value = query.get(param)
   return value === null || value.length > 0 && value.length <= maximumLength
     ? value
-    : publicError("VALIDATION_ERROR", { message: `${param}: Expected 1 to ${maximumLength} characters`, param })
+    : invalidParameter(param, `text of 1 to ${maximumLength} characters`)
 }
 
 const readOneOf = <A extends string>(
@@ -66,10 +67,7 @@ const readOneOf = <A extends string>(
 ): A | null | PublicError => {
   const value = query.get(param)
   if (value === null) return null
-  return literals.find((literal) => literal === value) ?? publicError("VALIDATION_ERROR", {
-    message: `${param}: Expected ${literals.join(", ")}`,
-    param
-  })
+  return literals.find((literal) => literal === value) ?? invalidParameter(param, literals.join(" or "))
 }
 
 /**
@@ -84,10 +82,7 @@ export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams)
   const listed = query.get("types")
   const types = listed === null ? null : readEventFilters(listed)
   if (listed !== null && types === null) {
-    return publicError("INVALID_EVENT_TYPE", {
-      message: "types: Expected at most 20 event types, each exact, `prefix.*` or `*`",
-      param: "types"
-    })
+    return invalidParameter("types", "at most 20 event types, each exact, `prefix.*` or `*`", "INVALID_EVENT_TYPE")
   }
   const environment = readOneOf(query, "environment", Environment.literals)
   if (isPublicError(environment)) return publicError("INVALID_ENVIRONMENT", { param: "environment" })

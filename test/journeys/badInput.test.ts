@@ -6,10 +6,10 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { randomUUID } from "node:crypto"
 import { errorCodes } from "../../schemas/Errors.ts"
 import type { Received, Sent } from "../support/Service.ts"
 import { harmless } from "./attacks/Guard.ts"
+import { type Operation, operationsOf, plainPath, queryWith } from "./Operations.ts"
 import { answered } from "./Shop.ts"
 import { ask, type Credential, Tenants, tenants } from "./Tenants.ts"
 
@@ -22,47 +22,6 @@ const wrong: ReadonlyArray<unknown> = [
 const wrongQuery = ["", "abc", "-1", "0", "1e400", "99999999999999999999", "%27%20OR%20%271%27=%271", "%F0%9F%92%A9", "%E2%80%AE", "true,false", "%5B%5D"]
 
 const wrongSegments = ["0", "-1", "%2e%2e%2f", "%F0%9F%92%A9", "%27", "a%20b", "evt_1-", "null", "00000000-0000-0000-0000-000000000000", "x".repeat(300)]
-
-/** Segments that are not just an id. */
-const wellFormed: Readonly<Record<string, string>> = { family: "evm", eventId: "evt_1700000000000-1", tokenId: "1" }
-
-/** Parameters that a call cannot do without. */
-const needed: Readonly<Record<string, string>> = { amount: "5000", network: "base", token_id: "1" }
-
-/** The query with one parameter made wrong and the needed others in order. */
-const queryWith = (name: string, value: string, { parameters }: Operation): string =>
-  [
-    ...parameters.filter((each) => each.required === true && each.in === "query" && each.name !== name)
-      .map((each) => `${each.name}=${needed[each.name] ?? "1"}`),
-    `${name}=${value}`
-  ].join("&")
-
-interface Operation {
-  readonly method: string
-  readonly path: string
-  readonly parameters: ReadonlyArray<{ readonly name: string; readonly in: string; readonly required?: boolean }>
-  readonly example: Readonly<Record<string, unknown>> | undefined
-}
-
-/** Follows a `$ref` of the document. */
-const resolved = (document: any, value: any): any =>
-  value?.$ref === undefined ? value : resolved(document, value.$ref.slice(2).split("/").reduce((at: any, key: string) => at[key], document))
-
-const operationsOf = (document: any): ReadonlyArray<Operation> =>
-  Object.entries<any>(document.paths).flatMap(([path, item]) =>
-    Object.entries<any>(item).filter(([method]) => method !== "parameters").map(([method, operation]) => {
-      const content = resolved(document, operation.requestBody)?.content?.["application/json"]
-      const schema = resolved(document, content?.schema)
-      return {
-        method: method.toUpperCase(),
-        path,
-        parameters: [...item.parameters ?? [], ...operation.parameters ?? []].map((each) => resolved(document, each)),
-        example: content === undefined
-          ? undefined
-          : content.example ?? Object.values<any>(content.examples ?? {})[0]?.value ?? schema?.examples?.[0] ?? {}
-      }
-    })
-  )
 
 const errorOf = ({ json }: Received): { readonly code: string; readonly message: string; readonly param: string | null } =>
   typeof json?.error === "string"
@@ -134,7 +93,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("bad input"
           ? made.payment_session_headers
           : operation.path.includes("/commerce/") ? a.commerce : a.merchant
         const segments = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-        const plain = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => wellFormed[name] ?? randomUUID())
+        const plain = plainPath(operation)
         const body = operation.example === undefined ? {} : { body: operation.example }
         const cases: Array<readonly [path: string, sent: Sent, what: string, field?: string]> = [
           ...Object.keys(operation.example ?? {}).flatMap((field) =>

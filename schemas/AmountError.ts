@@ -1,0 +1,67 @@
+/** What is wrong with the amount of an invoice, told with its unit, its range and what to send instead. Pure. */
+import { publicError, type PublicError } from "./Errors.ts"
+import { type AmountFault, maximumInvoiceAmount, minimumInvoiceAmount, readInvoiceAmount, usdDecimal, usdWire } from "./Money.ts"
+
+const count = (value: number | bigint): string => value.toLocaleString("en-US")
+
+const [leastMillis, mostMillis] = [minimumInvoiceAmount, maximumInvoiceAmount]
+
+const ranges = {
+  amount: `amount is in usd_millis (thousandths of a dollar), an integer from ${count(leastMillis)} to ${count(mostMillis)}`,
+  amount_usd: "amount_usd is in dollars, a number or text with at most 3 decimals, "
+    + `${usdWire(leastMillis) / 1000} to ${count(mostMillis / 1000n)}`
+}
+
+/** `$0.005`: an integer of thousandths as dollars, without zeros that say nothing. */
+const dollars = (millis: number): string => {
+  const digits = usdDecimal(BigInt(Math.abs(millis)) as typeof leastMillis).replace(/\.?0{1,3}$/, "")
+  const [whole = "", fraction] = digits.split(".")
+  return `${millis < 0 ? "-" : ""}$${count(BigInt(whole))}${fraction === undefined ? "" : `.${fraction}`}`
+}
+
+/** What to send where a number was meant as dollars; empty where it cannot have been. */
+const meantAsDollars = (value: number): string => {
+  const millis = readInvoiceAmount({ amount_usd: value })
+  return typeof millis === "string"
+    ? ""
+    : ` For ${dollars(usdWire(millis))} send amount ${millis} or amount_usd ${value}.`
+}
+
+const sentAs = (input: { readonly amount?: unknown; readonly amount_usd?: unknown }): "amount" | "amount_usd" | null =>
+  (input.amount === undefined) === (input.amount_usd === undefined)
+    ? null
+    : input.amount === undefined ? "amount_usd" : "amount"
+
+const message = (name: "amount" | "amount_usd", value: unknown): string => {
+  if (name === "amount_usd") {
+    return typeof value === "number" && Number.isFinite(value)
+      ? `${ranges.amount_usd}: it cannot be ${value}.`
+      : `${ranges.amount_usd}, for example 49.99 or "49.99".`
+  }
+  if (typeof value !== "number") return `${ranges.amount}, sent as a number without quotes. For $5 send amount 5000.`
+  if (!Number.isFinite(value)) return `${ranges.amount}.`
+  const reading = Number.isSafeInteger(value) ? `: ${value} is ${dollars(value)}.` : `: it cannot be ${value}.`
+  return `${ranges.amount}${reading}${meantAsDollars(value)}`
+}
+
+/**
+ * The refusal of an amount that `readInvoiceAmount` found a fault with: `INVALID_AMOUNT_FORMAT` or `INVALID_AMOUNT_RANGE`.
+ * Numbers are repeated in it, texts are not.
+ *
+ * @example
+ * amountError("range", { amount: 5 }).message
+ * // => "amount is in usd_millis (thousandths of a dollar), an integer from 10 to 1,000,000,000: 5 is $0.005.
+ * //     For $5 send amount 5000 or amount_usd 5."
+ */
+export const amountError = (
+  fault: AmountFault,
+  input: { readonly amount?: unknown; readonly amount_usd?: unknown }
+): PublicError => {
+  const name = sentAs(input)
+  const code = fault === "range" ? "INVALID_AMOUNT_RANGE" : "INVALID_AMOUNT_FORMAT"
+  if (name !== null) return publicError(code, { message: message(name, input[name]), param: name })
+  const why = input.amount === undefined ? "The amount is missing" : "amount and amount_usd were both sent"
+  return publicError(code, {
+    message: `${why}: send one of the two. ${ranges.amount}; ${ranges.amount_usd}. $5 is amount 5000 or amount_usd 5.`
+  })
+}
