@@ -144,6 +144,11 @@ export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http
   defaultValue: () => false
 })
 
+/** Marks an endpoint whose answer carries an `ETag`, and is 304 to a caller whose `If-None-Match` names it. */
+export const Revalidated = Context.Reference<boolean>("tillwire/runtime/Http/Revalidated", {
+  defaultValue: () => false
+})
+
 /** Headers of merchants' credentials, which must not come near a payment page: it is read by strangers (contract §5). */
 export const merchantCredentials: ReadonlyArray<string> = ["x-api-key", "x-commerce-api-key", "authorization"]
 

@@ -37,8 +37,14 @@ export const eventObjects = {
 export type EventType = keyof typeof eventObjects
 export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
 
+/** Types that are stored and delivered. A quote's news goes to the payor's socket only. */
+export const deliveredTypes: ReadonlyArray<EventType> = eventTypes.filter((type) => type !== "payment_quote.updated")
+
+/** The schema of each object that an event carries, by the object's own `object` field. */
+const objectSchemas = { invoice: Invoice, invoice_payment: Payment, commerce_order: Order, payment_quote: Quote, test_ping: Ping }
+
 /** One object of an event, told apart by its own `object` field. */
-export const EventObject = Schema.Union([Invoice, Payment, Order, Quote, Ping])
+export const EventObject = Schema.Union(Object.values(objectSchemas))
 export type EventObject = typeof EventObject.Type
 
 /** Old values of the top-level fields that changed; applied over `object` it gives the previous snapshot. */
@@ -47,19 +53,55 @@ export const PreviousAttributes = Schema.Record(Schema.String, Schema.Json).anno
 })
 export type PreviousAttributes = typeof PreviousAttributes.Type
 
-export const Event = Schema.Struct({
-  id: EventId,
-  object: Schema.tag("event"),
-  api_version: Schema.String.annotate({ examples: [apiVersion] }),
-  created: EpochSeconds,
-  type: Schema.String.annotate({ examples: ["invoice.paid"] }),
-  livemode: Schema.Boolean.annotate({ examples: [false] }),
-  pending_webhooks: Schema.Int,
-  request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }).annotate({
-    examples: [{ id: null, idempotency_key: null }]
-  }),
-  data: Schema.Struct({ object: EventObject, previous_attributes: PreviousAttributes })
-}).annotate({ identifier: "Event", description: "One state change, told the same way everywhere." })
+/** An event of a type and an object, in the contract's order. */
+const envelopeOf = <T extends Schema.Top, O extends Schema.Top>(type: T, object: O) =>
+  Schema.Struct({
+    id: EventId,
+    object: Schema.tag("event"),
+    api_version: Schema.String.annotate({ examples: [apiVersion] }),
+    created: EpochSeconds,
+    type,
+    livemode: Schema.Boolean.annotate({ examples: [false] }),
+    pending_webhooks: Schema.Int.annotate({ examples: [1] }),
+    request: Schema.Struct({ id: Schema.NullOr(Schema.String), idempotency_key: Schema.NullOr(Schema.String) }).annotate({
+      examples: [{ id: null, idempotency_key: null }]
+    }),
+    data: Schema.Struct({ object, previous_attributes: PreviousAttributes })
+  })
+
+/** The name of a type's schema: `invoice.partial_payment` is `InvoicePartialPaymentEvent`. */
+const schemaName = (type: string): string =>
+  `${type.split(/[._]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")}Event`
+
+const eventOf = <T extends EventType>(type: T) =>
+  envelopeOf(Schema.Literal(type), objectSchemas[eventObjects[type]]).annotate({ identifier: schemaName(type) })
+
+type EventMember = {
+  [T in EventType]: ReturnType<
+    typeof envelopeOf<Schema.Literal<T>, (typeof objectSchemas)[(typeof eventObjects)[T]]>
+  >
+}[EventType]
+
+/** One schema for each type, in the order of {@link eventTypes}. */
+const members = eventTypes.map(eventOf) as unknown as ReadonlyArray<EventMember>
+
+/**
+ * An event of a type that this build does not know. A newer service may send one to an older client, which reads it and
+ * leaves it. The OpenAPI document does not have it: no service sends what it does not know.
+ */
+const LaterEvent = envelopeOf(
+  Schema.String.check(Schema.makeFilter((type) => !(eventTypes as ReadonlyArray<string>).includes(type))),
+  Schema.StructWithRest(Schema.Struct({ object: Schema.String }), [Schema.Record(Schema.String, Schema.Json)])
+).annotate({ identifier: "LaterEvent" })
+
+/**
+ * The canonical event: `type` says which object it carries. Types that came later are read too, though the static type
+ * does not name them: TypeScript would no longer tell the object by a comparison of `type`. So ignore a type you do not know.
+ */
+export const Event = (Schema.Union([...members, LaterEvent]) as unknown as Schema.Union<ReadonlyArray<EventMember>>).annotate({
+  identifier: "Event",
+  description: "One state change, told the same way everywhere. `type` says which object it carries."
+})
 export type Event = typeof Event.Type
 
 /** A snapshot as it stands on the wire: plain JSON with a fixed key order. */

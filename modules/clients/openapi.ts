@@ -1420,8 +1420,329 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See whether the process runs
+         * @description 200 while the process answers at all. For a liveness probe: it asks neither the database nor a network.
+         */
+        get: operations["operations.live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See whether the service can do its work
+         * @description For a readiness probe: 503 means that this instance should get no requests now, and `unavailable` says why. `degraded` is 200: it serves, and an operator should look.
+         */
+        get: operations["operations.ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Scrape the metrics
+         * @description All metrics of this instance as Prometheus text, each name prefixed `tillwire_`. Needs `ops.token` on the public port; on the internal port, while that listens on loopback, it is open.
+         */
+        get: operations["operations.metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "invoice.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.created
+         * @description Sent to the endpoints that listen to `invoice.created`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoiceCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.updated
+         * @description Sent to the endpoints that listen to `invoice.updated`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoiceUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.paid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.paid
+         * @description Sent to the endpoints that listen to `invoice.paid`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoicePaid"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.partial_payment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.partial_payment
+         * @description Sent to the endpoints that listen to `invoice.partial_payment`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoicePartialPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.overpaid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.overpaid
+         * @description Sent to the endpoints that listen to `invoice.overpaid`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoiceOverpaid"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.expired
+         * @description Sent to the endpoints that listen to `invoice.expired`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoiceExpired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.canceled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.canceled
+         * @description Sent to the endpoints that listen to `invoice.canceled`: an event with the `invoice` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoiceCanceled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice_payment.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice_payment.created
+         * @description Sent to the endpoints that listen to `invoice_payment.created`: an event with the `invoice_payment` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoicePaymentCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice_payment.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice_payment.updated
+         * @description Sent to the endpoints that listen to `invoice_payment.updated`: an event with the `invoice_payment` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoicePaymentUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice_payment.refunded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice_payment.refunded
+         * @description Sent to the endpoints that listen to `invoice_payment.refunded`: an event with the `invoice_payment` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.invoicePaymentRefunded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "commerce.order.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive commerce.order.created
+         * @description Sent to the endpoints that listen to `commerce.order.created`: an event with the `commerce_order` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.commerceOrderCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "commerce.order.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive commerce.order.updated
+         * @description Sent to the endpoints that listen to `commerce.order.updated`: an event with the `commerce_order` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.commerceOrderUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "test.ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive test.ping
+         * @description Sent to the endpoints that listen to `test.ping`: an event with the `test_ping` it is about. May come twice and out of order. Verify either signature over the raw body before anything reads it.
+         */
+        post: operations["deliver.testPing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -1435,7 +1756,7 @@ export interface components {
          *     }
          */
         AddedCartItem: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example 550e8400-e29b-41d4-a716-446655440000 */
@@ -1534,7 +1855,7 @@ export interface components {
         AddressedEstimate: {
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             address_id: string;
-            /** @enum {boolean} */
+            /** @constant */
             validated: true;
             standardized: {
                 first_name: string;
@@ -1562,7 +1883,7 @@ export interface components {
         ApiKey: {
             /** @example key_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
-            /** @enum {string} */
+            /** @constant */
             object: "api_key";
             name: string;
             /** @description Its first 12 characters */
@@ -1642,10 +1963,10 @@ export interface components {
          *     }
          */
         ApiKeyList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {string} */
+                /** @constant */
                 object: "list";
                 data: components["schemas"]["ApiKey"][];
                 has_more: boolean;
@@ -1750,7 +2071,7 @@ export interface components {
          *     }
          */
         CancelledOrder: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example 550e8400-e29b-41d4-a716-446655440000 */
@@ -1821,7 +2142,7 @@ export interface components {
             subtotal: number;
             /** @example 49.990 */
             subtotal_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             item_count: number;
             /** @example 1766320496 */
@@ -1891,7 +2212,7 @@ export interface components {
          *     }
          */
         CartTotals: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["Pricing"];
         };
@@ -1986,7 +2307,7 @@ export interface components {
          *     }
          */
         CommerceOrder: {
-            /** @enum {string} */
+            /** @constant */
             object: "commerce_order";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -2067,13 +2388,13 @@ export interface components {
                 /** @enum {string} */
                 status: "pending" | "processing" | "placed" | "shipped" | "delivered" | "cancelled" | "failed" | "refunded";
             }[];
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             total_amount: number;
             /** @example 49.990 */
             total_amount_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             customer_id: string | null;
             wallet_address: string | null;
@@ -2121,6 +2442,298 @@ export interface components {
         };
         /**
          * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "commerce.order.created",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "commerce_order",
+         *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *           "merchant_id": 123,
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "environment": "devnet",
+         *           "retailer": "amazon",
+         *           "status": "processing",
+         *           "substatus": "AWAITING_SETTLEMENT",
+         *           "actions": {
+         *             "can_cancel": false,
+         *             "can_set_refund_destination": true,
+         *             "cancel_reason_code": "ORDER_PROCESSING"
+         *           },
+         *           "timeline": [
+         *             {
+         *               "status": "pending_payment",
+         *               "substatus": "AWAITING_PAYMENT",
+         *               "timestamp": 1766320000,
+         *               "message": "Order created"
+         *             },
+         *             {
+         *               "status": "processing",
+         *               "substatus": "AWAITING_SETTLEMENT",
+         *               "timestamp": 1766320496,
+         *               "message": "Payment received"
+         *             }
+         *           ],
+         *           "payment": {
+         *             "status": "paid",
+         *             "amount_paid": 13990,
+         *             "amount_paid_decimal": "13.990",
+         *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *             "network": "bsc",
+         *             "paid_at": 1766320496,
+         *             "settlement": {
+         *               "status": "pending",
+         *               "tx_hash": null,
+         *               "network": null,
+         *               "settled_at": null
+         *             }
+         *           },
+         *           "fulfillment": {
+         *             "provider_order_id": null,
+         *             "placed_at": null,
+         *             "delivered_at": null,
+         *             "shipments": []
+         *           },
+         *           "line_items": [
+         *             {
+         *               "id": "li_1",
+         *               "product_id": "B08N5WRWNW",
+         *               "title": "Item",
+         *               "image_url": null,
+         *               "quantity": 1,
+         *               "unit_amount": 9990,
+         *               "unit_amount_decimal": "9.990",
+         *               "amount": 9990,
+         *               "amount_decimal": "9.990",
+         *               "status": "processing"
+         *             }
+         *           ],
+         *           "currency": "usd",
+         *           "total_amount": 13990,
+         *           "total_amount_decimal": "13.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_1",
+         *           "wallet_address": null,
+         *           "wallet_network": null,
+         *           "cancellation_status": "none",
+         *           "refund_status": "NONE",
+         *           "refund": {
+         *             "status": "NONE",
+         *             "refund_id": null,
+         *             "amount": null,
+         *             "amount_decimal": null,
+         *             "fee": null,
+         *             "fee_decimal": null,
+         *             "destination_wallet_address": null,
+         *             "destination_network": null,
+         *             "tx_hash": null,
+         *             "reason": null
+         *           },
+         *           "refund_quote": null,
+         *           "created_at": 1766320000,
+         *           "updated_at": 1766320496
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        CommerceOrderCreatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "commerce.order.created";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["CommerceOrder"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "commerce.order.updated",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "commerce_order",
+         *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+         *           "merchant_id": 123,
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "environment": "devnet",
+         *           "retailer": "amazon",
+         *           "status": "processing",
+         *           "substatus": "AWAITING_SETTLEMENT",
+         *           "actions": {
+         *             "can_cancel": false,
+         *             "can_set_refund_destination": true,
+         *             "cancel_reason_code": "ORDER_PROCESSING"
+         *           },
+         *           "timeline": [
+         *             {
+         *               "status": "pending_payment",
+         *               "substatus": "AWAITING_PAYMENT",
+         *               "timestamp": 1766320000,
+         *               "message": "Order created"
+         *             },
+         *             {
+         *               "status": "processing",
+         *               "substatus": "AWAITING_SETTLEMENT",
+         *               "timestamp": 1766320496,
+         *               "message": "Payment received"
+         *             }
+         *           ],
+         *           "payment": {
+         *             "status": "paid",
+         *             "amount_paid": 13990,
+         *             "amount_paid_decimal": "13.990",
+         *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *             "network": "bsc",
+         *             "paid_at": 1766320496,
+         *             "settlement": {
+         *               "status": "pending",
+         *               "tx_hash": null,
+         *               "network": null,
+         *               "settled_at": null
+         *             }
+         *           },
+         *           "fulfillment": {
+         *             "provider_order_id": null,
+         *             "placed_at": null,
+         *             "delivered_at": null,
+         *             "shipments": []
+         *           },
+         *           "line_items": [
+         *             {
+         *               "id": "li_1",
+         *               "product_id": "B08N5WRWNW",
+         *               "title": "Item",
+         *               "image_url": null,
+         *               "quantity": 1,
+         *               "unit_amount": 9990,
+         *               "unit_amount_decimal": "9.990",
+         *               "amount": 9990,
+         *               "amount_decimal": "9.990",
+         *               "status": "processing"
+         *             }
+         *           ],
+         *           "currency": "usd",
+         *           "total_amount": 13990,
+         *           "total_amount_decimal": "13.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_1",
+         *           "wallet_address": null,
+         *           "wallet_network": null,
+         *           "cancellation_status": "none",
+         *           "refund_status": "NONE",
+         *           "refund": {
+         *             "status": "NONE",
+         *             "refund_id": null,
+         *             "amount": null,
+         *             "amount_decimal": null,
+         *             "fee": null,
+         *             "fee_decimal": null,
+         *             "destination_wallet_address": null,
+         *             "destination_network": null,
+         *             "tx_hash": null,
+         *             "reason": null
+         *           },
+         *           "refund_quote": null,
+         *           "created_at": 1766320000,
+         *           "updated_at": 1766320496
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        CommerceOrderUpdatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "commerce.order.updated";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["CommerceOrder"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
          *       "success": true,
          *       "data": {
          *         "id": "key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
@@ -2145,12 +2758,12 @@ export interface components {
          *     }
          */
         CreatedApiKey: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example key_550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
-                /** @enum {string} */
+                /** @constant */
                 object: "api_key";
                 /** @description The key itself, shown this once */
                 key: string;
@@ -2259,12 +2872,12 @@ export interface components {
          *     }
          */
         CreatedWebhookEndpoint: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example we_550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
-                /** @enum {string} */
+                /** @constant */
                 object: "webhook_endpoint";
                 url: string;
                 /** @enum {string} */
@@ -2395,51 +3008,8 @@ export interface components {
             /** @example 1766320496 */
             expires_at: number;
         };
-        /** @description One state change, told the same way everywhere. */
-        Event: {
-            /** @example evt_1766320496123-8841 */
-            id: string;
-            /** @enum {string} */
-            object: "event";
-            /** @example 2026-11-01 */
-            api_version: string;
-            /** @example 1766320496 */
-            created: number;
-            /** @example invoice.paid */
-            type: string;
-            /** @example false */
-            livemode: boolean;
-            pending_webhooks: number;
-            /**
-             * @example {
-             *       "id": null,
-             *       "idempotency_key": null
-             *     }
-             */
-            request: {
-                id: string | null;
-                idempotency_key: string | null;
-            };
-            data: {
-                object: components["schemas"]["Invoice"] | components["schemas"]["InvoicePayment"] | components["schemas"]["CommerceOrder"] | components["schemas"]["PaymentQuote"] | {
-                    /** @enum {string} */
-                    object: "test_ping";
-                    id: string;
-                    message: string;
-                    /** @example 1766320496 */
-                    created_at: number;
-                };
-                /**
-                 * @example {
-                 *       "status": "unpaid",
-                 *       "amount_paid": 0,
-                 *       "amount_paid_decimal": "0.000",
-                 *       "paid_at": null
-                 *     }
-                 */
-                previous_attributes: Record<string, never>;
-            };
-        };
+        /** @description One state change, told the same way everywhere. `type` says which object it carries. */
+        Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["TestPingEvent"];
         /**
          * @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.
          * @example {
@@ -2471,7 +3041,7 @@ export interface components {
          *     }
          */
         ExpandedInvoice: {
-            /** @enum {string} */
+            /** @constant */
             object: "invoice";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -2481,7 +3051,7 @@ export interface components {
             status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
             /** @enum {string} */
             invoice_type: "standard" | "commerce";
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount: number;
@@ -2495,7 +3065,7 @@ export interface components {
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             customer_id: string | null;
             payer_wallet_address: string | null;
@@ -2555,6 +3125,92 @@ export interface components {
             is_monitored: boolean;
         };
         /**
+         * @description What works, and what an operator should look at.
+         * @example {
+         *       "status": "ok",
+         *       "unavailable": [],
+         *       "degraded": [],
+         *       "checks": {
+         *         "database": {
+         *           "ok": true
+         *         },
+         *         "migrations": {
+         *           "ok": true
+         *         },
+         *         "deliveries": {
+         *           "ok": true,
+         *           "oldest_due_seconds": 0
+         *         },
+         *         "accepting": {
+         *           "ok": true
+         *         },
+         *         "writes": {
+         *           "ok": true
+         *         },
+         *         "networks": {
+         *           "ok": true
+         *         },
+         *         "leases": {
+         *           "ok": true
+         *         },
+         *         "transfers": {
+         *           "ok": true
+         *         },
+         *         "timers": {
+         *           "ok": true
+         *         },
+         *         "prices": {
+         *           "ok": true
+         *         }
+         *       }
+         *     }
+         */
+        HealthReport: {
+            /** @enum {string} */
+            status: "ok" | "degraded" | "unavailable";
+            unavailable: {
+                check: string;
+                message: string;
+            }[];
+            degraded: {
+                check: string;
+                message: string;
+            }[];
+            checks: {
+                database: {
+                    ok: boolean;
+                };
+                migrations: {
+                    ok: boolean;
+                };
+                deliveries: {
+                    ok: boolean;
+                    oldest_due_seconds: number | null;
+                };
+                accepting: {
+                    ok: boolean;
+                };
+                writes: {
+                    ok: boolean;
+                };
+                networks: {
+                    ok: boolean;
+                };
+                leases: {
+                    ok: boolean;
+                };
+                transfers: {
+                    ok: boolean;
+                };
+                timers: {
+                    ok: boolean;
+                };
+                prices: {
+                    ok: boolean;
+                };
+            };
+        };
+        /**
          * @description What remains of an invoice in one token, and until when that holds.
          * @example {
          *       "id": "quo_0192e4a0-7b1c-7c3d-8e4f-5a6b7c8d9e0f",
@@ -2582,7 +3238,7 @@ export interface components {
         IdentifiedPaymentQuote: {
             /** @description Reads this quote back, also after its end. Null while `quote_status` is `unavailable`. */
             id: string | null;
-            /** @enum {string} */
+            /** @constant */
             object: "payment_quote";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             invoice_id: string;
@@ -2590,13 +3246,13 @@ export interface components {
             network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             supported_token_id: number | null;
             settlement_token_id: number | null;
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             estimated_token_amount_remaining: string | null;
             exchange_rate: string | null;
@@ -2640,7 +3296,7 @@ export interface components {
          *     }
          */
         Invoice: {
-            /** @enum {string} */
+            /** @constant */
             object: "invoice";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -2650,7 +3306,7 @@ export interface components {
             status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
             /** @enum {string} */
             invoice_type: "standard" | "commerce";
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount: number;
@@ -2664,7 +3320,7 @@ export interface components {
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             customer_id: string | null;
             payer_wallet_address: string | null;
@@ -2681,6 +3337,94 @@ export interface components {
             metadata: Record<string, never>;
         };
         /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.canceled",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "canceled",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": null,
+         *           "last_payment_at": null,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid"
+         *         }
+         *       }
+         *     }
+         */
+        InvoiceCanceledEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.canceled";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
          * @description What is absent stays; other fields are ignored.
          * @example {
          *       "metadata": {
@@ -2695,14 +3439,476 @@ export interface components {
             metadata?: Record<string, never> | null;
             description?: string | null;
         };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.created",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "unpaid",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": null,
+         *           "last_payment_at": null,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        InvoiceCreatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.created";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.expired",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "expired",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": null,
+         *           "last_payment_at": null,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid"
+         *         }
+         *       }
+         *     }
+         */
+        InvoiceExpiredEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.expired";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
         InvoiceList: {
-            /** @enum {string} */
+            /** @constant */
             object: "list";
             data: components["schemas"]["ExpandedInvoice"][];
             has_more: boolean;
             page: number;
             limit: number;
             total: number;
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.overpaid",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "paid",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 59990,
+         *           "amount_paid_decimal": "59.990",
+         *           "amount_remaining": 0,
+         *           "amount_remaining_decimal": "0.000",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": 1766320496,
+         *           "last_payment_at": 1766320480,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "paid_at": null,
+         *           "last_payment_at": null
+         *         }
+         *       }
+         *     }
+         */
+        InvoiceOverpaidEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.overpaid";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.paid",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "paid",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 49990,
+         *           "amount_paid_decimal": "49.990",
+         *           "amount_remaining": 0,
+         *           "amount_remaining_decimal": "0.000",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": 1766320496,
+         *           "last_payment_at": 1766320480,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "paid_at": null,
+         *           "last_payment_at": null
+         *         }
+         *       }
+         *     }
+         */
+        InvoicePaidEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.paid";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.partial_payment",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "underpaid",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 20000,
+         *           "amount_paid_decimal": "20.000",
+         *           "amount_remaining": 29990,
+         *           "amount_remaining_decimal": "29.990",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": null,
+         *           "last_payment_at": 1766320480,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "paid_at": null,
+         *           "last_payment_at": null
+         *         }
+         *       }
+         *     }
+         */
+        InvoicePartialPaymentEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.partial_payment";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
         };
         /**
          * @description One transfer that pays towards an invoice.
@@ -2748,7 +3954,7 @@ export interface components {
          *     }
          */
         InvoicePayment: {
-            /** @enum {string} */
+            /** @constant */
             object: "invoice_payment";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             id: string;
@@ -2769,13 +3975,13 @@ export interface components {
             payer_wallet_address: string | null;
             payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
             payer_amount_token: string | null;
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount: number;
             /** @example 49.990 */
             amount_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             confirmed_at: number | null;
             settlement_status: ("pending" | "processing" | "manual" | "failed" | "settled" | "partially_refunded" | "refunded") | null;
@@ -2802,7 +4008,7 @@ export interface components {
                     pricing: "locked" | "spot";
                     /**
                      * @description `locked_rate_ended`: the merchant's policy for late funds is `locked_rate`, but they came more than 24 hours after the invoice's end, so they are worth the price then. Absent otherwise
-                     * @enum {string}
+                     * @constant
                      */
                     pricing_reason?: "locked_rate_ended";
                 } | null;
@@ -2819,14 +4025,316 @@ export interface components {
                 } | null;
             } | Record<string, never>;
         };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice_payment.created",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice_payment",
+         *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "invoice_type": "standard",
+         *           "environment": "devnet",
+         *           "customer_id": "cust_123",
+         *           "commerce_order_id": null,
+         *           "status": "pending",
+         *           "network": "base",
+         *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "payer_amount_token": "49.99",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "confirmed_at": null,
+         *           "settlement_status": null,
+         *           "settled_amount": null,
+         *           "settled_amount_decimal": null,
+         *           "balance_transaction_id": null,
+         *           "settled_at": null,
+         *           "settlement": null,
+         *           "metadata": {
+         *             "quote": {
+         *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+         *               "exchange_rate": "1",
+         *               "rate_source": "kraken",
+         *               "priced_at": 1766320400,
+         *               "pricing": "locked"
+         *             },
+         *             "confirmations": 12,
+         *             "required_confirmations": 12,
+         *             "block_number": 39214871,
+         *             "exception": null
+         *           }
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        InvoicePaymentCreatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice_payment.created";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["InvoicePayment"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
         InvoicePaymentList: {
-            /** @enum {string} */
+            /** @constant */
             object: "list";
             data: components["schemas"]["InvoicePayment"][];
             has_more: boolean;
         };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice_payment.refunded",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice_payment",
+         *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "invoice_type": "standard",
+         *           "environment": "devnet",
+         *           "customer_id": "cust_123",
+         *           "commerce_order_id": null,
+         *           "status": "confirmed",
+         *           "network": "base",
+         *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "payer_amount_token": "49.99",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "confirmed_at": 1766320496,
+         *           "settlement_status": "refunded",
+         *           "settled_amount": null,
+         *           "settled_amount_decimal": null,
+         *           "balance_transaction_id": null,
+         *           "settled_at": null,
+         *           "settlement": null,
+         *           "metadata": {
+         *             "quote": {
+         *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+         *               "exchange_rate": "1",
+         *               "rate_source": "kraken",
+         *               "priced_at": 1766320400,
+         *               "pricing": "locked"
+         *             },
+         *             "confirmations": 12,
+         *             "required_confirmations": 12,
+         *             "block_number": 39214871,
+         *             "exception": null
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "settlement_status": "settled"
+         *         }
+         *       }
+         *     }
+         */
+        InvoicePaymentRefundedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice_payment.refunded";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["InvoicePayment"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice_payment.updated",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice_payment",
+         *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "invoice_type": "standard",
+         *           "environment": "devnet",
+         *           "customer_id": "cust_123",
+         *           "commerce_order_id": null,
+         *           "status": "confirmed",
+         *           "network": "base",
+         *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "payer_amount_token": "49.99",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "confirmed_at": 1766320496,
+         *           "settlement_status": null,
+         *           "settled_amount": null,
+         *           "settled_amount_decimal": null,
+         *           "balance_transaction_id": null,
+         *           "settled_at": null,
+         *           "settlement": null,
+         *           "metadata": {
+         *             "quote": {
+         *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+         *               "exchange_rate": "1",
+         *               "rate_source": "kraken",
+         *               "priced_at": 1766320400,
+         *               "pricing": "locked"
+         *             },
+         *             "confirmations": 12,
+         *             "required_confirmations": 12,
+         *             "block_number": 39214871,
+         *             "exception": null
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "pending",
+         *           "confirmed_at": null
+         *         }
+         *       }
+         *     }
+         */
+        InvoicePaymentUpdatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice_payment.updated";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["InvoicePayment"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
         InvoiceStatus: {
-            /** @enum {string} */
+            /** @constant */
             object: "invoice_status";
             invoice: components["schemas"]["Invoice"];
             latest_payment: components["schemas"]["InvoicePayment"] | null;
@@ -2896,11 +4404,11 @@ export interface components {
          *     }
          */
         InvoiceTotals: {
-            /** @enum {string} */
+            /** @constant */
             object: "invoice_totals";
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             totals: {
                 all: components["schemas"]["InvoiceTotal"];
@@ -2909,6 +4417,102 @@ export interface components {
                 underpaid: components["schemas"]["InvoiceTotal"];
                 expired: components["schemas"]["InvoiceTotal"];
                 canceled: components["schemas"]["InvoiceTotal"];
+            };
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "invoice.updated",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "invoice",
+         *           "id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "merchant_id": 123,
+         *           "status": "paid",
+         *           "invoice_type": "standard",
+         *           "currency": "usd",
+         *           "amount": 49990,
+         *           "amount_decimal": "49.990",
+         *           "amount_paid": 49990,
+         *           "amount_paid_decimal": "49.990",
+         *           "amount_remaining": 0,
+         *           "amount_remaining_decimal": "0.000",
+         *           "amount_unit": "usd_millis",
+         *           "customer_id": "cust_123",
+         *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+         *           "payer_wallet_network": "base",
+         *           "commerce_order_id": null,
+         *           "environment": "devnet",
+         *           "expires_at": 1766363200,
+         *           "created_at": 1766320000,
+         *           "paid_at": 1766320496,
+         *           "last_payment_at": 1766320480,
+         *           "metadata": {
+         *             "order_id": "ORD-1"
+         *           }
+         *         },
+         *         "previous_attributes": {
+         *           "status": "unpaid",
+         *           "amount_paid": 0,
+         *           "amount_paid_decimal": "0.000",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "payer_wallet_address": null,
+         *           "payer_wallet_network": null,
+         *           "paid_at": null,
+         *           "last_payment_at": null
+         *         }
+         *       }
+         *     }
+         */
+        InvoiceUpdatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "invoice.updated";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["Invoice"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
             };
         };
         /**
@@ -2927,15 +4531,15 @@ export interface components {
          */
         JsonWebKeySet: {
             keys: {
-                /** @enum {string} */
+                /** @constant */
                 kty: "OKP";
-                /** @enum {string} */
+                /** @constant */
                 crv: "Ed25519";
                 x: string;
                 kid: string;
-                /** @enum {string} */
+                /** @constant */
                 use: "sig";
-                /** @enum {string} */
+                /** @constant */
                 alg: "EdDSA";
             }[];
         };
@@ -2954,7 +4558,7 @@ export interface components {
          *     }
          */
         LinkedSignInWallet: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["SignInWallet"];
         };
@@ -2967,10 +4571,10 @@ export interface components {
          *     }
          */
         LoggedOut: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {boolean} */
+                /** @constant */
                 logged_out: true;
             };
         };
@@ -3081,7 +4685,7 @@ export interface components {
         };
         /** @description A merchant's figures over a span of time. */
         Metrics: {
-            /** @enum {string} */
+            /** @constant */
             object: "metrics";
             /** @example 1766320496 */
             from: number;
@@ -3090,9 +4694,9 @@ export interface components {
             /** @enum {string} */
             interval: "hour" | "day" | "week" | "month";
             timezone: string;
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             totals: {
                 /** @description Invoices created in the span. */
@@ -3228,7 +4832,7 @@ export interface components {
          *     }
          */
         MetricsAnswer: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["Metrics"];
         };
@@ -3272,10 +4876,10 @@ export interface components {
          *     }
          */
         NetworkStates: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {string} */
+                /** @constant */
                 object: "list";
                 data: components["schemas"]["NetworkState"][];
                 has_more: boolean;
@@ -3401,7 +5005,7 @@ export interface components {
             locale?: string | null;
             payment_tolerance_bps?: number | null;
             accepted_networks?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui")[] | null;
-            /** @enum {boolean} */
+            /** @constant */
             receiver_override_enable?: false;
         };
         NewPurchase: {
@@ -3541,7 +5145,7 @@ export interface components {
          *     }
          */
         Nonce: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description 32 hex digits; part of the message */
@@ -3592,7 +5196,7 @@ export interface components {
          *     }
          */
         OneApiKey: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["ApiKey"];
         };
@@ -3689,7 +5293,7 @@ export interface components {
          *     }
          */
         OneOrder: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["CommerceOrder"];
         };
@@ -3720,7 +5324,7 @@ export interface components {
          *     }
          */
         OneOrderPaymentStatus: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["OrderPaymentStatus"];
         };
@@ -3756,12 +5360,12 @@ export interface components {
          *     }
          */
         OneWebhookDelivery: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
-                /** @enum {string} */
+                /** @constant */
                 object: "webhook_delivery";
                 /** @example we_550e8400-e29b-41d4-a716-446655440000 */
                 endpoint_id: string;
@@ -3820,7 +5424,7 @@ export interface components {
          *     }
          */
         OneWebhookEndpoint: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["WebhookEndpoint"];
         };
@@ -3927,7 +5531,7 @@ export interface components {
          *     }
          */
         OrderList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 orders: components["schemas"]["CommerceOrder"][];
@@ -3970,7 +5574,7 @@ export interface components {
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             tx_hash: string | null;
             network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
@@ -4012,7 +5616,7 @@ export interface components {
          *     }
          */
         OrderPaymentStatusList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description In the order they were asked for, each once. */
@@ -4084,7 +5688,7 @@ export interface components {
          *     }
          */
         PaymentAddress: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             temp_address: string;
             /** @enum {string} */
@@ -4108,9 +5712,9 @@ export interface components {
             retry_after_seconds: number | null;
             ws_connection: {
                 token: string;
-                /** @enum {string} */
+                /** @constant */
                 endpoint: "/ws/payment";
-                /** @enum {string} */
+                /** @constant */
                 format: "event_v1";
                 ws_url: string;
                 /** @example 1766320496 */
@@ -4142,7 +5746,7 @@ export interface components {
          *     }
          */
         PaymentQuote: {
-            /** @enum {string} */
+            /** @constant */
             object: "payment_quote";
             /** @example 550e8400-e29b-41d4-a716-446655440000 */
             invoice_id: string;
@@ -4150,13 +5754,13 @@ export interface components {
             network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
             supported_token_id: number | null;
             settlement_token_id: number | null;
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             estimated_token_amount_remaining: string | null;
             exchange_rate: string | null;
@@ -4168,6 +5772,86 @@ export interface components {
             message: string | null;
             retryable: boolean | null;
             retry_after_seconds: number | null;
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "payment_quote.updated",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "payment_quote",
+         *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+         *           "network": "base",
+         *           "supported_token_id": 123,
+         *           "settlement_token_id": 123,
+         *           "currency": "usd",
+         *           "amount_remaining": 49990,
+         *           "amount_remaining_decimal": "49.990",
+         *           "amount_unit": "usd_millis",
+         *           "estimated_token_amount_remaining": "49.990000",
+         *           "exchange_rate": "1.000000",
+         *           "quote_last_updated_at": 1766320496,
+         *           "quote_valid_until": 1766320796,
+         *           "quote_expires_in_seconds": 300,
+         *           "quote_status": "available",
+         *           "status_code": "ok",
+         *           "message": null,
+         *           "retryable": null,
+         *           "retry_after_seconds": null
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        PaymentQuoteUpdatedEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "payment_quote.updated";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["PaymentQuote"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
         };
         /**
          * @example {
@@ -4194,10 +5878,10 @@ export interface components {
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             latest_payment: {
-                /** @enum {string} */
+                /** @constant */
                 object: "invoice_payment";
                 /** @example 550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
@@ -4218,13 +5902,13 @@ export interface components {
                 payer_wallet_address: string | null;
                 payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
                 payer_amount_token: string | null;
-                /** @enum {string} */
+                /** @constant */
                 currency: "usd";
                 /** @example 49990 */
                 amount: number;
                 /** @example 49.990 */
                 amount_decimal: string;
-                /** @enum {string} */
+                /** @constant */
                 amount_unit: "usd_millis";
                 confirmed_at: number | null;
                 metadata: Record<string, never>;
@@ -4241,14 +5925,14 @@ export interface components {
          *     }
          */
         PayorDone: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
         };
         /** @description What the items come to, with the cheapest way of shipping. */
         Pricing: {
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             /** @example 49990 */
             subtotal: number;
@@ -4400,7 +6084,7 @@ export interface components {
             amount: number;
             /** @example 49.990 */
             amount_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             /** @enum {string} */
             status: "unpaid" | "underpaid" | "paid" | "expired" | "canceled";
@@ -4424,7 +6108,7 @@ export interface components {
          *     }
          */
         QueuedReplay: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 queued: number;
@@ -4455,7 +6139,7 @@ export interface components {
          *     }
          */
         QueuedWebhookDelivery: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: components["schemas"]["WebhookDelivery"];
         };
@@ -4475,7 +6159,7 @@ export interface components {
          *     }
          */
         QuoteEstimate: {
-            /** @enum {string} */
+            /** @constant */
             object: "quote_estimate";
             /** @enum {string} */
             network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
@@ -4483,13 +6167,13 @@ export interface components {
             supported_token_id: number;
             /** @example 7 */
             settlement_token_id: number;
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             /** @example 49990 */
             amount: number;
             /** @example 49.990 */
             amount_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
             /** @description In whole tokens, rounded up at the last decimal. */
             estimated_token_amount: string;
@@ -4579,12 +6263,12 @@ export interface components {
          *     }
          */
         RefreshedTokens: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description A JWT for Authorization: Bearer */
                 access_token: string;
-                /** @enum {string} */
+                /** @constant */
                 token_type: "Bearer";
                 /** @description Seconds the access token is good for */
                 expires_in: number;
@@ -4616,7 +6300,7 @@ export interface components {
          *     }
          */
         RemovedItems: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 items_removed: number;
@@ -4668,12 +6352,12 @@ export interface components {
          *     }
          */
         RevokedApiKey: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example key_550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
-                /** @enum {string} */
+                /** @constant */
                 object: "api_key";
                 name: string;
                 /** @description Its first 12 characters */
@@ -4731,12 +6415,12 @@ export interface components {
          *     }
          */
         RotatedApiKey: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example key_550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
-                /** @enum {string} */
+                /** @constant */
                 object: "api_key";
                 /** @description The key itself, shown this once */
                 key: string;
@@ -4780,7 +6464,7 @@ export interface components {
          *     }
          */
         RotatedSecret: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description What deliveries are signed with from now on, shown this once */
@@ -4808,7 +6492,7 @@ export interface components {
          *     }
          */
         SentTest: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
@@ -4869,9 +6553,9 @@ export interface components {
             amount_remaining: number;
             /** @example 49.990 */
             amount_remaining_decimal: string;
-            /** @enum {string} */
+            /** @constant */
             amount_unit: "usd_millis";
-            /** @enum {string} */
+            /** @constant */
             currency: "usd";
             amount_usd: number;
             amount_remaining_usd: number;
@@ -4896,7 +6580,7 @@ export interface components {
                 support_email: string | null;
             };
             payments: {
-                /** @enum {string} */
+                /** @constant */
                 object: "invoice_payment";
                 /** @example 550e8400-e29b-41d4-a716-446655440000 */
                 id: string;
@@ -4917,13 +6601,13 @@ export interface components {
                 payer_wallet_address: string | null;
                 payer_wallet_network: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
                 payer_amount_token: string | null;
-                /** @enum {string} */
+                /** @constant */
                 currency: "usd";
                 /** @example 49990 */
                 amount: number;
                 /** @example 49.990 */
                 amount_decimal: string;
-                /** @enum {string} */
+                /** @constant */
                 amount_unit: "usd_millis";
                 confirmed_at: number | null;
                 metadata: Record<string, never>;
@@ -4951,7 +6635,7 @@ export interface components {
         SignInWallet: {
             /** @example siw_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
-            /** @enum {string} */
+            /** @constant */
             object: "sign_in_wallet";
             /** @enum {string} */
             family: "evm" | "solana" | "ton" | "sui" | "cardano";
@@ -4983,13 +6667,13 @@ export interface components {
          *     }
          */
         SignInWalletList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {string} */
+                /** @constant */
                 object: "list";
                 data: components["schemas"]["SignInWallet"][];
-                /** @enum {boolean} */
+                /** @constant */
                 has_more: false;
             };
         };
@@ -5012,12 +6696,12 @@ export interface components {
          *     }
          */
         SignedInMerchant: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description A JWT for Authorization: Bearer */
                 access_token: string;
-                /** @enum {string} */
+                /** @constant */
                 token_type: "Bearer";
                 /** @description Seconds the access token is good for */
                 expires_in: number;
@@ -5065,7 +6749,7 @@ export interface components {
          *     }
          */
         StreamTicket: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 /** @description Goes into the query as `token`, once */
@@ -5075,7 +6759,7 @@ export interface components {
                 /** @enum {string} */
                 environment: "devnet" | "mainnet";
                 endpoint: string;
-                /** @enum {string} */
+                /** @constant */
                 format: "event_v1";
                 /** @description Where to connect: add `&token=` and filters */
                 ws_url: string;
@@ -5125,6 +6809,88 @@ export interface components {
             tokens: components["schemas"]["SupportedToken"][];
         };
         /**
+         * @description What a merchant sends itself to see that an endpoint is reached.
+         * @example {
+         *       "object": "test_ping",
+         *       "id": "ping_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30",
+         *       "message": "Webhook test",
+         *       "created_at": 1766320496
+         *     }
+         */
+        TestPing: {
+            /** @constant */
+            object: "test_ping";
+            id: string;
+            message: string;
+            /** @example 1766320496 */
+            created_at: number;
+        };
+        /**
+         * @example {
+         *       "id": "evt_1766320496123-8841",
+         *       "object": "event",
+         *       "api_version": "2026-11-01",
+         *       "created": 1766320496,
+         *       "type": "test.ping",
+         *       "livemode": false,
+         *       "pending_webhooks": 1,
+         *       "request": {
+         *         "id": null,
+         *         "idempotency_key": null
+         *       },
+         *       "data": {
+         *         "object": {
+         *           "object": "test_ping",
+         *           "id": "ping_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30",
+         *           "message": "Webhook test",
+         *           "created_at": 1766320496
+         *         },
+         *         "previous_attributes": {}
+         *       }
+         *     }
+         */
+        TestPingEvent: {
+            /** @example evt_1766320496123-8841 */
+            id: string;
+            /** @constant */
+            object: "event";
+            /** @example 2026-11-01 */
+            api_version: string;
+            /** @example 1766320496 */
+            created: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "test.ping";
+            /** @example false */
+            livemode: boolean;
+            /** @example 1 */
+            pending_webhooks: number;
+            /**
+             * @example {
+             *       "id": null,
+             *       "idempotency_key": null
+             *     }
+             */
+            request: {
+                id: string | null;
+                idempotency_key: string | null;
+            };
+            data: {
+                object: components["schemas"]["TestPing"];
+                /**
+                 * @example {
+                 *       "status": "unpaid",
+                 *       "amount_paid": 0,
+                 *       "amount_paid_decimal": "0.000",
+                 *       "paid_at": null
+                 *     }
+                 */
+                previous_attributes: Record<string, never>;
+            };
+        };
+        /**
          * @example {
          *       "blocked": true
          *     }
@@ -5152,7 +6918,7 @@ export interface components {
          *     }
          */
         TokenBlocked: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             blocked: boolean;
         };
@@ -5223,7 +6989,7 @@ export interface components {
          *     }
          */
         TokensBlocked: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             /** @description Tokens that were not on that side of the list before */
             updated: number;
@@ -5258,7 +7024,7 @@ export interface components {
          *     }
          */
         ValidatedCart: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
                 valid_items: {
@@ -5319,7 +7085,7 @@ export interface components {
         WebhookDelivery: {
             /** @example whd_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
-            /** @enum {string} */
+            /** @constant */
             object: "webhook_delivery";
             /** @example we_550e8400-e29b-41d4-a716-446655440000 */
             endpoint_id: string;
@@ -5379,10 +7145,10 @@ export interface components {
          *     }
          */
         WebhookDeliveryList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {string} */
+                /** @constant */
                 object: "list";
                 data: components["schemas"]["WebhookDelivery"][];
                 has_more: boolean;
@@ -5391,7 +7157,7 @@ export interface components {
         WebhookEndpoint: {
             /** @example we_550e8400-e29b-41d4-a716-446655440000 */
             id: string;
-            /** @enum {string} */
+            /** @constant */
             object: "webhook_endpoint";
             url: string;
             /** @enum {string} */
@@ -5475,10 +7241,10 @@ export interface components {
          *     }
          */
         WebhookEndpointList: {
-            /** @enum {boolean} */
+            /** @constant */
             success: true;
             data: {
-                /** @enum {string} */
+                /** @constant */
                 object: "list";
                 data: components["schemas"]["WebhookEndpoint"][];
                 has_more: boolean;
@@ -5515,7 +7281,7 @@ export interface components {
         };
         /** @description Errors of everything else. */
         WrappedError: {
-            /** @enum {boolean} */
+            /** @constant */
             success: false;
             error: {
                 /**
@@ -5637,7 +7403,7 @@ export interface components {
                 "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                 "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                "Retry-After": components["headers"]["Retry-After"];
+                "Retry-After": components["headers"]["RetryAfterSometimes"];
                 [name: string]: unknown;
             };
             content: {
@@ -5854,7 +7620,7 @@ export interface components {
                 "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                 "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                "Retry-After": components["headers"]["Retry-After"];
+                "Retry-After": components["headers"]["RetryAfterSometimes"];
                 [name: string]: unknown;
             };
             content: {
@@ -5992,6 +7758,32 @@ export interface components {
         ServiceVersion: string;
         /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
         RequestId: string;
+        /** @description The `ETag` of the answer you have: while it is still right, the answer is 304 without a body. */
+        IfNoneMatch: string;
+        /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+        DeliveryWebhookId: string;
+        /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+        DeliveryWebhookTimestamp: string;
+        /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+        DeliveryWebhookSignature: string;
+        /** @description Type of the event. */
+        DeliveryXServiceEvent: string;
+        /** @description Id of the event, the same in every attempt: deduplicate by it. */
+        DeliveryXServiceEventID: string;
+        /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+        DeliveryXServiceTimestamp: string;
+        /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+        DeliveryXServiceSignature: string;
+        /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+        DeliveryXServiceSignaturePrevious: string;
+        /** @description Environment of the event. */
+        DeliveryXServiceNetworkEnvironment: "devnet" | "mainnet";
+        /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+        DeliveryXServiceDeliveryID: string;
+        /** @description 1 for the first attempt, 4 for the last. */
+        DeliveryXServiceAttempt: string;
+        /** @description Names this service. */
+        DeliveryUserAgent: string;
     };
     requestBodies: never;
     headers: {
@@ -6013,8 +7805,12 @@ export interface components {
         Sunset: string;
         /** @description Whole seconds to wait before trying again. */
         "Retry-After": number;
+        /** @description Whole seconds to wait, where waiting helps. */
+        RetryAfterSometimes: number;
         /** @description How to prove who you are. */
         "WWW-Authenticate": string;
+        /** @description Names this state: send it back as `If-None-Match`. */
+        ETag: string;
         /** @description `true` when this is the stored answer of an earlier call. */
         "Idempotent-Replayed": string;
     };
@@ -6271,7 +8067,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6512,7 +8308,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6637,7 +8433,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7357,7 +9153,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7634,7 +9430,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8005,9 +9801,9 @@ export interface operations {
                      *             "object": "event",
                      *             "api_version": "2026-11-01",
                      *             "created": 1766320496,
-                     *             "type": "invoice.paid",
+                     *             "type": "invoice.created",
                      *             "livemode": false,
-                     *             "pending_webhooks": 0,
+                     *             "pending_webhooks": 1,
                      *             "request": {
                      *               "id": null,
                      *               "idempotency_key": null
@@ -8017,35 +9813,30 @@ export interface operations {
                      *                 "object": "invoice",
                      *                 "id": "550e8400-e29b-41d4-a716-446655440000",
                      *                 "merchant_id": 123,
-                     *                 "status": "paid",
+                     *                 "status": "unpaid",
                      *                 "invoice_type": "standard",
                      *                 "currency": "usd",
                      *                 "amount": 49990,
                      *                 "amount_decimal": "49.990",
-                     *                 "amount_paid": 49990,
-                     *                 "amount_paid_decimal": "49.990",
-                     *                 "amount_remaining": 0,
-                     *                 "amount_remaining_decimal": "0.000",
+                     *                 "amount_paid": 0,
+                     *                 "amount_paid_decimal": "0.000",
+                     *                 "amount_remaining": 49990,
+                     *                 "amount_remaining_decimal": "49.990",
                      *                 "amount_unit": "usd_millis",
                      *                 "customer_id": "cust_123",
-                     *                 "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *                 "payer_wallet_network": "base",
+                     *                 "payer_wallet_address": null,
+                     *                 "payer_wallet_network": null,
                      *                 "commerce_order_id": null,
                      *                 "environment": "devnet",
                      *                 "expires_at": 1766363200,
                      *                 "created_at": 1766320000,
-                     *                 "paid_at": 1766320496,
-                     *                 "last_payment_at": 1766320480,
+                     *                 "paid_at": null,
+                     *                 "last_payment_at": null,
                      *                 "metadata": {
                      *                   "order_id": "ORD-1"
                      *                 }
                      *               },
-                     *               "previous_attributes": {
-                     *                 "status": "unpaid",
-                     *                 "amount_paid": 0,
-                     *                 "amount_paid_decimal": "0.000",
-                     *                 "paid_at": null
-                     *               }
+                     *               "previous_attributes": {}
                      *             }
                      *           }
                      *         ],
@@ -8054,10 +9845,10 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: {
-                            /** @enum {string} */
+                            /** @constant */
                             object: "list";
                             data: components["schemas"]["Event"][];
                             has_more: boolean;
@@ -8168,9 +9959,9 @@ export interface operations {
                      *         "object": "event",
                      *         "api_version": "2026-11-01",
                      *         "created": 1766320496,
-                     *         "type": "invoice.paid",
+                     *         "type": "invoice.created",
                      *         "livemode": false,
-                     *         "pending_webhooks": 0,
+                     *         "pending_webhooks": 1,
                      *         "request": {
                      *           "id": null,
                      *           "idempotency_key": null
@@ -8180,41 +9971,36 @@ export interface operations {
                      *             "object": "invoice",
                      *             "id": "550e8400-e29b-41d4-a716-446655440000",
                      *             "merchant_id": 123,
-                     *             "status": "paid",
+                     *             "status": "unpaid",
                      *             "invoice_type": "standard",
                      *             "currency": "usd",
                      *             "amount": 49990,
                      *             "amount_decimal": "49.990",
-                     *             "amount_paid": 49990,
-                     *             "amount_paid_decimal": "49.990",
-                     *             "amount_remaining": 0,
-                     *             "amount_remaining_decimal": "0.000",
+                     *             "amount_paid": 0,
+                     *             "amount_paid_decimal": "0.000",
+                     *             "amount_remaining": 49990,
+                     *             "amount_remaining_decimal": "49.990",
                      *             "amount_unit": "usd_millis",
                      *             "customer_id": "cust_123",
-                     *             "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
-                     *             "payer_wallet_network": "base",
+                     *             "payer_wallet_address": null,
+                     *             "payer_wallet_network": null,
                      *             "commerce_order_id": null,
                      *             "environment": "devnet",
                      *             "expires_at": 1766363200,
                      *             "created_at": 1766320000,
-                     *             "paid_at": 1766320496,
-                     *             "last_payment_at": 1766320480,
+                     *             "paid_at": null,
+                     *             "last_payment_at": null,
                      *             "metadata": {
                      *               "order_id": "ORD-1"
                      *             }
                      *           },
-                     *           "previous_attributes": {
-                     *             "status": "unpaid",
-                     *             "amount_paid": 0,
-                     *             "amount_paid_decimal": "0.000",
-                     *             "paid_at": null
-                     *           }
+                     *           "previous_attributes": {}
                      *         }
                      *       }
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["Event"];
                     };
@@ -9397,7 +11183,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                     };
                 };
@@ -9936,7 +11722,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Invoice id, or your own customer id. */
+                /** @description Your own id of the customer. */
                 customer_id: string;
             };
             cookie?: never;
@@ -10053,7 +11839,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of an invoice, or a `customer_id` of the merchant's own. */
+                /** @description Id of an invoice; else your own id of a customer, whose newest invoice is meant. An id of an invoice wins. */
                 customer_id: string;
             };
             cookie?: never;
@@ -10156,7 +11942,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of an invoice. */
+                /** @description Id of an invoice; a customer id is not taken here. */
                 customer_id: string;
             };
             cookie?: never;
@@ -10728,7 +12514,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10811,7 +12597,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["IdentifiedPaymentQuote"];
                     };
@@ -10910,7 +12696,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10996,10 +12782,10 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: {
-                            /** @enum {string} */
+                            /** @constant */
                             object: "list";
                             data: components["schemas"]["QuoteRouteResult"][];
                         };
@@ -11091,7 +12877,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11164,7 +12950,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["QuoteEstimate"];
                     };
@@ -11336,7 +13122,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["IdentifiedPaymentQuote"];
                     };
@@ -11854,7 +13640,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11893,6 +13679,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The `ETag` of the answer you have: while it is still right, the answer is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
                 /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
@@ -11914,6 +13702,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11932,6 +13721,22 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["PaymentStatusReport"];
                 };
+            };
+            /** @description Nothing has changed. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /**
              * @description `VALIDATION_ERROR`: A field of the request is wrong.
@@ -12804,7 +14609,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13054,7 +14859,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13454,7 +15259,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["Estimate"];
                     };
@@ -13638,7 +15443,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["AddressedEstimate"];
                     };
@@ -13717,7 +15522,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13890,7 +15695,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["Purchase"];
                     };
@@ -13975,7 +15780,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14059,7 +15864,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["Cart"];
                     };
@@ -14186,7 +15991,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["Cart"];
                     };
@@ -14240,7 +16045,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14468,7 +16273,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14553,7 +16358,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: components["schemas"]["CartItem"];
                     };
@@ -15375,7 +17180,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15871,7 +17676,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15993,7 +17798,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16350,7 +18155,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16627,7 +18432,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: {
                             invoice: components["schemas"]["Invoice"];
@@ -16732,7 +18537,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16918,7 +18723,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         data: {
                             order: components["schemas"]["CommerceOrder"];
@@ -17023,7 +18828,7 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -17117,7 +18922,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         /**
                          * @example {
@@ -17252,7 +19057,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @enum {boolean} */
+                        /** @constant */
                         success: true;
                         /**
                          * @example {
@@ -17308,6 +19113,1778 @@ export interface operations {
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
+        };
+    };
+    "operations.live": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process runs. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                    };
+                };
+            };
+        };
+    };
+    "operations.ready": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It serves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "unavailable": [],
+                     *       "degraded": [],
+                     *       "checks": {
+                     *         "database": {
+                     *           "ok": true
+                     *         },
+                     *         "migrations": {
+                     *           "ok": true
+                     *         },
+                     *         "deliveries": {
+                     *           "ok": true,
+                     *           "oldest_due_seconds": 0
+                     *         },
+                     *         "accepting": {
+                     *           "ok": true
+                     *         },
+                     *         "writes": {
+                     *           "ok": true
+                     *         },
+                     *         "networks": {
+                     *           "ok": true
+                     *         },
+                     *         "leases": {
+                     *           "ok": true
+                     *         },
+                     *         "transfers": {
+                     *           "ok": true
+                     *         },
+                     *         "timers": {
+                     *           "ok": true
+                     *         },
+                     *         "prices": {
+                     *           "ok": true
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["HealthReport"];
+                };
+            };
+            /** @description Send it no requests now. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "unavailable",
+                     *       "unavailable": [
+                     *         {
+                     *           "check": "accepting",
+                     *           "message": "The service is stopping."
+                     *         }
+                     *       ],
+                     *       "degraded": [],
+                     *       "checks": {
+                     *         "database": {
+                     *           "ok": true
+                     *         },
+                     *         "migrations": {
+                     *           "ok": true
+                     *         },
+                     *         "deliveries": {
+                     *           "ok": true,
+                     *           "oldest_due_seconds": 0
+                     *         },
+                     *         "accepting": {
+                     *           "ok": false
+                     *         },
+                     *         "writes": {
+                     *           "ok": true
+                     *         },
+                     *         "networks": {
+                     *           "ok": true
+                     *         },
+                     *         "leases": {
+                     *           "ok": true
+                     *         },
+                     *         "transfers": {
+                     *           "ok": true
+                     *         },
+                     *         "timers": {
+                     *           "ok": true
+                     *         },
+                     *         "prices": {
+                     *           "ok": true
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["HealthReport"];
+                };
+            };
+        };
+    };
+    "operations.metrics": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metrics, in the Prometheus text format 0.0.4. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example # HELP tillwire_ready 1 while the service accepts requests
+                     *     # TYPE tillwire_ready gauge
+                     *     tillwire_ready 1
+                     */
+                    "text/plain": string;
+                };
+            };
+            /** @description `UNAUTHORIZED`: Send an API key in x-api-key, or a token as Authorization: Bearer. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "deliver.invoiceCreated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.created",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "unpaid",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoiceUpdated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.updated",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "paid",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 49990,
+                 *           "amount_paid_decimal": "49.990",
+                 *           "amount_remaining": 0,
+                 *           "amount_remaining_decimal": "0.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": 1766320496,
+                 *           "last_payment_at": 1766320480,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoicePaid": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.paid",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "paid",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 49990,
+                 *           "amount_paid_decimal": "49.990",
+                 *           "amount_remaining": 0,
+                 *           "amount_remaining_decimal": "0.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": 1766320496,
+                 *           "last_payment_at": 1766320480,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoicePaidEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoicePartialPayment": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.partial_payment",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "underpaid",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 20000,
+                 *           "amount_paid_decimal": "20.000",
+                 *           "amount_remaining": 29990,
+                 *           "amount_remaining_decimal": "29.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": null,
+                 *           "last_payment_at": 1766320480,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoicePartialPaymentEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoiceOverpaid": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.overpaid",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "paid",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 59990,
+                 *           "amount_paid_decimal": "59.990",
+                 *           "amount_remaining": 0,
+                 *           "amount_remaining_decimal": "0.000",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": 1766320496,
+                 *           "last_payment_at": 1766320480,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceOverpaidEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoiceExpired": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.expired",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "expired",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceExpiredEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoiceCanceled": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice.canceled",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice",
+                 *           "id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "status": "canceled",
+                 *           "invoice_type": "standard",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_paid": 0,
+                 *           "amount_paid_decimal": "0.000",
+                 *           "amount_remaining": 49990,
+                 *           "amount_remaining_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_123",
+                 *           "payer_wallet_address": null,
+                 *           "payer_wallet_network": null,
+                 *           "commerce_order_id": null,
+                 *           "environment": "devnet",
+                 *           "expires_at": 1766363200,
+                 *           "created_at": 1766320000,
+                 *           "paid_at": null,
+                 *           "last_payment_at": null,
+                 *           "metadata": {
+                 *             "order_id": "ORD-1"
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "unpaid"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoiceCanceledEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoicePaymentCreated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice_payment.created",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice_payment",
+                 *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "invoice_type": "standard",
+                 *           "environment": "devnet",
+                 *           "customer_id": "cust_123",
+                 *           "commerce_order_id": null,
+                 *           "status": "pending",
+                 *           "network": "base",
+                 *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "payer_amount_token": "49.99",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "confirmed_at": null,
+                 *           "settlement_status": null,
+                 *           "settled_amount": null,
+                 *           "settled_amount_decimal": null,
+                 *           "balance_transaction_id": null,
+                 *           "settled_at": null,
+                 *           "settlement": null,
+                 *           "metadata": {
+                 *             "quote": {
+                 *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+                 *               "exchange_rate": "1",
+                 *               "rate_source": "kraken",
+                 *               "priced_at": 1766320400,
+                 *               "pricing": "locked"
+                 *             },
+                 *             "confirmations": 12,
+                 *             "required_confirmations": 12,
+                 *             "block_number": 39214871,
+                 *             "exception": null
+                 *           }
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoicePaymentCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoicePaymentUpdated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice_payment.updated",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice_payment",
+                 *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "invoice_type": "standard",
+                 *           "environment": "devnet",
+                 *           "customer_id": "cust_123",
+                 *           "commerce_order_id": null,
+                 *           "status": "confirmed",
+                 *           "network": "base",
+                 *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "payer_amount_token": "49.99",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "confirmed_at": 1766320496,
+                 *           "settlement_status": null,
+                 *           "settled_amount": null,
+                 *           "settled_amount_decimal": null,
+                 *           "balance_transaction_id": null,
+                 *           "settled_at": null,
+                 *           "settlement": null,
+                 *           "metadata": {
+                 *             "quote": {
+                 *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+                 *               "exchange_rate": "1",
+                 *               "rate_source": "kraken",
+                 *               "priced_at": 1766320400,
+                 *               "pricing": "locked"
+                 *             },
+                 *             "confirmations": 12,
+                 *             "required_confirmations": 12,
+                 *             "block_number": 39214871,
+                 *             "exception": null
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "status": "pending",
+                 *           "confirmed_at": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoicePaymentUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.invoicePaymentRefunded": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "invoice_payment.refunded",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "invoice_payment",
+                 *           "id": "7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "merchant_id": 123,
+                 *           "invoice_type": "standard",
+                 *           "environment": "devnet",
+                 *           "customer_id": "cust_123",
+                 *           "commerce_order_id": null,
+                 *           "status": "confirmed",
+                 *           "network": "base",
+                 *           "payer_tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                 *           "payer_wallet_address": "0x8c9d3f0b1a2e4c5d6f708192a3b4c5d6e7f8781d",
+                 *           "payer_wallet_network": "base",
+                 *           "payer_amount_token": "49.99",
+                 *           "currency": "usd",
+                 *           "amount": 49990,
+                 *           "amount_decimal": "49.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "confirmed_at": 1766320496,
+                 *           "settlement_status": "refunded",
+                 *           "settled_amount": null,
+                 *           "settled_amount_decimal": null,
+                 *           "balance_transaction_id": null,
+                 *           "settled_at": null,
+                 *           "settlement": null,
+                 *           "metadata": {
+                 *             "quote": {
+                 *               "quote_id": "quo_0b6c1f3a-94d2-4c57-a8e6-5d7f2e1c9b80",
+                 *               "exchange_rate": "1",
+                 *               "rate_source": "kraken",
+                 *               "priced_at": 1766320400,
+                 *               "pricing": "locked"
+                 *             },
+                 *             "confirmations": 12,
+                 *             "required_confirmations": 12,
+                 *             "block_number": 39214871,
+                 *             "exception": null
+                 *           }
+                 *         },
+                 *         "previous_attributes": {
+                 *           "settlement_status": "settled"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvoicePaymentRefundedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.commerceOrderCreated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "commerce.order.created",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "commerce_order",
+                 *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                 *           "merchant_id": 123,
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "environment": "devnet",
+                 *           "retailer": "amazon",
+                 *           "status": "processing",
+                 *           "substatus": "AWAITING_SETTLEMENT",
+                 *           "actions": {
+                 *             "can_cancel": false,
+                 *             "can_set_refund_destination": true,
+                 *             "cancel_reason_code": "ORDER_PROCESSING"
+                 *           },
+                 *           "timeline": [
+                 *             {
+                 *               "status": "pending_payment",
+                 *               "substatus": "AWAITING_PAYMENT",
+                 *               "timestamp": 1766320000,
+                 *               "message": "Order created"
+                 *             },
+                 *             {
+                 *               "status": "processing",
+                 *               "substatus": "AWAITING_SETTLEMENT",
+                 *               "timestamp": 1766320496,
+                 *               "message": "Payment received"
+                 *             }
+                 *           ],
+                 *           "payment": {
+                 *             "status": "paid",
+                 *             "amount_paid": 13990,
+                 *             "amount_paid_decimal": "13.990",
+                 *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                 *             "network": "bsc",
+                 *             "paid_at": 1766320496,
+                 *             "settlement": {
+                 *               "status": "pending",
+                 *               "tx_hash": null,
+                 *               "network": null,
+                 *               "settled_at": null
+                 *             }
+                 *           },
+                 *           "fulfillment": {
+                 *             "provider_order_id": null,
+                 *             "placed_at": null,
+                 *             "delivered_at": null,
+                 *             "shipments": []
+                 *           },
+                 *           "line_items": [
+                 *             {
+                 *               "id": "li_1",
+                 *               "product_id": "B08N5WRWNW",
+                 *               "title": "Item",
+                 *               "image_url": null,
+                 *               "quantity": 1,
+                 *               "unit_amount": 9990,
+                 *               "unit_amount_decimal": "9.990",
+                 *               "amount": 9990,
+                 *               "amount_decimal": "9.990",
+                 *               "status": "processing"
+                 *             }
+                 *           ],
+                 *           "currency": "usd",
+                 *           "total_amount": 13990,
+                 *           "total_amount_decimal": "13.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_1",
+                 *           "wallet_address": null,
+                 *           "wallet_network": null,
+                 *           "cancellation_status": "none",
+                 *           "refund_status": "NONE",
+                 *           "refund": {
+                 *             "status": "NONE",
+                 *             "refund_id": null,
+                 *             "amount": null,
+                 *             "amount_decimal": null,
+                 *             "fee": null,
+                 *             "fee_decimal": null,
+                 *             "destination_wallet_address": null,
+                 *             "destination_network": null,
+                 *             "tx_hash": null,
+                 *             "reason": null
+                 *           },
+                 *           "refund_quote": null,
+                 *           "created_at": 1766320000,
+                 *           "updated_at": 1766320496
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CommerceOrderCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.commerceOrderUpdated": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "commerce.order.updated",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "commerce_order",
+                 *           "id": "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f",
+                 *           "merchant_id": 123,
+                 *           "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                 *           "environment": "devnet",
+                 *           "retailer": "amazon",
+                 *           "status": "processing",
+                 *           "substatus": "AWAITING_SETTLEMENT",
+                 *           "actions": {
+                 *             "can_cancel": false,
+                 *             "can_set_refund_destination": true,
+                 *             "cancel_reason_code": "ORDER_PROCESSING"
+                 *           },
+                 *           "timeline": [
+                 *             {
+                 *               "status": "pending_payment",
+                 *               "substatus": "AWAITING_PAYMENT",
+                 *               "timestamp": 1766320000,
+                 *               "message": "Order created"
+                 *             },
+                 *             {
+                 *               "status": "processing",
+                 *               "substatus": "AWAITING_SETTLEMENT",
+                 *               "timestamp": 1766320496,
+                 *               "message": "Payment received"
+                 *             }
+                 *           ],
+                 *           "payment": {
+                 *             "status": "paid",
+                 *             "amount_paid": 13990,
+                 *             "amount_paid_decimal": "13.990",
+                 *             "tx_hash": "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd",
+                 *             "network": "bsc",
+                 *             "paid_at": 1766320496,
+                 *             "settlement": {
+                 *               "status": "pending",
+                 *               "tx_hash": null,
+                 *               "network": null,
+                 *               "settled_at": null
+                 *             }
+                 *           },
+                 *           "fulfillment": {
+                 *             "provider_order_id": null,
+                 *             "placed_at": null,
+                 *             "delivered_at": null,
+                 *             "shipments": []
+                 *           },
+                 *           "line_items": [
+                 *             {
+                 *               "id": "li_1",
+                 *               "product_id": "B08N5WRWNW",
+                 *               "title": "Item",
+                 *               "image_url": null,
+                 *               "quantity": 1,
+                 *               "unit_amount": 9990,
+                 *               "unit_amount_decimal": "9.990",
+                 *               "amount": 9990,
+                 *               "amount_decimal": "9.990",
+                 *               "status": "processing"
+                 *             }
+                 *           ],
+                 *           "currency": "usd",
+                 *           "total_amount": 13990,
+                 *           "total_amount_decimal": "13.990",
+                 *           "amount_unit": "usd_millis",
+                 *           "customer_id": "cust_1",
+                 *           "wallet_address": null,
+                 *           "wallet_network": null,
+                 *           "cancellation_status": "none",
+                 *           "refund_status": "NONE",
+                 *           "refund": {
+                 *             "status": "NONE",
+                 *             "refund_id": null,
+                 *             "amount": null,
+                 *             "amount_decimal": null,
+                 *             "fee": null,
+                 *             "fee_decimal": null,
+                 *             "destination_wallet_address": null,
+                 *             "destination_network": null,
+                 *             "tx_hash": null,
+                 *             "reason": null
+                 *           },
+                 *           "refund_quote": null,
+                 *           "created_at": 1766320000,
+                 *           "updated_at": 1766320496
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CommerceOrderUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "deliver.testPing": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event, the same in every attempt: deduplicate by it. Signed (Standard Webhooks). */
+                "webhook-id": components["parameters"]["DeliveryWebhookId"];
+                /** @description When this attempt was sent, in epoch seconds: refuse what is more than five minutes away. Signed. */
+                "webhook-timestamp": components["parameters"]["DeliveryWebhookTimestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, keyed by the bytes that the endpoint's secret spells in base64 after `whsec_`. While a rotation's overlap lasts two of them, with a space between. */
+                "webhook-signature": components["parameters"]["DeliveryWebhookSignature"];
+                /** @description Type of the event. */
+                "X-Service-Event": components["parameters"]["DeliveryXServiceEvent"];
+                /** @description Id of the event, the same in every attempt: deduplicate by it. */
+                "X-Service-Event-ID": components["parameters"]["DeliveryXServiceEventID"];
+                /** @description When this attempt was sent, in epoch milliseconds: refuse what is more than five minutes away. Signed. */
+                "X-Service-Timestamp": components["parameters"]["DeliveryXServiceTimestamp"];
+                /** @description Lower-case hexadecimal HMAC-SHA256 over `X-Service-Timestamp.body`, keyed by the whole text of the endpoint's secret, `whsec_` included. Compare in constant time. */
+                "X-Service-Signature": components["parameters"]["DeliveryXServiceSignature"];
+                /** @description The same with the secret before the last rotation; only while the overlap lasts. */
+                "X-Service-Signature-Previous"?: components["parameters"]["DeliveryXServiceSignaturePrevious"];
+                /** @description Environment of the event. */
+                "X-Service-Network-Environment": components["parameters"]["DeliveryXServiceNetworkEnvironment"];
+                /** @description Id of the delivery, the same in its attempts, another one when it is sent again. */
+                "X-Service-Delivery-ID": components["parameters"]["DeliveryXServiceDeliveryID"];
+                /** @description 1 for the first attempt, 4 for the last. */
+                "X-Service-Attempt": components["parameters"]["DeliveryXServiceAttempt"];
+                /** @description Names this service. */
+                "User-Agent": components["parameters"]["DeliveryUserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1766320496123-8841",
+                 *       "object": "event",
+                 *       "api_version": "2026-11-01",
+                 *       "created": 1766320496,
+                 *       "type": "test.ping",
+                 *       "livemode": false,
+                 *       "pending_webhooks": 1,
+                 *       "request": {
+                 *         "id": null,
+                 *         "idempotency_key": null
+                 *       },
+                 *       "data": {
+                 *         "object": {
+                 *           "object": "test_ping",
+                 *           "id": "ping_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30",
+                 *           "message": "Webhook test",
+                 *           "created_at": 1766320496
+                 *         },
+                 *         "previous_attributes": {}
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TestPingEvent"];
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: it is disabled at once. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received, within 10 seconds. Do the work afterwards: the body of the answer is kept, not read. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the delivery is tried again, four times in all. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

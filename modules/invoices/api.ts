@@ -313,7 +313,10 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   })),
   HttpApiEndpoint.get("get", "/api/v1/invoices/:customer_id", {
     params: {
-      customer_id: Schema.String.annotate({ description: "Id of an invoice, or a `customer_id` of the merchant's own." })
+      customer_id: Schema.String.annotate({
+        description: "Id of an invoice; else your own id of a customer, whose newest invoice is meant. An id of an invoice wins.",
+        examples: [exampleInvoice.id, exampleInvoice.customer_id]
+      })
     },
     query: { environment, expand, payments_limit: upTo(100) },
     success: ExpandedInvoice,
@@ -356,7 +359,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   })),
   // One path, one name for its segment: GET calls it so (contract §4.5).
   HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
-    params: { customer_id: Schema.String.annotate({ description: "Id of an invoice." }) },
+    params: { customer_id: Schema.String.annotate({ description: "Id of an invoice; a customer id is not taken here." }) },
     query: writeQuery,
     payload: InvoiceChange,
     success: Invoice,

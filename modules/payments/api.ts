@@ -1,7 +1,7 @@
 /** The payor's endpoints: definitions only (contract §4.6; API reference, "Payor session endpoints"). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { AnyOrigin, errors, Flat, SchemesTogether } from "../../runtime/Http.ts"
+import { AnyOrigin, errors, Flat, Revalidated, SchemesTogether } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, TokenId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -315,7 +315,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.get("paymentStatus", "/api/v1/payments/payment-status", {
     success: PaymentStatusReport,
     error: errors("flat", ...sessionErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(Revalidated, true).annotateMerge(OpenApi.annotations({
     summary: "Poll the progress of a payment",
     description: "Carries an `ETag`: sent back as `If-None-Match`, it is answered with 304 while nothing has changed."
   })),

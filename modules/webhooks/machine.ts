@@ -3,7 +3,7 @@
  * or a replay of deliveries asks for. Pure.
  */
 import type { Principal } from "../../schemas/Auth.ts"
-import { eventTypes } from "../../schemas/Event.ts"
+import { deliveredTypes, eventTypes } from "../../schemas/Event.ts"
 import { isPublicError, type ErrorCode, publicError, type PublicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { compareEventPositions, type EventPosition, readEventId } from "../../schemas/Ids.ts"
@@ -54,12 +54,9 @@ export interface EndpointState extends NewEndpoint {
   readonly updatedAt: number
 }
 
-/** Types that no webhook tells: quotes go to the payor's socket only (API reference, "Events"). */
-const untold: ReadonlySet<string> = new Set(["payment_quote.updated"])
-
 /** What an endpoint may listen to (API reference, "Endpoint management"). */
 export const endpointFilters: ReadonlySet<string> = new Set([
-  "*", "invoice.*", "invoice_payment.*", "commerce.order.*", "commerce.*", ...eventTypes.filter((type) => !untold.has(type))
+  "*", "invoice.*", "invoice_payment.*", "commerce.order.*", "commerce.*", ...deliveredTypes
 ])
 
 const refuse = (code: ErrorCode, param: string, message?: string): PublicError =>

@@ -5,13 +5,17 @@
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { apiVersion } from "../../schemas/Event.ts"
-import { codesOf, IdempotencyRequired, Idempotent, SchemesTogether } from "../Http.ts"
+import { codesOf, IdempotencyRequired, Idempotent, Revalidated, SchemesTogether } from "../Http.ts"
 import { familyOf } from "../http/Families.ts"
 import { endpointsOf } from "../http/Routes.ts"
 import { commonCodes, passes } from "./CommonErrors.ts"
 import { errorResponses, sharingErrors } from "./ErrorResponses.ts"
+import { tellingEventsApart, webhooksOf } from "./Events.ts"
 import { exampleOf } from "./Examples.ts"
-import { errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions } from "./Parts.ts"
+import { operationsPaths, operationsSchemas, operationsSchemes, operationsTag } from "./Operations.ts"
+import {
+  type Answering, errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions
+} from "./Parts.ts"
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
 
@@ -50,6 +54,7 @@ const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApi
   const shared: ReadonlyArray<keyof typeof parameters> = [
     ...passes(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
     ...passes(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
+    ...Context.get(endpoint.annotations, Revalidated) ? ["IfNoneMatch" as const] : [],
     "ServiceVersion",
     "RequestId"
   ]
@@ -62,8 +67,12 @@ const complete = (
   endpoint: HttpApiEndpoint.Top,
   schemas: Schemas
 ) => {
-  const replayable = passes(endpoint, IdempotencyRequired) || passes(endpoint, Idempotent)
+  const answering: Answering = {
+    isReplayable: passes(endpoint, IdempotencyRequired) || passes(endpoint, Idempotent),
+    isRevalidated: Context.get(endpoint.annotations, Revalidated)
+  }
   const successes = Object.entries(operation.responses).filter(([status]) => Number(status) < 400)
+  const same = { 304: { description: "Nothing has changed.", headers: headersOf(304, answering) } }
   const declared = [...endpoint.error].flatMap(codesOf)
   const { requestBody } = operation
   return {
@@ -75,11 +84,14 @@ const complete = (
     ...requestBody === undefined
       ? {}
       : { requestBody: { ...requestBody, content: withExample(requestBody.content as Content, schemas) } },
-    responses: Object.fromEntries(successes.map(([status, response]) => [status, {
-      ...response,
-      headers: { ...response.headers, ...headersOf(Number(status), replayable) },
-      ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
-    }])),
+    responses: {
+      ...Object.fromEntries(successes.map(([status, response]) => [status, {
+        ...response,
+        headers: { ...response.headers, ...headersOf(Number(status), answering) },
+        ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
+      }])),
+      ...answering.isRevalidated === true ? same : {}
+    },
     errors: errorResponses([...declared, ...commonCodes(endpoint)], familyOf(endpoint))
   }
 }
@@ -94,6 +106,12 @@ const isClosing = (key: string, value: unknown) => key === "additionalProperties
 /** JSON Schema's patterns are in Unicode mode; half of the tools have none and refuse what only that mode knows. */
 const isUnicodeOnly = (key: string, value: unknown) => key === "pattern" && typeof value === "string" && value.includes("\\p{")
 
+/** A choice of one value is that value: generators tell the members of a union apart by a `const`. */
+const asConstant = (value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { enum: values, ...rest } = value
+  return Array.isArray(values) && values.length === 1 ? { ...rest, const: values[0] } : value
+}
+
 /** Each alternative once, and no choice where there is one. */
 const choice = (anyOf: unknown): object => {
   if (!Array.isArray(anyOf)) return anyOf === undefined ? {} : { anyOf }
@@ -105,7 +123,7 @@ const choice = (anyOf: unknown): object => {
 const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== "object" || value === null) return value
-  const { anyOf, ...rest } = value as { readonly anyOf?: unknown }
+  const { anyOf, ...rest } = asConstant(value as Readonly<Record<string, unknown>>)
   return Object.fromEntries(
     Object.entries({ ...choice(anyOf), ...rest })
       .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner) && !isUnicodeOnly(key, inner))
@@ -169,13 +187,15 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
     HttpApi.make("tillwire") as unknown as HttpApi.Top
   )
   const spec = yield* specOf(merged)
-  const schemas: Record<string, JsonSchema.JsonSchema> = {}
-  const described = { ...spec.components.schemas, ...errorSchemas }
+  const plainSchemas: Record<string, JsonSchema.JsonSchema> = {}
+  const described = { ...spec.components.schemas, ...errorSchemas, ...operationsSchemas }
   // By name: a new schema then adds lines to the committed document and moves none.
   for (const [name, schema] of Object.entries(described).toSorted(([one], [other]) => one < other ? -1 : 1)) {
-    schemas[name] = plain(schema) as JsonSchema.JsonSchema
+    plainSchemas[name] = plain(schema) as JsonSchema.JsonSchema
     yield
   }
+  const schemas = tellingEventsApart(plainSchemas)
+  const deliveries = webhooksOf(schemas)
   const collected: Record<string, Record<string, Operation>> = {}
   const known = new Map<string, string>()
   for (const [group, endpoint] of endpointsOf(merged)) {
@@ -206,17 +226,21 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
       license: { name: "MIT", identifier: "MIT" }
     },
     servers: [{ url: publicUrl, description: "This deployment." }],
-    tags: plain(spec.tags) as typeof spec.tags,
-    paths,
+    tags: [...plain(spec.tags) as typeof spec.tags, operationsTag],
+    paths: { ...paths, ...operationsPaths },
+    ...deliveries.webhooks,
     components: {
       schemas,
-      securitySchemes: Object.fromEntries(
-        Object.entries(spec.components.securitySchemes).map(([name, scheme]) => [
-          name,
-          { description: schemeDescriptions[name] ?? name, ...scheme }
-        ])
-      ),
-      parameters,
+      securitySchemes: {
+        ...Object.fromEntries(
+          Object.entries(spec.components.securitySchemes).map(([name, scheme]) => [
+            name,
+            { description: schemeDescriptions[name] ?? name, ...scheme }
+          ])
+        ),
+        ...operationsSchemes
+      },
+      parameters: { ...parameters, ...deliveries.parameters },
       headers,
       responses
     }

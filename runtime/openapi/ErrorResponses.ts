@@ -15,7 +15,7 @@ export const errorResponses = (codes: ReadonlyArray<ErrorCode>, family: ErrorFam
   Object.fromEntries(
     [...Map.groupBy(new Set(codes), statusOf)].toSorted(([a], [b]) => a - b).map(([status, group]) => [status, {
       description: errorDescription(group),
-      headers: headersOf(status, false),
+      headers: headersOf(status),
       content: {
         "application/json": {
           schema: { $ref: `#/components/schemas/${family === "flat" ? "FlatError" : "WrappedError"}` },

@@ -6,6 +6,8 @@ import { apiVersion } from "../../schemas/Event.ts"
 /** The request id of every example. */
 export const exampleRequestId = "req_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30"
 
+const exampleTag = "\"lZCZ8cQ0hRz6cDpqmLYFNzvQ-0k2wXjkH9wCcH5n0aE\""
+
 const text = (examples: ReadonlyArray<string>, more: JsonSchema.JsonSchema = {}): JsonSchema.JsonSchema => ({
   type: "string",
   ...more,
@@ -43,6 +45,13 @@ export const parameters = {
     required: false,
     description: "Your own id for this call. It is echoed, and is `request.id` of the events the call causes.",
     schema: text([exampleRequestId], { pattern: "^[A-Za-z0-9_-]{1,64}$" })
+  },
+  IfNoneMatch: {
+    name: "If-None-Match",
+    in: "header",
+    required: false,
+    description: "The `ETag` of the answer you have: while it is still right, the answer is 304 without a body.",
+    schema: text([exampleTag])
   }
 } as const
 
@@ -53,36 +62,64 @@ const count = (description: string, example: number, minimum = 0) => ({
 
 /** `components.headers`. */
 export const headers = {
-  "X-Request-Id": { description: "Names this call in our logs: send it with a question.", schema: text([exampleRequestId]) },
-  "X-Service-Version": { description: "The version this answer is given in.", schema: text([apiVersion]) },
+  "X-Request-Id": {
+    description: "Names this call in our logs: send it with a question.",
+    required: true,
+    schema: text([exampleRequestId])
+  },
+  "X-Service-Version": {
+    description: "The version this answer is given in.",
+    required: true,
+    schema: text([apiVersion])
+  },
   "RateLimit-Limit": count("Calls in any 60 seconds.", 100),
   "RateLimit-Remaining": count("Calls left in the window.", 99),
   "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
   "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
   Deprecation: { description: "When this version was announced to end; only then sent.", schema: text(["@1766320496"]) },
   Sunset: { description: "When this version ends; sent with `Deprecation`.", schema: text(["Sun, 21 Nov 2027 00:00:00 GMT"]) },
-  "Retry-After": count("Whole seconds to wait before trying again.", 1, 1),
-  "WWW-Authenticate": { description: "How to prove who you are.", schema: text(["ApiKey realm=\"tillwire\""]) },
+  "Retry-After": { ...count("Whole seconds to wait before trying again.", 1, 1), required: true },
+  RetryAfterSometimes: count("Whole seconds to wait, where waiting helps.", 1, 1),
+  "WWW-Authenticate": { description: "How to prove who you are.", required: true, schema: text(["ApiKey realm=\"tillwire\""]) },
+  ETag: { description: "Names this state: send it back as `If-None-Match`.", required: true, schema: text([exampleTag]) },
   "Idempotent-Replayed": { description: "`true` when this is the stored answer of an earlier call.", schema: text(["true"]) }
 } as const
 
-const answered = [
-  "X-Request-Id", "X-Service-Version", "Deprecation", "Sunset", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-  "RateLimit-Policy"
-]
+const answered = ["X-Request-Id", "X-Service-Version", "Deprecation", "Sunset"]
 
-/** Statuses whose answers say when to try again. */
-const retried: ReadonlySet<number> = new Set([409, 429, 503])
+const limited = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]
+
+/** Statuses whose answers always say when to try again. */
+const retried: ReadonlySet<number> = new Set([429, 503])
+
+/** What decides the headers of an answer beside its status. */
+export interface Answering {
+  /** Whether calls are counted against a limit. Default: they are. */
+  readonly isLimited?: boolean
+  /** Whether a repeated Idempotency-Key gets the stored answer. */
+  readonly isReplayable?: boolean
+  /** Whether the answer has an `ETag`. */
+  readonly isRevalidated?: boolean
+}
 
 /** References to the headers of an answer. */
-export const headersOf = (status: number, replayable: boolean): Record<string, JsonSchema.JsonSchema> => {
+export const headersOf = (
+  status: number,
+  { isLimited = true, isReplayable = false, isRevalidated = false }: Answering = {}
+): Record<string, JsonSchema.JsonSchema> => {
   const names = [
     ...answered,
+    ...isLimited ? limited : [],
     ...retried.has(status) ? ["Retry-After"] : [],
     ...status === 401 ? ["WWW-Authenticate"] : [],
-    ...replayable && status < 300 ? ["Idempotent-Replayed"] : []
+    ...isReplayable && status < 300 ? ["Idempotent-Replayed"] : [],
+    ...isRevalidated && status < 400 ? ["ETag"] : []
   ]
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  return {
+    ...Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    // Only a call that is still under way says how long to wait.
+    ...status === 409 ? { "Retry-After": { $ref: "#/components/headers/RetryAfterSometimes" } } : {}
+  }
 }
 
 const code = {
@@ -157,7 +194,7 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
 export const pathDescriptions: Readonly<Record<string, string>> = {
   id: "Id of the object.",
   eventId: "Event id, `evt_<ms>-<seq>`.",
-  customer_id: "Invoice id, or your own customer id.",
+  customer_id: "Your own id of the customer.",
   payment_id: "Id of an invoice payment.",
   quote_id: "Id of a quote, `quo_…`.",
   delivery_id: "Id of a delivery, `whd_…`.",

@@ -46,6 +46,26 @@ export const HealthReport = Schema.Struct({
     /** Every asset that had a usable price has one. */
     prices: Check
   })
+}).annotate({
+  identifier: "HealthReport",
+  description: "What works, and what an operator should look at.",
+  examples: [{
+    status: "ok",
+    unavailable: [],
+    degraded: [],
+    checks: {
+      database: { ok: true },
+      migrations: { ok: true },
+      deliveries: { ok: true, oldest_due_seconds: 0 },
+      accepting: { ok: true },
+      writes: { ok: true },
+      networks: { ok: true },
+      leases: { ok: true },
+      transfers: { ok: true },
+      timers: { ok: true },
+      prices: { ok: true }
+    }
+  }]
 })
 export type HealthReport = typeof HealthReport.Type
 

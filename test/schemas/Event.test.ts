@@ -159,13 +159,14 @@ describe("event text", () => {
       Effect.sync(() => {
         const whole = wire(EventObject as unknown as Schema.Codec<unknown, unknown>, object)
         const data = dataText(whole, { status: "x" })
-        const text = eventText(stored({ requestId, idempotencyKey, data }), pending)
+        const type = eventTypes.find((each) => eventObjects[each] === whole.object)!
+        const text = eventText(stored({ type, requestId, idempotencyKey, data }), pending)
         const expected = {
           id: "evt_1766320496123-42",
           object: "event",
           api_version: apiVersion,
           created: 1_766_320_496,
-          type: "invoice.paid",
+          type,
           livemode: false,
           pending_webhooks: pending,
           request: { id: requestId, idempotency_key: idempotencyKey },
@@ -175,6 +176,20 @@ describe("event text", () => {
         assert.isTrue(Schema.is(Event)(Schema.decodeUnknownSync(Event)(JSON.parse(text))))
       })
   )
+
+  it("of a type that came after this client was built is read as it is, and no known type is", () => {
+    const later = {
+      id: "evt_1766320496123-42", object: "event", api_version: apiVersion, created: 1, type: "refund.created", livemode: false,
+      pending_webhooks: 0, request: { id: null, idempotency_key: null },
+      data: { object: { object: "refund", id: "re_1", amount: 5 }, previous_attributes: {} }
+    }
+    const event = Schema.decodeUnknownSync(Event)(later)
+    assert.deepStrictEqual(event as unknown, later)
+    // Compiles only while a comparison of the type says which object it is.
+    const amount: number | undefined = event.type === "invoice.paid" ? event.data.object.amount_paid : undefined
+    assert.isUndefined(amount)
+    assert.throws(() => Schema.decodeUnknownSync(Event)({ ...later, type: "invoice.paid" }))
+  })
 
   it("tells mainnet as livemode", () => {
     assert.isTrue((JSON.parse(eventText(stored({ environment: "mainnet" }), 0)) as { livemode: boolean }).livemode)
