@@ -40,11 +40,15 @@ export const inBatches = <E, R>(
     return all
   })
 
+/** Makes the counts of `tables` exist before the first row of them is removed. */
+export const prunedFromZero = (tables: ReadonlyArray<string>): Effect.Effect<void> =>
+  fromZero(removed, tables.map((table) => ({ table })))
+
 /** Counts what `batch` removed of `table`. */
 export const counting = (table: string) => {
   const rows = Metric.withAttributes(removed, { table })
   return <E, R>(batch: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
-    Effect.tap(Effect.andThen(fromZero(rows), batch), (count) => Metric.update(rows, count))
+    Effect.tap(batch, (count) => Metric.update(rows, count))
 }
 
 /** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */

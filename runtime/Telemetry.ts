@@ -9,11 +9,11 @@ import type { Finding, HealthReport, CheckName } from "./telemetry/HealthReport.
 export const metricsPrefix = "tillwire"
 
 /**
- * Makes a counter's series exist at 0 before the first event, for each of `labels`: an alert on a series that does not
- * exist never fires. A series that was counted already keeps its value.
+ * Makes the series of a counter or a gauge exist at 0 before it is first counted or measured, for each of `labels`: an alert
+ * on a series that does not exist never fires. A series that exists already keeps its value.
  */
-export const fromZero = (
-  metric: Metric.Counter<number>,
+export const fromZero = <State extends Metric.CounterState<number> | Metric.GaugeState<number>>(
+  metric: Metric.Metric<number, State>,
   labels: ReadonlyArray<Readonly<Record<string, string>>> = [{}]
 ): Effect.Effect<void> =>
   Effect.forEach(labels, (each) => Metric.modify(Metric.withAttributes(metric, each), 0), { discard: true })

@@ -12,7 +12,7 @@ import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
 import { standstillSeconds } from "./evm/EndpointPool.ts"
 import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
-import { follow } from "./evm/Follow.ts"
+import { endpointGaugesFromZero, follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
 import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
@@ -142,6 +142,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
   const account = options.xpub === undefined ? null : readAccount(Redacted.value(options.xpub))
   if (typeof account === "string") return yield* refuse(`xpub: ${account}`)
   const chainId = options.chainId ?? publicChainId(network, environment)!
+  yield* endpointGaugesFromZero({ network, environment })
   const standstill = standstillSeconds[network]!
   const limits = {
     lagMillis: (options.frozenSeconds ?? standstill) * 1000,

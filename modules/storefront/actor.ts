@@ -4,7 +4,7 @@ import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type Write } from "../../runtime/Commit.ts"
 import { type Order, replayed } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { counting, inBatches, rounds } from "../../runtime/Retention.ts"
+import { counting, inBatches, prunedFromZero, rounds } from "../../runtime/Retention.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Metadata } from "../../schemas/Invoice.ts"
@@ -401,4 +401,7 @@ export const prune = Effect.gen(function*() {
 })
 
 /** {@link prune}, now and then. */
-export const pruning = rounds("storefront-prune", "10 minutes", prune)
+export const pruning = Effect.andThen(
+  prunedFromZero(["checkout_addresses", "checkout_estimates", "carts"]),
+  rounds("storefront-prune", "10 minutes", prune)
+)

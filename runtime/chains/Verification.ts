@@ -13,6 +13,7 @@ import type {
   ObservedTransfer,
   WatchSet
 } from "../Chains.ts"
+import { fromZero } from "../Telemetry.ts"
 import { transferKey } from "./Claims.ts"
 import type { ChainHeights, RingPoint, Rows } from "./Rows.ts"
 
@@ -34,7 +35,9 @@ const heldMillis = 2_000
 const contestedMillis = 30_000
 
 const alerts = Metric.counter("chain_alerts_total", { incremental: true })
-const waitingForAgreement = Metric.gauge("chain_payments_waiting_for_agreement")
+const waitingForAgreement = Metric.gauge("chain_payments_waiting_for_agreement", {
+  description: "Blocks with payments that wait until another endpoint confirms them"
+})
 
 /** What became of the entries of a block, and the transfers in it that the journal lacks. */
 export interface BlockVerdict {
@@ -158,6 +161,7 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
   const { apply, driver, isListed, place, rows, watch } = services
   const { environment, network } = driver
   const attributes = { network, environment }
+  yield* fromZero(waitingForAgreement, [attributes])
   /** Blocks that wait, by hash, with the time at which they are read again. */
   const waits = yield* Ref.make<ReadonlyMap<string, number>>(new Map())
   /** The search that failed last, and how often in a row. */

@@ -7,7 +7,7 @@
 import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
-import { batchSize, counting, inBatches, rounds } from "../Retention.ts"
+import { batchSize, counting, inBatches, prunedFromZero, rounds } from "../Retention.ts"
 import { byIndex } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 import type { EventType, WireObject } from "../../schemas/Event.ts"
@@ -161,5 +161,5 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
 
 /** Prunes for as long as the service runs. */
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
-  rounds("events-prune", pause, pruneEventsOnce)
+  Effect.andThen(prunedFromZero(["events", "webhook_deliveries"]), rounds("events-prune", pause, pruneEventsOnce))
 )

@@ -2,7 +2,7 @@
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
-import { batchSize, counting, inBatches, rounds } from "../Retention.ts"
+import { batchSize, counting, inBatches, prunedFromZero, rounds } from "../Retention.ts"
 import { byIndex } from "../store/IndexPlans.ts"
 import { maximumUnspentMillis } from "./Attempts.ts"
 import { fromZero } from "../Telemetry.ts"
@@ -115,6 +115,7 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
   Effect.all([
     fromZero(expired),
+    prunedFromZero(["webhook_attempts"]),
     rounds("webhooks-expiry", expiryPause, expireOnce),
     rounds("webhooks-attempts-prune", pruningPause, pruneAttemptsOnce)
   ], { discard: true })

@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
+import { readdirSync, readFileSync } from "node:fs"
 import { ExceptionType } from "../../schemas/Payment.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { configOf, exchange, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
@@ -83,6 +84,23 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
       const [build] = find("tillwire_build_info", [`node="${process.versions.node}"`, "version=\"", "commit=\"", "postgres=\"1"])
       assert.strictEqual(build?.[1], 1)
     }))
+
+  it.effect("finds every series that the guides name from the first scrape on, with all labels, even while no node answers", () =>
+    Effect.gen(function*() {
+      const folder = new URL("../../modules/docs/guides/", import.meta.url)
+      const text = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n")
+      const named = new Map([...text.matchAll(/tillwire_([a-z_]+)(?:\{([a-z,]+)\})?/g)].map(([whole, name, labels]) =>
+        [whole, { name: `tillwire_${name}`, labels: labels?.split(",") ?? [] }]))
+      assert.isAbove(named.size, 25)
+      const database = yield* emptyDatabase
+      const options = { network: "base", environment: "devnet", rpc: ["http://127.0.0.1:9", "http://127.0.0.1:9"] }
+      const config = configOf({ database: database.url, chains: [{ use: "evm", options }] })
+      const service = yield* startService({ directory: yield* temporaryDirectory, config })
+      const series = [...(yield* scrape(service)).keys()]
+      const missing = [...named].filter(([, { labels, name }]) =>
+        !series.some((key) => key.split("{")[0] === name && labels.every((label) => key.includes(`${label}="`))))
+      assert.deepStrictEqual(missing.map(([whole]) => whole), [])
+    }).pipe(Effect.scoped))
 
   it.effect("is told that an idle service is well, with nothing to look at", () =>
     Effect.gen(function*() {

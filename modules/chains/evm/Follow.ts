@@ -8,6 +8,7 @@ import {
   DriverError,
   type WatchSet
 } from "../../../runtime/Chains.ts"
+import { fromZero } from "../../../runtime/Telemetry.ts"
 import { type BlockHeader, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { type BranchVotes, decideBranch } from "./Branches.ts"
 import type { BlockReaders } from "./Corroboration.ts"
@@ -30,9 +31,21 @@ const resetLimit = 20_000n
 /** How often the endpoints that are not followed are asked for their heads, at the longest. */
 const longestWatchMillis = 5_000
 
-const endpointsOnOtherBranch = Metric.gauge("chain_endpoints_on_other_branch")
-const endpointsFrozen = Metric.gauge("chain_endpoints_frozen")
-const endpointsResting = Metric.gauge("chain_endpoints_failing")
+const endpointsOnOtherBranch = Metric.gauge("chain_endpoints_on_other_branch", {
+  description: "Endpoints of the network that are on another branch than the one followed"
+})
+const endpointsFrozen = Metric.gauge("chain_endpoints_frozen", {
+  description: "Endpoints of the network whose head stands still"
+})
+const endpointsResting = Metric.gauge("chain_endpoints_failing", {
+  description: "Endpoints of the network that failed and are left alone for a while"
+})
+
+/** The gauges of a network's endpoints: an instance that does not follow the network shows 0 in them. */
+export const endpointGaugesFromZero = (attributes: { readonly network: Network; readonly environment: Environment }) =>
+  Effect.forEach([endpointsOnOtherBranch, endpointsFrozen, endpointsResting], (gauge) => fromZero(gauge, [attributes]), {
+    discard: true
+  })
 
 export interface FollowOptions {
   readonly network: Network
