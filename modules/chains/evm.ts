@@ -10,7 +10,7 @@ import { type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
-import { standstillSeconds } from "./evm/EndpointPool.ts"
+import { type PoolLimits, standstillSeconds } from "./evm/EndpointPool.ts"
 import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
 import { endpointGaugesFromZero, follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
@@ -122,8 +122,11 @@ const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => 
     }))
   )
 
-/** The driver of one network. Fails when the options contradict themselves or a node is on another chain. */
-export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
+/**
+ * The driver of one network. Fails when the options contradict themselves or a node is on another chain. `absence`: how
+ * long an endpoint without an answer is waited for, where it is not the pool's own time.
+ */
+export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions, absence: Pick<PoolLimits, "absenceMillis"> = {}) {
   const { environment, network } = options
   const refuse = (reason: string) => new EvmOptionsError({ network, reason })
   if (options.chainId !== undefined && environment === "mainnet") {
@@ -145,6 +148,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions) {
   yield* endpointGaugesFromZero({ network, environment })
   const standstill = standstillSeconds[network]!
   const limits = {
+    ...absence,
     lagMillis: (options.frozenSeconds ?? standstill) * 1000,
     standstillMillis: environment === "mainnet"
       ? (options.frozenSeconds ?? standstill) * 1000

@@ -40,7 +40,12 @@ export interface EndpointPool {
   readonly standstillMillis: number | null
   /** How far a head may lie behind another endpoint's, by the times of the blocks. */
   readonly lagMillis: number
+  /** How long an endpoint that gives no answer is waited for. */
+  readonly absenceMillis: number
 }
+
+/** What differs by network and environment; without `absenceMillis` it is {@link absenceMillis}. */
+export type PoolLimits = Pick<EndpointPool, "lagMillis" | "standstillMillis"> & Partial<Pick<EndpointPool, "absenceMillis">>
 
 export type Observation =
   | { readonly _tag: "Head"; readonly place: number; readonly head: ShownHead; readonly at: number }
@@ -72,9 +77,10 @@ export const standstillSeconds: Readonly<Partial<Record<Network, number>>> = {
 
 export const emptyPool = (
   count: number,
-  limits: Pick<EndpointPool, "lagMillis" | "standstillMillis">,
+  limits: PoolLimits,
   at: number
 ): EndpointPool => ({
+  absenceMillis,
   ...limits,
   endpoints: Array.from({ length: count }, () => ({
     head: null,
@@ -153,7 +159,7 @@ export const absenceMillis = 30_000
 /** Whether an endpoint has given no answer for so long that nobody waits for it. */
 export const isAway = (pool: EndpointPool, place: number, now: number): boolean => {
   const { failingSince } = pool.endpoints[place]!
-  return failingSince !== null && now - failingSince >= absenceMillis
+  return failingSince !== null && now - failingSince >= pool.absenceMillis
 }
 
 /** Whether what an endpoint does not tell is a reason to wait: it moves, and it answered not long ago. */

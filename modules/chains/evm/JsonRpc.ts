@@ -3,7 +3,7 @@ import { Clock, Effect, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Network } from "../../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
-import { emptyPool, type EndpointPool, type Observation, order, step } from "./EndpointPool.ts"
+import { emptyPool, type EndpointPool, type Observation, order, type PoolLimits, step } from "./EndpointPool.ts"
 
 /** Reading a block or logs takes at most this long: with its receipts a block is a few megabytes on a busy chain. */
 const blockTimeoutMillis = 15_000
@@ -104,7 +104,7 @@ export const make = Effect.fnUntraced(function*(options: {
   readonly network: Network
   readonly urls: ReadonlyArray<Redacted.Redacted>
   readonly chainId: number
-  readonly limits: Pick<EndpointPool, "lagMillis" | "standstillMillis">
+  readonly limits: PoolLimits
 }) {
   const { chainId, network, urls } = options
   const client = yield* HttpClient.HttpClient

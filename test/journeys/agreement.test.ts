@@ -1,0 +1,59 @@
+/**
+ * Goal: while one of two nodes is away, small payments go on and large ones wait, as the operator set it.
+ * Method: the service as a process over two endpoints of a real EVM node, the second of which stands still after a while;
+ * money that really moves.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { devnetXpub } from "../../modules/chains/simulated.ts"
+import { anvil } from "../support/Anvil.ts"
+import { emptyDatabase } from "../support/Database.ts"
+import { frozenAt, nodeProxy } from "../support/NodeProxy.ts"
+import { makeReceiver } from "../support/Receiver.ts"
+import { configOf, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { chooseToken, type Invoice, newInvoice, openShop, readInvoice } from "./Shop.ts"
+
+describe("a network with two nodes, of which one stands still", () => {
+  it.live("confirms payments below agreementAboveUsd, and from it on when the other node is back", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil("base")
+      yield* node.token("mint", [node.accounts[0]!, 1_000_000_000n])
+      const first = yield* nodeProxy(node.url)
+      const second = yield* nodeProxy(node.url)
+      const receiver = yield* makeReceiver()
+      const database = yield* emptyDatabase
+      const options = {
+        network: "base", environment: "devnet", rpc: [first.url, second.url], xpub: devnetXpub, startIndex: 10, pollMillis: 25,
+        agreementAboveUsd: 100, frozenSeconds: 2
+      }
+      const config = configOf({ database: database.url, receivers: [receiver.host], chains: [{ use: "evm", options }] })
+      const service = yield* startService({ directory: yield* temporaryDirectory, config })
+      const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
+      const open = Effect.fnUntraced(function*(amountUsd: number) {
+        const invoice = yield* newInvoice(shop, { amount_usd: amountUsd })
+        return { invoice, address: (yield* chooseToken(shop, invoice, "USDC")).temp_address as string }
+      })
+      const below = yield* open(99.99)
+      const exactly = yield* open(100)
+      /** Its parts are small, but who may lose it is the seller of the whole. */
+      const inParts = yield* open(150)
+      const statusOf = (invoice: Invoice) => Effect.map(readInvoice(shop, invoice.id), ({ status }) => status as string)
+      // Blocks come all the time: the first node must not seem to stand still as well.
+      const becomes = (invoice: Invoice, status: string) =>
+        until(`invoice is ${status}`, Effect.andThen(node.mine(1), statusOf(invoice)), (found) => found === status)
+
+      second.set(frozenAt(BigInt(yield* node.rpc("eth_blockNumber"))))
+      yield* node.token("transfer", [exactly.address, 100_000_000n])
+      yield* node.token("transfer", [inParts.address, 75_000_000n])
+      yield* node.token("transfer", [inParts.address, 75_000_000n])
+      yield* node.token("transfer", [below.address, 99_990_000n])
+      yield* becomes(below.invoice, "paid")
+      // Their transfers are deeper than the one that was confirmed.
+      const waiting = yield* Effect.forEach([exactly, inParts], ({ invoice }) => readInvoice(shop, invoice.id))
+      assert.deepStrictEqual(waiting.map(({ amount_paid, status }) => [status, amount_paid]), [["unpaid", 0], ["unpaid", 0]])
+
+      second.set("through")
+      yield* becomes(exactly.invoice, "paid")
+      yield* becomes(inParts.invoice, "paid")
+    }).pipe(Effect.scoped))
+})
