@@ -90,9 +90,12 @@ export interface FoundTransfer {
 
 /**
  * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer stopped
- * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true.
+ * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true;
+ * `forgotten`: the node does not have a block whole any more, and has a later one of the same branch.
  */
-export const DriverErrorKind = Schema.Literals(["unanswered", "timeout", "too_large", "refused", "contradiction"])
+export const DriverErrorKind = Schema.Literals([
+  "unanswered", "timeout", "too_large", "refused", "contradiction", "forgotten"
+])
 export type DriverErrorKind = typeof DriverErrorKind.Type
 
 /** A driver could not reach or read its chain; the follower backs off and starts again from the cursor. */
@@ -101,7 +104,8 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   reason: Schema.String,
   /**
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must act.
-   * `block_forgotten`: the block asked for was there, and nobody can give it any more.
+   * `block_forgotten`: the block asked for was there, and every endpoint says that it does not have it any more. An endpoint
+   * may say so by mistake for a while.
    */
   condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_forgotten"])),
   /** What kind of failure it is, where something depends on it. */

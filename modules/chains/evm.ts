@@ -6,7 +6,7 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, type Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
-import { type ChainDriver, Chains, DriverError } from "../../runtime/Chains.ts"
+import { type ChainDriver, type ChainPoint, Chains, DriverError } from "../../runtime/Chains.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { readBlockBelow, transfersOf } from "./evm/Blocks.ts"
 import { makeCorroborate, makeFindTransfers, makeReaders } from "./evm/Corroboration.ts"
@@ -112,8 +112,23 @@ const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (addr
     })
   })
 
+/** Only where every endpoint has the anchor and none has the block is the block forgotten. */
+const readFromAny = (network: Network, rpc: JsonRpc, height: bigint, anchor: ChainPoint) =>
+  Effect.suspend(() => {
+    const forgetful = new Set<number>()
+    const read = (endpoint: Endpoint) =>
+      Effect.tapError(readBlockBelow(endpoint, network, height, anchor), ({ kind }) =>
+        Effect.sync(() => kind === "forgotten" ? forgetful.add(endpoint.place) : undefined))
+    return Effect.mapError(rpc.pinned(read), (error) =>
+      forgetful.size < rpc.endpoints.length ? error : new DriverError({
+        network,
+        reason: `no endpoint has block ${height} any more`,
+        condition: "block_forgotten"
+      }))
+  })
+
 const readBlock = (network: Network, rpc: JsonRpc): ChainDriver["readBlock"] => (height, anchor, watch) =>
-  rpc.pinned((endpoint) => readBlockBelow(endpoint, network, height, anchor)).pipe(
+  readFromAny(network, rpc, height, anchor).pipe(
     Effect.tap(() => watch.refresh),
     Effect.map((block) => ({
       point: { height, hash: block.hash },

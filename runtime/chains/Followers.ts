@@ -21,8 +21,8 @@ import {
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import * as Receivers from "./Receivers.ts"
 import {
-  advanced, anchorHeight, higher, isAstray, isOpen, isRead, leavesGap, lower, lowestInDoubt, nextHeights, nextRepair,
-  reanchored, type Repair, repairBatch, restoreFrom
+  advanced, anchorHeight, completed, type Forgotten, higher, isBelieved, isAstray, isOpen, isRead, leavesGap, lower, lowestInDoubt, nextHeights, nextRepair,
+  reanchored, type Repair, repairBatch, restoreFrom, skipped, stillForgotten
 } from "./Repairs.ts"
 import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
 import {
@@ -203,6 +203,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   yield* Metric.update(Metric.withAttributes(health, attributes), 1)
   /** Whether the newest block there is was read since the follower began. */
   let isCaughtUp = false
+  /** A block that the repair under way needs and every endpoint says it does not have any more. */
+  let forgotten: Forgotten | null = null
   /** Between a reanchor and its end the journal is not complete: no invoice may expire by it. */
   let isReanchoring = false
 
@@ -678,6 +680,34 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     return anchor === undefined ? null : yield* driver.readBlock(height, anchor, watch)
   })
 
+  const readUnlessForgotten = (height: bigint) =>
+    Effect.catchIf(
+      readAgain(height),
+      (error) => error.condition === "block_forgotten",
+      () => Effect.succeed("forgotten" as const)
+    )
+
+  /** Goes on above blocks that every endpoint has said for long enough it does not have any more. */
+  const skipForgotten = Effect.fnUntraced(function*(repair: Repair, height: bigint) {
+    const now = clock.currentTimeMillisUnsafe()
+    forgotten = stillForgotten(forgotten, height, now)
+    if (!isBelieved(forgotten, environment, now)) {
+      return yield* new DriverError({ network, reason: `no endpoint has block ${height} any more` })
+    }
+    forgotten = null
+    const before = generation
+    const next = yield* lowestSince(lower(repair.to!, ring[0]!.height) + 1n, (each) =>
+      each <= height ? Effect.succeed(true) : Effect.map(readUnlessForgotten(each), (block) => block === "forgotten"))
+    if (before !== generation) return false
+    const skip = skipped(repair, next)
+    yield* Effect.logError("a repair goes on without blocks that no endpoint has any more", {
+      network, environment, kind: repair.kind, from: height, to: next - 1n
+    })
+    const after = repair.kind !== "reanchor" && isRead(skip) ? completed(skip) : skip
+    yield* take({ generation: before, blocks: [], astray: [], next: () => after })
+    return true
+  })
+
   /** Entries, page by page, whose block is not on the chain: the ring tells it of the newest, a read of the others. */
   const takeBackAstray = Effect.fnUntraced(function*(repair: Repair) {
     let after = { height: -1n, id: "" }
@@ -687,11 +717,15 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       const last = page.at(-1)
       if (last === undefined) return
       const hashes = new Map<bigint, string | undefined>(ring.map(({ hash, height }) => [height, hash]))
+      const unreadable = new Set<bigint>()
       for (const { height, kind } of page) {
-        if (kind === "internal" || hashes.has(height)) continue
-        hashes.set(height, (yield* readAgain(height))?.point.hash)
+        if (kind === "internal" || hashes.has(height) || unreadable.has(height)) continue
+        const block = yield* readUnlessForgotten(height)
+        if (block === "forgotten") unreadable.add(height)
+        else hashes.set(height, block?.point.hash)
       }
-      const astray = page.filter((entry) => entry.doubted !== true && isAstray(entry, hashes.get(entry.height)))
+      const astray = page.filter((entry) =>
+        entry.doubted !== true && !unreadable.has(entry.height) && isAstray(entry, hashes.get(entry.height)))
       // A reorganisation meanwhile: the page is read again.
       if (before !== generation) continue
       if (astray.length > 0) {
@@ -730,8 +764,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
         (error) => error.condition === "block_forgotten",
         () => Effect.succeed(true)
       ))
+    // Test chains begin anew and have no older blocks.
+    const isCut = environment === "mainnet" && from > 0n && (yield* readUnlessForgotten(from - 1n)) === "forgotten"
     if (before !== generation) return false
-    yield* take({ generation: before, blocks: [], astray: [], next: () => restoreFrom(repair, from, head) })
+    const reason = isCut ? `blocks below ${from}` : null
+    yield* take({ generation: before, blocks: [], astray: [], next: () => ({ ...restoreFrom(repair, from, head), reason }) })
     return true
   })
 
@@ -757,19 +794,28 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     if (isRead(repair)) {
       if (!isCaughtUp) return false
       if ((yield* takeBackAstray(repair)) === true) return true
-      yield* take({ generation: before, blocks: [], astray: [], next: () => ({ ...ending, status: "done" }) })
+      yield* take({ generation: before, blocks: [], astray: [], next: () => completed(ending) })
       return true
     }
     const wanted = nextHeights(repair, ring[0]!.height)
     if (wanted.length === 0) return false
-    const read = yield* Effect.forEach(wanted, readAgain, { concurrency: repairBatch })
-    const blocks = read.filter((block) => block !== null)
-    if (blocks.length < wanted.length || before !== generation) return false
+    const read = yield* Effect.forEach(wanted, (height) => Effect.result(readAgain(height)), { concurrency: repairBatch })
+    const [first] = read
+    if (Result.isFailure(first!)) {
+      if (first.failure.condition === "block_forgotten") return yield* skipForgotten(repair, wanted[0]!)
+      return yield* first.failure
+    }
+    forgotten = null
+    // Up to the first that could not be read.
+    const end = read.findIndex(Result.isFailure)
+    const got = read.slice(0, end < 0 ? read.length : end).flatMap((each) => Result.isSuccess(each) ? [each.success] : [])
+    const blocks = got.filter((block) => block !== null)
+    if (blocks.length < got.length || before !== generation) return false
     yield* take({
       generation: before,
       blocks,
       astray: [],
-      next: (count) => advanced(repair, wanted[wanted.length - 1]!, count)
+      next: (count) => advanced(repair, wanted[got.length - 1]!, count)
     })
     return true
   })
@@ -782,6 +828,21 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     Effect.forever
   )
 
+  const hashBelow = (height: bigint, head: ChainPoint) =>
+    driver.readBlock(height, head, watch).pipe(
+      Effect.map(({ point }) => point.hash),
+      Effect.catchIf((error) => error.condition === "block_forgotten", () => Effect.succeed("forgotten" as const))
+    )
+
+  /** Why following cannot go on from a block, if every endpoint has said for long enough that it does not have it any more. */
+  const anchorFault = (chosen: bigint, final: bigint): string | null => {
+    const now = clock.currentTimeMillisUnsafe()
+    forgotten = stillForgotten(forgotten, chosen, now)
+    return isBelieved(forgotten, environment, now)
+      ? `no endpoint has block ${chosen} any more: name a later final block as \`height\`, at most ${final}`
+      : null
+  }
+
   /** The lowest block that may be another one now: down the entries of the journal, until one is where it was. */
   const searchInDoubt = Effect.fnUntraced(function*(head: ChainPoint, oldest: bigint, finalBefore: bigint) {
     let lowestAstray: bigint | null = null
@@ -789,7 +850,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       const page = yield* rows.countedBelow(network, environment, below, astrayPage)
       for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
         const isThere = height <= head.height
-        const hash = isThere ? (yield* driver.readBlock(height, head, watch)).point.hash : undefined
+        const hash = isThere ? yield* hashBelow(height, head) : undefined
+        // Nor is anything below it there any more: what can be read is found out block by block.
+        if (hash === "forgotten") return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
         if (entries[0]!.blockHash === hash) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, height)
         lowestAstray = height
         below = height
@@ -814,12 +877,19 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const final = finalHeight(network, environment, { head: head.point.height, finalized: mark })
     const oldest = ring[ring.length - 1]!.height
     const chosen = anchorHeight(repair.to, final, oldest)
-    if (typeof chosen === "string") {
-      const failed: Repair = { ...repair, status: "failed", reason: chosen, version: repair.version + 1 }
-      yield* write(fence, [repairWrite(failed)])
-      return yield* Effect.logError(`chains.reanchor failed: ${chosen}`, { network, environment })
+    const fail = (reason: string) =>
+      Effect.andThen(
+        write(fence, [repairWrite({ ...repair, status: "failed", reason, version: repair.version + 1 })]),
+        Effect.logError(`chains.reanchor failed: ${reason}`, { network, environment })
+      )
+    if (typeof chosen === "string") return yield* fail(chosen)
+    const anchored = yield* Effect.result(driver.readBlock(chosen, head.point, watch))
+    if (Result.isFailure(anchored)) {
+      const fault = anchored.failure.condition === "block_forgotten" ? anchorFault(chosen, final) : null
+      return yield* fault === null ? anchored.failure : fail(fault)
     }
-    const { point, time } = yield* driver.readBlock(chosen, head.point, watch)
+    forgotten = null
+    const { point, time } = anchored.success
     const finalBefore = higher(finalHeight(network, environment, heights()), repair.finalBefore)
     const inDoubt = lower(yield* searchInDoubt(head.point, oldest, finalBefore), repair.next)
     const lowest = chosen < inDoubt ? chosen : inDoubt

@@ -284,9 +284,15 @@ const make = Effect.gen(function*() {
     return yield* publicError("UNSUPPORTED_NETWORK", { param: "network", message })
   })
 
-  const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair): RepairProgress => (
-    { kind, status, from, to, next, credited, reason }
-  )
+  const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair): RepairProgress => ({
+    kind,
+    status,
+    from,
+    to,
+    next,
+    credited,
+    reason: reason !== null && isOpen({ status }) ? `no endpoint has ${reason} any more; the others are being read` : reason
+  })
 
   /** Stores a wish in the place of the last one of its kind, for the follower to take up wherever it runs. */
   const wish = Effect.fnUntraced(function*(
@@ -350,7 +356,14 @@ const make = Effect.gen(function*() {
         return yield* publicError("VALIDATION_ERROR", { param: "to", message })
       }
       const wanted = { kind: "rescan", from, to, next: from } as const
-      return yield* wish(network, environment, wanted, (open) => open.from === from && open.to === to)
+      return yield* wish(
+        network,
+        environment,
+        wanted,
+        (open) => open.from === from && open.to === to,
+        // What it waits for may never come: the chain has become shorter.
+        (open) => open.next !== null && open.next > head
+      )
     }).pipe(answering)
 
   const reanchor: Chains["Service"]["reanchor"] = (network, environment, height) =>
@@ -370,8 +383,9 @@ const make = Effect.gen(function*() {
         network,
         environment,
         wanted,
-        (open) => height === null || open.to === height,
-        (open) => isLost && open.from !== null && open.version === last?.version
+        (open) => open.to === height || (height === null && open.from !== null),
+        // One that has not begun can be corrected; one whose blocks were lost again begins anew.
+        (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
       )
     }).pipe(answering)
 

@@ -8,6 +8,45 @@ import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
 /** Blocks one rescan may read: two days of Base, two weeks of Ethereum. */
 export const maximumRescanBlocks = 100_000n
 
+/**
+ * Milliseconds for which every endpoint has to say that it does not have a block any more before that is believed: one that
+ * is being filled with old blocks, or a balancer in front of several nodes, may say so for a while. Test networks are quick.
+ */
+export const forgottenMillis: Readonly<Record<Environment, number>> = { mainnet: 600_000, devnet: 2_000 }
+
+/** A block that every endpoint says it does not have any more. */
+export interface Forgotten {
+  readonly height: bigint
+  /** Epoch milliseconds since when nobody said otherwise. */
+  readonly since: number
+}
+
+/** What is known after one more endpoint round said that the block is forgotten. */
+export const stillForgotten = (before: Forgotten | null, height: bigint, nowMillis: number): Forgotten =>
+  before?.height === height ? before : { height, since: nowMillis }
+
+export const isBelieved = ({ since }: Forgotten, environment: Environment, nowMillis: number): boolean =>
+  nowMillis - since >= forgottenMillis[environment]
+
+/**
+ * A repair that goes on above blocks that nobody has any more: `next` is the lowest that can be read. Its end is a failure
+ * that names them.
+ */
+export const skipped = (repair: Repair, next: bigint): Repair => {
+  const missing = `blocks ${repair.next} to ${next - 1n}`
+  const before = repair.reason === null ? "" : `${repair.reason}; `
+  return { ...repair, next, reason: `${before}${missing}`, status: "running", version: repair.version + 1 }
+}
+
+/** A repair after its last block: failed where blocks were skipped, because a payment in them was not found. */
+export const completed = (repair: Repair): Repair =>
+  repair.reason === null ? { ...repair, status: "done" } : {
+    ...repair,
+    status: "failed",
+    reason: `no endpoint has ${repair.reason} any more; all others were read. Payments in them stay as they were recorded: ` +
+      "add an endpoint that has old blocks (an archive node) and call chains.rescan with these blocks"
+  }
+
 /** Blocks of a repair that are read side by side and dealt with in one turn. */
 export const repairBatch = 8
 
@@ -32,7 +71,7 @@ export interface Repair {
   /** Journal entries it has made or changed. */
   readonly credited: number
   readonly status: RepairStatus
-  /** Why it failed. */
+  /** Why it failed; while it runs, the blocks that it had to skip. */
   readonly reason: string | null
   /** Epoch seconds. */
   readonly requestedAt: number
@@ -86,7 +125,7 @@ export const isRead = ({ next, to }: Repair): boolean => next !== null && to !==
 /** The repair after blocks up to `last` were dealt with. All but a reanchor are done with their last block. */
 export const advanced = (repair: Repair, last: bigint, credited: number): Repair => {
   const moved = { ...repair, next: last + 1n, credited: repair.credited + credited, version: repair.version + 1 }
-  return { ...moved, status: repair.kind !== "reanchor" && isRead(moved) ? "done" : "running" }
+  return repair.kind !== "reanchor" && isRead(moved) ? completed(moved) : { ...moved, status: "running" }
 }
 
 /**

@@ -96,3 +96,12 @@ export const forgedHeaders: NodeFault = async (call, ask) => {
   if (call.method !== "eth_getBlockByNumber" || answer === null) return answer
   return { ...answer, logsBloom: `0x${"00".repeat(256)}` }
 }
+
+/** A node that has removed the blocks below `height`, as go-ethereum says so and as others answer. */
+export const prunedBelow = (height: bigint): NodeAnswers => async (call, ask) => {
+  const at = call.params[0]
+  const isOld = typeof at === "string" && at.startsWith("0x") && BigInt(at) < height
+  if (call.method === "eth_getBlockByNumber") return isOld ? null : ask(call)
+  if (call.method === "eth_getBlockReceipts" && isOld) throw new Error("pruned history unavailable")
+  return ask(call)
+}

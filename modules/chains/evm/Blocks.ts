@@ -118,7 +118,8 @@ export const readBlock = Effect.fnUntraced(function*(
 
 /**
  * The whole block at a height that the endpoint has below `anchor`. Fails where it has another block, or none, in the
- * place of `anchor`: what it says of older blocks is then not about the branch that is followed.
+ * place of `anchor`: what it says of older blocks is then not about the branch that is followed. An endpoint that has
+ * `anchor` is not behind, so a block that it does not have below is one that it does not have any more (`forgotten`).
  */
 export const readBlockBelow = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -126,11 +127,19 @@ export const readBlockBelow = Effect.fnUntraced(function*(
   height: bigint,
   anchor: ChainPoint
 ): Effect.fn.Return<FullBlock, DriverError> {
-  const block = yield* readBlock(endpoint, height)
-  if (block === null) return yield* new DriverError({ network, reason: `block ${height} cannot be read whole` })
-  const above = anchor.height === height ? block : yield* readHeader(endpoint, anchor.height)
-  if (above?.hash === anchor.hash) return block
-  return yield* new DriverError({ network, reason: `block ${anchor.height} is not the one that was followed` })
+  const block = yield* readBlock(endpoint, height).pipe(
+    Effect.catch((error) => error.kind === "forgotten" ? Effect.succeed(null) : Effect.fail(error))
+  )
+  const above = block !== null && anchor.height === height ? block : yield* readHeader(endpoint, anchor.height)
+  if (above?.hash !== anchor.hash) {
+    return yield* new DriverError({ network, reason: `block ${anchor.height} is not the one that was followed` })
+  }
+  if (block !== null) return block
+  return yield* new DriverError({
+    network,
+    reason: `rpc ${endpoint.place + 1} has block ${anchor.height}, and block ${height} cannot be read whole`,
+    kind: "forgotten"
+  })
 })
 
 /**

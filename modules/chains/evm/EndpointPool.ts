@@ -32,6 +32,8 @@ export interface EndpointState {
   readonly branch: "unknown" | "followed" | "other"
   /** Since when it is on that branch. */
   readonly branchSince: number
+  /** Since when its head lies below everything that was followed, so that there is nothing to compare; null: it does not. */
+  readonly belowSince: number | null
 }
 
 export interface EndpointPool {
@@ -52,6 +54,7 @@ export type Observation =
   | { readonly _tag: "Answered"; readonly place: number; readonly at: number }
   /** `isTimeout`: it cost the whole time limit of a call, which nobody should wait for three times. */
   | { readonly _tag: "Failed"; readonly place: number; readonly isTimeout: boolean; readonly at: number }
+  | { readonly _tag: "Below"; readonly place: number; readonly at: number }
   | { readonly _tag: "Branch"; readonly place: number; readonly branch: "followed" | "other"; readonly at: number }
 
 /** Failed calls in a row after which an endpoint rests. One alone only sends that one call to the next endpoint. */
@@ -91,7 +94,8 @@ export const emptyPool = (
     successes: 0,
     isResting: false,
     branch: "unknown" as const,
-    branchSince: at
+    branchSince: at,
+    belowSince: null
   }))
 })
 
@@ -124,10 +128,14 @@ const stepped = (state: EndpointState, observation: Observation): EndpointState 
         movedAt: isNew ? at : state.movedAt
       }
     }
-    case "Branch":
+    case "Below":
+      return { ...state, belowSince: state.belowSince ?? observation.at }
+    case "Branch": {
+      const seen = { ...state, belowSince: null }
       return state.branch === observation.branch
-        ? state
-        : { ...state, branch: observation.branch, branchSince: observation.at }
+        ? seen
+        : { ...seen, branch: observation.branch, branchSince: observation.at }
+    }
   }
 }
 
@@ -161,6 +169,15 @@ export const isAway = (pool: EndpointPool, place: number, now: number): boolean 
   const { failingSince } = pool.endpoints[place]!
   return failingSince !== null && now - failingSince >= pool.absenceMillis
 }
+
+/**
+ * Whether the heads of all endpoints that answer have lain below everything that was followed for so long that they are
+ * not only a moment behind.
+ */
+export const isAllBelow = (pool: EndpointPool, now: number): boolean =>
+  pool.endpoints.some(({ belowSince }) => belowSince !== null) &&
+  pool.endpoints.every(({ belowSince }, place) =>
+    isAway(pool, place, now) || (belowSince !== null && now - belowSince >= absenceMillis))
 
 /** Whether what an endpoint does not tell is a reason to wait: it moves, and it answered not long ago. */
 export const isAwaited = (pool: EndpointPool, place: number, now: number): boolean =>

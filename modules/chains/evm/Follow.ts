@@ -12,7 +12,7 @@ import { fromZero } from "../../../runtime/Telemetry.ts"
 import { type BlockHeader, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { type BranchVotes, decideBranch } from "./Branches.ts"
 import type { BlockReaders } from "./Corroboration.ts"
-import { branches, conditionOf, isFrozen, order } from "./EndpointPool.ts"
+import { branches, conditionOf, isAllBelow, isFrozen, order } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 
 /** Blocks fetched side by side while catching up. */
@@ -227,7 +227,7 @@ const looking = Effect.fnUntraced(function*(
     return head
   })
 
-  /** What is new at one endpoint; null where it is not on the followed branch. */
+  /** What is new at one endpoint; null where it is not on the followed branch, `below` where it has nothing to compare. */
   const lookAt = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     const top = ring[0]
     if (top !== undefined && head.height === top.height && head.hash === top.hash) {
@@ -240,13 +240,25 @@ const looking = Effect.fnUntraced(function*(
       return yield* advance(endpoint, head)
     }
     // So far behind that it has nothing to compare: it is neither with us nor against us.
-    if (rpc.endpoints.length > 1 && head.height < ring[ring.length - 1]!.height) return null
+    if (rpc.endpoints.length > 1 && head.height < ring[ring.length - 1]!.height) {
+      rpc.observe({ _tag: "Below", place: endpoint.place, at: now() })
+      return "below" as const
+    }
     const lagging = ring.some((point) => point.height === head.height && point.hash === head.hash)
     shorter += 1
     if (lagging && shorter < shrinkLooks[environment]) return []
     shorter = 0
     return yield* undo(endpoint, head)
   })
+
+  /** The chain has become shorter than what was followed, on all endpoints. */
+  const lostBelow = Effect.suspend(() =>
+    Effect.fail(new DriverError({
+      network,
+      reason: `every head lies below the ${ring.length} blocks that were followed last: make sure that the nodes are not being ` +
+        "synchronised anew, then call chains.reanchor on the rpc door",
+      condition: "no_common_block"
+    })))
 
   /**
    * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one on
@@ -257,6 +269,7 @@ const looking = Effect.fnUntraced(function*(
     let last: DriverError | null = null
     let isOnOther = false
     let standing: number | null = null
+    let isBelow = false
     for (const [tried, place] of places.entries()) {
       const endpoint = rpc.endpoints[place]!
       const hasNext = places.slice(tried + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
@@ -267,14 +280,18 @@ const looking = Effect.fnUntraced(function*(
       })))
       if (outcome._tag === "Failure") last = outcome.failure
       else if (outcome.success === "frozen") standing ??= place
+      else if (outcome.success === "below") isBelow = true
       else if (outcome.success === null) isOnOther = true
       else return { found: outcome.success, served: place }
     }
     if (standing !== null) {
       const found = yield* rpc.attempt(rpc.endpoints[standing]!, (endpoint) =>
         Effect.flatMap(readHead(endpoint), (head) => lookAt(endpoint, head)))
-      return { found: found ?? [], served: found === null ? null : standing }
+      if (found !== "below") return { found: found ?? [], served: found === null ? null : standing }
+      isBelow = true
     }
+    if (isBelow && isAllBelow(rpc.pool(), now())) return yield* lostBelow
+    if (isBelow) return { found: [], served: null }
     if (!isOnOther && last !== null) return yield* last
     return { found: [], served: null }
   })

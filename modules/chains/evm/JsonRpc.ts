@@ -75,6 +75,13 @@ type Response = typeof Response.Type
 const isReverted = ({ code, message }: NonNullable<Response["error"]>): boolean =>
   code === 3 || code === -32015 || /revert|invalid opcode|invalid jump|out of gas/i.test(message)
 
+/**
+ * Whether a node's error says that it has removed what was asked for: code 4444 of EIP-4444, by go-ethereum, Nethermind and
+ * Reth; Erigon's "old data not available due to pruning"; "missing trie node" where receipts are made anew from state.
+ */
+const isForgotten = ({ code, message }: NonNullable<Response["error"]>): boolean =>
+  code === 4444 || /\bprun(?:ed|ing)\b|history unavailable|missing trie node/i.test(message)
+
 const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Response))
 
 /** An answer that was larger than its method's answers may be: reading it stopped there. */
@@ -151,7 +158,8 @@ export const make = Effect.fnUntraced(function*(options: {
     })
     const resultOf = Effect.fnUntraced(function*<A>(method: string, answer: Response, result: Schema.Codec<A, any>) {
       if (answer.error !== undefined) {
-        return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`, "refused")
+        const kind = isForgotten(answer.error) ? "forgotten" : "refused"
+        return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`, kind)
       }
       return yield* Schema.decodeUnknownEffect(result)(answer.result ?? null).pipe(
         Effect.mapError((error) => fail(`${name}, ${method}: ${error.message.slice(0, 300)}`, "contradiction"))
@@ -197,12 +205,13 @@ export const make = Effect.fnUntraced(function*(options: {
         Effect.sync(() => observe({ _tag: "Answered", place: endpoint.place, at: clock.currentTimeMillisUnsafe() }))
       ),
       Effect.tapError((error) =>
-        Effect.sync(() => observe({
-          _tag: "Failed",
-          place: endpoint.place,
-          isTimeout: error.kind === "timeout",
-          at: clock.currentTimeMillisUnsafe()
-        }))
+        Effect.sync(() => {
+          const seen = { place: endpoint.place, at: clock.currentTimeMillisUnsafe() }
+          // A node without old blocks is none the worse for new ones.
+          observe(error.kind === "forgotten"
+            ? { _tag: "Answered", ...seen }
+            : { _tag: "Failed", isTimeout: error.kind === "timeout", ...seen })
+        })
       )
     )
 

@@ -11,7 +11,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { nodeProxy } from "../../support/NodeProxy.ts"
+import { frozenAt, type NodeAnswers, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
 const pollMillis = 20
@@ -100,6 +100,32 @@ describe("evm driver", () => {
         balance: 9n as never,
         hasSent: false
       })
+    }).pipe(Effect.scoped))
+
+  it.live("says that a block is forgotten only where every endpoint has a later one and not that one any more", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      yield* node.mine(30)
+      const anchor = yield* pointOf(node, "0x14")
+      const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
+      const driver = yield* driverOn(second, { urls: [first.url] })
+      const conditionOf = Effect.map(Effect.result(driver.readBlock(5n, anchor, watch())), (read) =>
+        read._tag === "Success" ? "read" : read.failure.condition ?? "unknown")
+      first.set(prunedBelow(10n))
+      assert.strictEqual(yield* conditionOf, "read")
+      second.set(prunedBelow(10n))
+      assert.strictEqual(yield* conditionOf, "block_forgotten")
+      // One that is away may have it.
+      second.set("cut")
+      assert.strictEqual(yield* conditionOf, "unknown")
+      // One that is behind has not read so far.
+      second.set((call, ask) => call.params[0] === "0x5" ? Promise.resolve(null) : (frozenAt(8n) as NodeAnswers)(call, ask))
+      assert.strictEqual(yield* conditionOf, "unknown")
+      second.set((call, ask) =>
+        call.method === "eth_getBlockReceipts"
+          ? Promise.reject(new Error("old data not available due to pruning"))
+          : ask(call))
+      assert.strictEqual(yield* conditionOf, "block_forgotten")
     }).pipe(Effect.scoped))
 
   it.live("keys a log by its place in its own receipt, wherever the block puts it", () =>

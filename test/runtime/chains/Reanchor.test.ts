@@ -6,21 +6,23 @@
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import { Clock, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Chains } from "../../../runtime/Chains.ts"
+import { forgottenMillis } from "../../../runtime/chains/Repairs.ts"
 import { ringSize } from "../../../runtime/chains/Depth.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
+import { absenceMillis } from "../../../modules/chains/evm/EndpointPool.ts"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
-import { type NodeFault, type NodeProxy, nodeProxy } from "../../support/NodeProxy.ts"
+import { type NodeFault, type NodeProxy, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
 
 const mainnet = "mainnet" as const
 const token = { ...testUsdc, network: "base" as const, environment: mainnet, address: usdc }
@@ -39,7 +41,7 @@ const eventually = <A>(what: string, look: Effect.Effect<A | undefined, unknown>
 /** Runs `work` in a process of the service's chains, which lives no longer. */
 const inProcess = <A>(
   database: TestDatabase,
-  endpoint: NodeProxy,
+  endpoint: NodeProxy | ReadonlyArray<NodeProxy>,
   work: Effect.Effect<A, unknown, Chains | SqlClient.SqlClient | Scope.Scope>
 ) =>
   Effect.gen(function*() {
@@ -56,7 +58,7 @@ const inProcess = <A>(
     yield* chains.register(yield* makeDriver({
       network: "base",
       environment: mainnet,
-      rpc: [Redacted.make(endpoint.url)] as never,
+      rpc: [endpoint].flat().map(({ url }) => Redacted.make(url)) as never,
       xpub: Redacted.make(devnetXpub),
       startIndex: 10,
       pollMillis: 20,
@@ -76,6 +78,22 @@ const inProcess = <A>(
       { local: true }
     )
   )
+
+/** The system's clock, moved on by `skip`. */
+const skippingClock = () => {
+  let ahead = 0
+  const base = Clock.Clock.defaultValue()
+  const clock: Clock.Clock = {
+    currentTimeMillisUnsafe: () => base.currentTimeMillisUnsafe() + ahead,
+    currentTimeMillis: Effect.sync(() => base.currentTimeMillisUnsafe() + ahead),
+    currentTimeNanosUnsafe: () => base.currentTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => base.currentTimeNanosUnsafe() + BigInt(ahead) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => base.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: base.monotonicTimeNanos,
+    sleep: (duration) => base.sleep(duration)
+  }
+  return { clock, skip: (millis: number) => { ahead += millis } }
+}
 
 const status = Effect.map(Chains, (chains) => chains.status(mainnet)[0]!)
 
@@ -178,6 +196,73 @@ const strand = Effect.fnUntraced(function*({ endpoint, node, other }: Effect.Suc
 })
 
 describe("a reanchor on a real node", () => {
+  it.live("is possible where the heads of both endpoints lie below everything that was followed", () =>
+    Effect.gen(function*() {
+      const { database, endpoint, node, other } = yield* parting
+      const second = yield* nodeProxy(node.url)
+      const { clock, skip } = skippingClock()
+      yield* inProcess(database, [endpoint, second], Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* firstHead
+        const later = yield* addressOf(2)
+        yield* node.token("transfer", [yield* addressOf(1), 100n])
+        yield* node.mine(ringSize + 70)
+        yield* reaches(yield* heightOf(node))
+        yield* journalIs("100 confirmed")
+        yield* other.token("transfer", [later, 400n])
+        yield* other.mine(20)
+        endpoint.lead(other.url)
+        second.lead(other.url)
+        const asked = second.calls().length
+        yield* eventually("both were asked", Effect.sync(() => second.calls().length > asked + 10 ? true : undefined))
+        // Two nodes that are a moment behind are no reason to call anybody.
+        assert.notStrictEqual((yield* status).condition, "no_common_block")
+        skip(absenceMillis)
+        yield* becomes("no_common_block")
+        yield* chains.reanchor("base", mainnet, null)
+        yield* becomes("ok")
+        yield* journalIs("100 confirmed doubted", "400 confirmed")
+      })).pipe(Effect.provideService(Clock.Clock, clock))
+    }).pipe(Effect.scoped), limitMillis)
+
+  it.live("ends with what to do where the node has lost old blocks, and credits all that can be read", () =>
+    Effect.gen(function*() {
+      const town = yield* parting
+      const { database, endpoint, other } = town
+      const { clock, skip } = skippingClock()
+      yield* inProcess(database, endpoint, Effect.gen(function*() {
+        const chains = yield* Chains
+        yield* strand(town)
+        const asked = new Map<string, number>()
+        endpoint.set((call, ask) => {
+          asked.set(call.params[0], (asked.get(call.params[0]) ?? 0) + 1)
+          return prunedBelow(15n)(call, ask)
+        })
+        // A block and its receipts: the third call is of a second look.
+        const isAskedAgain = (height: string) =>
+          eventually(`block ${height} is asked for again`, Effect.sync(() => (asked.get(height) ?? 0) > 2 ? true : undefined))
+        yield* chains.reanchor("base", mainnet, 9n)
+        assert.strictEqual((yield* chains.reanchor("base", mainnet, 10n)).to, 10n)
+        yield* isAskedAgain("0xa")
+        assert.deepStrictEqual((yield* chains.repairs(mainnet)).map(({ status: state, to }) => [state, to]), [["waiting", 10n]])
+        skip(forgottenMillis.mainnet)
+        assert.include((yield* ended).reason, "no endpoint has block 10 any more: name a later final block as `height`")
+
+        yield* chains.reanchor("base", mainnet, null)
+        yield* becomes("ok")
+        yield* eventually("the reanchor waits for old blocks", Effect.map(chains.repairs(mainnet), ([repair]) =>
+          repair!.status === "running" ? true : undefined))
+        yield* isAskedAgain("0x0")
+        assert.strictEqual((yield* chains.repairs(mainnet))[0]!.status, "running")
+        skip(forgottenMillis.mainnet)
+        const done = yield* ended
+        assert.strictEqual(done.status, "failed")
+        assert.include(done.reason, "no endpoint has blocks 0 to 14 any more; all others were read.")
+        yield* reaches(yield* heightOf(other))
+        yield* journalIs("100 confirmed doubted", "400 confirmed")
+      })).pipe(Effect.provideService(Clock.Clock, clock))
+    }).pipe(Effect.scoped), limitMillis)
+
   it.live("loses no payment of the gap, counts none twice, and keeps a final one that is gone for the operator", () =>
     Effect.gen(function*() {
       const { database, endpoint, node, other } = yield* parting
