@@ -11,6 +11,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { type ErrorCode, errorCodes } from "../../schemas/Errors.ts"
 import { DocsApi } from "./api.ts"
 import * as Pages from "./machine.ts"
+import { errorMain, llmsFull } from "./pages.ts"
 import * as Repo from "./repo.ts"
 
 const html = "text/html; charset=utf-8"
@@ -116,8 +117,8 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
     .handle("error", ({ params }) =>
       isErrorCode(params.code)
-        ? showPage(`error ${params.code}`, params.code, Effect.succeed(Pages.errorMain(params.code)))
+        ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, publicUrl)))
         : missing)
     .handle("llms", () => showText("llms", Effect.map(guides, (all) => Pages.llms(all, publicUrl))))
-    .handle("llmsFull", () => showText("llms-full", Effect.map(guides, Pages.llmsFull)))
+    .handle("llmsFull", () => showText("llms-full", Effect.map(guides, llmsFull)))
 }))

@@ -36,7 +36,7 @@ describe("documentation", () => {
         assert.isAbove(seen.size, errorCodes.length)
       }))
 
-    it.effect("explains every code of the table: its status, its meaning, both bodies", () =>
+    it.effect("explains every code of the table: its status, its meaning, cause, fix, a request, both bodies", () =>
       Effect.gen(function*() {
         const { call } = yield* Api
         for (const code of errorCodes) {
@@ -44,8 +44,10 @@ describe("documentation", () => {
           assert.strictEqual(status, 200, code)
           assert.include(text, `HTTP status ${statusOf(code)}`)
           assert.include(text, escape(JSON.stringify(meaningOf(code))), code)
-          assert.include(text, "What to do</h2>\n<p>")
-          assert.notInclude(text, "<p></p>", `${code} has no advice`)
+          for (const heading of ["Cause", "What to do", "A request that causes it"]) {
+            assert.match(text, new RegExp(`<h2>${heading}</h2>\\n<p>.{20}`), `${code}: ${heading}`)
+          }
+          assert.notInclude(text, "127.0.0.1:8080")
         }
       }))
 

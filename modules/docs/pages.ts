@@ -1,0 +1,69 @@
+/** The pages of error codes: what causes each, what to do about it, and lines of a shell that provoke it. Pure. */
+import { errorBody, type ErrorCode, errorCodes, meaningOf, publicError, statusOf } from "../../schemas/Errors.ts"
+import { escape, type Guide, sentence, summary } from "./machine.ts"
+import { accessErrors } from "./pages/accessErrors.ts"
+import type { ErrorNote } from "./pages/Note.ts"
+import { requestErrors } from "./pages/requestErrors.ts"
+import { stateErrors } from "./pages/stateErrors.ts"
+
+/** A note for every code: a code without one does not compile. */
+const notes: Readonly<Record<ErrorCode, ErrorNote>> = { ...requestErrors, ...accessErrors, ...stateErrors }
+
+const keyOf = (name: string, field: string) => `${name}=$(node -p 'require("./.tillwire/demo-keys.json").${field}')`
+
+/** The lines of a shell that provoke `code` on the devnet service at `publicUrl`; undefined where none can. */
+export const exampleOf = (code: ErrorCode, publicUrl: string): string | undefined => {
+  const { example } = notes[code]
+  if ("unprovoked" in example) return undefined
+  const lines = example.join("\n")
+  return [
+    `BASE=${publicUrl}`,
+    ...lines.includes("$KEY") ? [keyOf("KEY", "merchant_key")] : [],
+    ...lines.includes("$COMMERCE_KEY") ? [keyOf("COMMERCE_KEY", "commerce_key")] : [],
+    lines
+  ].join("\n")
+}
+
+const exampleRequestId = "req_5f0b1c9e-3d2a-4b8e-9c47-1a6d2e8f7b30"
+
+const bodyText = (code: ErrorCode, family: "flat" | "wrapped"): string =>
+  escape(JSON.stringify(errorBody(publicError(code), family, exampleRequestId), null, 2))
+
+/** The lines that provoke a code, or why there are none. */
+const provocation = (code: ErrorCode, publicUrl: string): string => {
+  const { example } = notes[code]
+  const lines = exampleOf(code, publicUrl)
+  return lines === undefined
+    ? `<p>${sentence("unprovoked" in example ? example.unprovoked : "")}</p>`
+    : `<p>On devnet, in the directory where the service was started:</p>\n<pre tabindex="0"><code>${escape(lines)}</code></pre>`
+}
+
+/** One code, explained, for the service at `publicUrl`. */
+export const errorMain = (code: ErrorCode, publicUrl: string): string =>
+  `<h1><code>${code}</code></h1>
+<p>HTTP status ${statusOf(code)}. ${sentence(meaningOf(code))}.</p>
+<h2>Cause</h2>
+<p>${sentence(notes[code].cause)}</p>
+<h2>What to do</h2>
+<p>${sentence(notes[code].fix)}</p>
+<h2>A request that causes it</h2>
+${provocation(code, publicUrl)}
+<h2>How it looks</h2>
+<p>Tokens, wallets, invoices, payment pages and merchant settings:</p>
+<pre tabindex="0"><code>${bodyText(code, "flat")}</code></pre>
+<p>Everything else:</p>
+<pre tabindex="0"><code>${bodyText(code, "wrapped")}</code></pre>
+<p>The message may say more than the one above; decide by the code. <a href="/docs/errors">All errors</a></p>`
+
+/** `/llms-full.txt`: the guides whole, and every error code. */
+export const llmsFull = (guides: ReadonlyArray<Guide>): string =>
+  `# Tillwire
+
+> ${summary}
+
+${guides.map(({ markdown }) => markdown.replaceAll(/^#/gm, "##").trimEnd()).join("\n\n")}
+
+## Errors
+
+${errorCodes.map((code) => `- \`${code}\` (${statusOf(code)}): ${notes[code].cause} ${notes[code].fix}`).join("\n")}
+`
