@@ -11,7 +11,7 @@ import { Sockets } from "../../runtime/Sockets.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/PaymentRoute.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import { Invoices, paymentObject } from "../invoices/plugin.ts"
+import { paymentObject } from "../invoices/plugin.ts"
 import { QuoteRenewal, quoteEventText } from "../quotes/plugin.ts"
 import { Payments, PayorDesk, PayorDetails } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
@@ -96,18 +96,19 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     }))
 }))
 
-/** `/ws/payment`: greeted by the current quote of the route shown last, as an event that is told but not stored. */
+/**
+ * `/ws/payment`: greeted by the current quote of the route shown last, as an event that is told but not stored; by nothing
+ * where nothing can be paid.
+ */
 export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const bus = yield* EventBus
-  const invoices = yield* Invoices
   const renewal = yield* QuoteRenewal
 
   const greeting = Effect.fnUntraced(function*(invoiceId: string, merchantId: number, version: string) {
-    const quote = yield* renewal.greet(invoiceId)
-    const aggregate = yield* invoices.find(invoiceId)
-    if (quote === null || aggregate === null) return []
+    const greeted = yield* renewal.greet(invoiceId)
+    if (greeted === null) return []
     const position = yield* bus.nextPosition(merchantId)
-    return [quoteEventText(position, aggregate.invoice.environment, quote, {}, version)]
+    return [quoteEventText(position, greeted.environment, greeted.quote, {}, version)]
   })
 
   const secrets = yield* Secrets

@@ -1,5 +1,5 @@
 /** Quotes of invoices: load, decide, and hand the row to the caller, who commits it with its own; and their renewal. */
-import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
+import { Clock, Context, Effect, Latch, Layer, Result } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type AllocatedTarget, Chains } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
@@ -213,37 +213,58 @@ const maximumRead = 1_000
 interface Watched {
   /** Epoch seconds, of the merchant's time, of the next look; `Infinity`: only an event of the invoice changes anything. */
   lookAt: number
-  /** The quote its payors know; undefined while they were told of none. */
+  /** The quote its payors know; undefined while they were told of none, and from when nothing can be paid. */
   last: QuoteRow | undefined
   /** Set while they know that there is none. */
   unavailable: Quote | undefined
-  /** The invoice has changed since the last look, or was never looked at. */
+  /** The invoice has changed since it was read last, or was never read. */
   changed: boolean
+  /** A reason to look came after the rows of the look under way were read. */
+  isWoken: boolean
 }
 
-/** Sets the next look, which is at once where the invoice has changed during this one. */
+/** Looks at the next chance. */
+const wake = (watched: Watched): void => {
+  watched.isWoken = true
+  watched.lookAt = 0
+}
+
+/** Sets the next look, which is at once where there came a reason for it during this one. */
 const lookAgain = (watched: Watched, at: number): void => {
-  watched.lookAt = watched.changed ? 0 : at
+  watched.lookAt = watched.isWoken ? 0 : at
 }
 
 const isDue = (row: QuoteRow, watched: Watched, now: number): boolean =>
-  watched.changed || watched.unavailable !== undefined || row.validUntil - now <= renewSeconds
+  watched.changed || watched.last === undefined || watched.unavailable !== undefined ||
+  row.validUntil - now <= renewSeconds
+
+/** Renewals begun in one second of the system's clock. */
+interface Allowance {
+  readonly second: number
+  readonly begun: number
+}
+
+/** A quote for a new listener, and where its invoice is. */
+export interface Greeting {
+  readonly quote: Quote
+  readonly environment: Environment
+}
 
 /**
  * Keeps the quote fresh that the payor of each invoice was shown last, while somebody listens on this instance: a new
  * one 30 s before the old one ends, when the amount that remains changes, and when a price is lost or found again. Each
  * is told to this instance's listeners as `payment_quote.updated`; what another instance renewed is found in the rows
- * and told without a commit. Ends with the invoice.
+ * and told without a commit. Nothing is told of an invoice that cannot be paid; it begins anew if it can be paid again.
  *
- * Work: a look at memory each second, one read for every 1,000 invoices that are due, at most
- * {@link maximumRenewals} renewals a second, each at most one commit.
+ * Work: a look at memory each second and after events of these invoices, one read for every 1,000 invoices that are due,
+ * at most {@link maximumRenewals} renewals a second, each at most one commit.
  */
 export class QuoteRenewal extends Context.Service<QuoteRenewal, {
   /**
-   * The quote to greet a new listener of an invoice with, null when the payor was shown none. From here on the invoice is
-   * kept fresh, and every change is told to the listener, however soon it comes; before, nothing is.
+   * The quote to greet a new listener of an invoice with, null when the payor was shown none or nothing can be paid. From
+   * here on the invoice is kept fresh, and every change is told to the listener, however soon it comes; before, nothing is.
    */
-  readonly greet: (invoiceId: string) => Effect.Effect<Quote | null>
+  readonly greet: (invoiceId: string) => Effect.Effect<Greeting | null>
 }>()("tillwire/modules/quotes/QuoteRenewal") {}
 
 const makeRenewal = Effect.gen(function*() {
@@ -256,6 +277,9 @@ const makeRenewal = Effect.gen(function*() {
   const sockets = yield* Sockets
   const repo = yield* makeRepo
   const watchedInvoices = new Map<string, Watched>()
+  /** Open while an event asks for a look that has not begun. */
+  const looksWanted = Latch.makeUnsafe(false)
+  let allowance: Allowance = { second: 0, begun: 0 }
 
   yield* bus.subscribe("quotes", (events) =>
     Effect.sync(() => {
@@ -263,7 +287,8 @@ const makeRenewal = Effect.gen(function*() {
         const watched = invoiceId === null ? undefined : watchedInvoices.get(invoiceId)
         if (watched === undefined || !type.startsWith("invoice.")) continue
         watched.changed = true
-        watched.lookAt = 0
+        wake(watched)
+        looksWanted.openUnsafe()
       }
     }))
 
@@ -288,8 +313,12 @@ const makeRenewal = Effect.gen(function*() {
       // A token is inactive for a moment after every start; of everything else an event of the invoice tells.
       if (Result.isFailure(payable) && payable.failure.code === "TOKEN_NOT_ACCEPTED") {
         watched.changed = true
-        watched.lookAt = now + retrySeconds
-      } else lookAgain(watched, Number.POSITIVE_INFINITY)
+        lookAgain(watched, now + retrySeconds)
+        return
+      }
+      watched.last = undefined
+      watched.unavailable = undefined
+      lookAgain(watched, Number.POSITIVE_INFINITY)
       return
     }
     const { invoice } = aggregate
@@ -310,6 +339,8 @@ const makeRenewal = Effect.gen(function*() {
         events: []
       })
     }
+    // The invoice has changed meanwhile: the next look, which is at once, tells what holds then, if anything does.
+    if (watched.changed) return
     watched.unavailable = renewed === null ? quote : undefined
     watched.last = renewed ?? row
     lookAgain(
@@ -323,17 +354,18 @@ const makeRenewal = Effect.gen(function*() {
   const look = Effect.fnUntraced(function*(row: QuoteRow, watched: Watched, now: number) {
     const known = watched.unavailable ?? (watched.last === undefined ? null : quoteObject(watched.last, now))
     const isNew = watched.last?.id !== row.id
+    const mustRenew = isDue(row, watched, now)
     watched.last = row
-    if (isDue(row, watched, now)) {
+    if (mustRenew) {
       watched.changed = false
       return yield* renew(row, watched, known)
     }
-    watched.lookAt = row.validUntil - renewSeconds
+    lookAgain(watched, row.validUntil - renewSeconds)
     if (isNew) yield* tell(row, known, quoteObject(row, now))
   }, (looking, row, watched, now) =>
     looking.pipe(Effect.catchCause((cause) => {
       watched.changed = true
-      watched.lookAt = now + retrySeconds
+      lookAgain(watched, now + retrySeconds)
       return Effect.logWarning("a quote could not be renewed", cause).pipe(
         Effect.annotateLogs({ invoice_id: row.invoiceId })
       )
@@ -351,33 +383,51 @@ const makeRenewal = Effect.gen(function*() {
       row === undefined ? systemNow : systemNow + clock.aheadSeconds(row.merchantId, row.environment)
     const due = [...watchedInvoices].filter(([, { last, lookAt }]) => lookAt <= nowOf(last)).slice(0, maximumRead)
     if (due.length === 0) return
+    for (const [, watched] of due) watched.isWoken = false
     const rows = new Map((yield* repo.newestShown(due.map(([id]) => id))).map((row) => [row.invoiceId as string, row]))
-    let renewals = 0
+    if (allowance.second !== systemNow) allowance = { second: systemNow, begun: 0 }
     const looks = due.flatMap(([id, watched]) => {
       const row = rows.get(id)
       if (row === undefined) {
-        watched.lookAt = systemNow + renewSeconds
+        lookAgain(watched, systemNow + renewSeconds)
         return []
       }
       const now = nowOf(row)
-      if (isDue(row, watched, now) && ++renewals > maximumRenewals) return []
+      if (isDue(row, watched, now)) {
+        if (allowance.begun >= maximumRenewals) return []
+        allowance = { ...allowance, begun: allowance.begun + 1 }
+      }
       return [look(row, watched, now)]
     })
     yield* Effect.forEach(looks, (each) => each, { concurrency: renewalsAtOnce, discard: true })
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("quotes could not be looked at", cause)))
 
-  yield* Effect.forkScoped(Effect.repeat(tick, Schedule.spaced("1 second")))
+  /** After each look until the next second begins, or until an event asks for another one. */
+  const looking = Effect.suspend(() => {
+    looksWanted.closeUnsafe()
+    return Effect.andThen(tick, Effect.timeoutOption(looksWanted.await, "1 second"))
+  })
+  yield* Effect.forkScoped(Effect.forever(looking))
+
+  /** The row as a quote, while the invoice can be paid. */
+  const payableQuote = Effect.fnUntraced(function*(row: QuoteRow) {
+    const aggregate = yield* invoices.find(row.invoiceId)
+    const now = yield* clock.nowSeconds(row.merchantId, row.environment)
+    return aggregate !== null && isPayable(aggregate.invoice, now) ? quoteObject(row, now) : null
+  })
 
   const greet = Effect.fnUntraced(function*(invoiceId: string) {
     const [row] = yield* repo.newestShown([invoiceId])
+    const quote = row === undefined ? null : yield* payableQuote(row)
     const watched = watchedInvoices.get(invoiceId)
     // Those who listened before may know an older one: the next look tells them.
     if (watched === undefined) {
-      watchedInvoices.set(invoiceId, { lookAt: 0, last: row, unavailable: undefined, changed: true })
+      const last = quote === null ? undefined : row
+      watchedInvoices.set(invoiceId, { lookAt: 0, last, unavailable: undefined, changed: true, isWoken: false })
     } else {
-      watched.lookAt = 0
+      wake(watched)
     }
-    return row === undefined ? null : quoteObject(row, yield* clock.nowSeconds(row.merchantId, row.environment))
+    return row === undefined || quote === null ? null : { quote, environment: row.environment }
   })
 
   return QuoteRenewal.of({ greet })

@@ -322,7 +322,10 @@ const make = Effect.gen(function*() {
       const listeners = byInvoice.sets.get(invoiceId)
       if (listeners === undefined) return
       const frame = frames(text)
-      for (const connection of listeners) connection.send(frame(connection.listener.apiVersion), null)
+      for (const connection of listeners) {
+        // Whoever was told that the invoice has ended is offered nothing for it any more, however late the offer was made.
+        if (connection.closeAtMillis === null) connection.send(frame(connection.listener.apiVersion), null)
+      }
     })
 
   const listened = () => [...byInvoice.sets.keys()]

@@ -100,6 +100,22 @@ const emit = (object: WireObject, type: EventType = "invoice.updated") =>
 const range = (n: number) => Array.from({ length: n }, (_, at) => at)
 
 describe("the payor's stream", () => {
+  promise("tells what is not stored only while the invoice can be paid, and again once it is open again", Effect.gen(function*() {
+    const client = yield* listening()
+    const sockets = yield* Sockets
+    for (const status of ["paid", "expired", "canceled"]) {
+      yield* emit(invoice(1, { status }))
+      yield* client.take(1)
+      yield* sockets.tell(invoiceId, () => "{\"quote\":\"over\"}")
+      yield* emit(invoice(2, { status: "unpaid" }))
+      yield* client.take(1)
+      yield* sockets.tell(invoiceId, () => "{\"quote\":\"open\"}")
+      yield* client.take(1)
+      assert.strictEqual(client.texts.at(-1), "{\"quote\":\"open\"}")
+    }
+    assert.notInclude(client.texts, "{\"quote\":\"over\"}")
+  }))
+
   promise("says ready, greets, then tells the invoice's events in order and no other's", Effect.gen(function*() {
     const client = yield* listening()
     assert.deepInclude(client.opening[0], {
