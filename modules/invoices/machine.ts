@@ -122,7 +122,10 @@ export interface PaymentState {
   readonly seenAt: number
   readonly createdAt: number
   readonly confirmedAt: number | null
-  /** Null until it counts, and where nothing settles. */
+  /**
+   * Null until it counts, and where nothing settles. Of a payment that has left its chain it is what it was before; see
+   * {@link shownSettlement}.
+   */
   readonly settlement: PaymentSettlement | null
   /** usd_millis of it that were refunded. */
   readonly refunded: UsdMillis
@@ -391,12 +394,18 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
       ordinal: known?.ordinal ?? nextOrdinal(state.payments),
       status,
       confirmedAt: null,
-      settlement: known?.settlement ?? null,
+      settlement: lasting(known),
       refunded: known?.refunded ?? usdMillis(0n),
       createdAt: known?.createdAt ?? now,
       metadata
     }
-    : { ...known, status, confirmedAt: null, metadata: { ...metadata, quote: known.metadata.quote } }
+    : {
+      ...known,
+      status,
+      confirmedAt: null,
+      settlement: lasting(known),
+      metadata: { ...metadata, quote: known.metadata.quote }
+    }
   const next = withPayment(state, payment)
   const opens = reason === null ? [] : open(state, {
     type: reason,
@@ -491,7 +500,7 @@ const revert = (state: Aggregate, paymentId: string, now: number): Step => {
     ...payment,
     status: "reverted",
     confirmedAt: null,
-    settlement: isLasting(payment) ? payment.settlement : null,
+    settlement: payment.settlement?.progress === "settled" ? payment.settlement : lasting(payment),
     metadata: { ...payment.metadata, confirmations: 0, block_number: null }
   }
   const opens = isCounted(payment.status)
@@ -571,11 +580,14 @@ const end = (state: Aggregate, now: number): Step => {
 }
 
 /**
- * Whether a settlement outlives its payment's transfer: money that was forwarded or refunded has gone, whatever became
- * of the payor's transfer later. What came straight from the payor goes with it.
+ * The settlement of a payment that comes back to its chain: money that was forwarded or refunded has gone and is not moved
+ * again. What came straight from the payor must become final anew.
  */
-const isLasting = ({ refunded, settlement }: PaymentState): boolean =>
-  refunded > 0n || (settlement?.progress === "settled" && settlement.txHash !== null)
+const lasting = (payment: PaymentState | undefined): PaymentSettlement | null => {
+  if (payment === undefined) return null
+  const { refunded, settlement } = payment
+  return refunded > 0n || (settlement?.progress === "settled" && settlement.txHash !== null) ? settlement : null
+}
 
 const settleTo = (
   state: Aggregate,
@@ -905,9 +917,26 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   amount_decimal: usdDecimal(payment.amount),
   amount_unit: "usd_millis",
   confirmed_at: payment.confirmedAt,
-  ...settlementFields(payment.settlement),
+  ...settlementFields(shownSettlement(payment)),
   metadata: payment.metadata
 })
+
+/**
+ * The settlement as it is told. While a payment is not on its chain, or not deep enough since it came back, nothing of it
+ * is settled, also where the money was forwarded: otherwise sums of settled amounts exceed what was received.
+ */
+export const shownSettlement = ({ settlement, status }: PaymentState): PaymentSettlement | null => {
+  const isAway = status === "reverted" || status === "pending"
+  if (settlement === null || !isAway) return settlement
+  const wasRefunded = settlement.status === "partially_refunded" || settlement.status === "refunded"
+  return {
+    ...settlement,
+    status: wasRefunded ? settlement.status : "failed",
+    progress: "failed",
+    settledAmount: usdMillis(0n),
+    settledAt: null
+  }
+}
 
 /** The six fields that only merchants see. `balance_transaction_id` is null while no ledger is loaded. */
 const settlementFields = (settlement: PaymentSettlement | null) => ({

@@ -84,7 +84,9 @@ layer(driver.pipe(Layer.provideMerge(desk)) as Layer.Layer<Desk>)("settlements/d
       assert.include(yield* paymentOf(paid), { settlement_status: "settled" })
       yield* journal({ ...paid.entry, status: "reverted" })
       yield* change(paid, reverted(paid))
-      assert.deepInclude(yield* paymentOf(paid), { status: "reverted", settlement_status: null, settled_amount: null, settlement: null })
+      assert.deepInclude(yield* paymentOf(paid), {
+        status: "reverted", settlement_status: "failed", settled_amount: 0, settled_at: null
+      })
       yield* journal({ ...paid.entry, height: paid.entry.height + 1n })
       yield* change(paid, seen(paid), confirmed(paid))
       yield* look

@@ -51,12 +51,12 @@ layer(driver.pipe(Layer.provideMerge(desk)) as Layer.Layer<Desk>)("settlements/m
       assert.include(yield* paymentOf(paid), { settlement_status: "manual" })
     }))
 
-  it.effect("money that was forwarded stays settled when the payor's transfer is taken back", () =>
+  it.effect("money that was forwarded is told as failed while the payor's transfer is taken back", () =>
     Effect.gen(function*() {
       const paid = yield* pay("mainnet")
       yield* report(paid, { _tag: "Settled", txHash: "0xforwarded", network: "base", amount: null })
       yield* change(paid, reverted(paid))
-      assert.include(yield* paymentOf(paid), { status: "reverted", settlement_status: "settled", settled_amount: 50_000 })
+      assert.include(yield* paymentOf(paid), { status: "reverted", settlement_status: "failed", settled_amount: 0 })
       assert.strictEqual(yield* refusal(paid, { _tag: "Retry" }), "INVALID_TRANSITION")
     }))
 })
