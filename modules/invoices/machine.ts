@@ -9,7 +9,7 @@
  *   unpaid | expired ─── merchant cancels ────> canceled            (nothing leaves canceled)
  *   underpaid ── all of it refunded ──> canceled
  *   unpaid | underpaid | expired ── what it stands for ends ──> canceled    (payments under way are late when they confirm)
- *   unpaid | underpaid ── devnet only: end now ──> as its time and its grace had passed
+ *   unpaid | underpaid ── devnet only: its time is over now ──> as if `expires_at` had come; a part keeps its grace
  *
  * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
  * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
@@ -187,7 +187,7 @@ export type Command =
   | { readonly _tag: "GiveUp"; readonly paymentId: string }
   /** Time has passed. `sight`: how far its networks were read. */
   | { readonly _tag: "Tick"; readonly sight: Sight }
-  /** Devnet only: its time is over, and the grace of a part payment too. The tick that follows does the rest. */
+  /** Devnet only: its time is over now. The tick that follows does the rest; a part payment keeps its grace. */
   | { readonly _tag: "End" }
   /** Its settlement has come so far; null: there is nothing to settle any more. `needsSomeone`: an exception opens. */
   | {
@@ -574,8 +574,7 @@ const end = (state: Aggregate, now: number): Step => {
   const { invoice } = state
   const open = invoice.status === "unpaid" || invoice.status === "underpaid"
   if (!open || invoice.environment !== "devnet") return nothing(state)
-  const policy = invoice.status === "unpaid" ? invoice.policy : { ...invoice.policy, underpaidGraceSeconds: 0 }
-  const after: InvoiceState = { ...invoice, policy, expiresAt: Math.min(invoice.expiresAt, now) }
+  const after: InvoiceState = { ...invoice, expiresAt: Math.min(invoice.expiresAt, now) }
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
 }
 

@@ -340,6 +340,13 @@ const makeSimulator = Effect.gen(function*() {
   const expire = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
     const { status } = current.invoice
     if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
+    const now = Math.floor((yield* nowOf(current.invoice)) / 1000)
+    if (status === "underpaid" && now >= current.invoice.expiresAt) {
+      return yield* refuse(
+        "This invoice has ended and waits underpaid_grace_seconds for the rest: pay it, or move your clock past that with " +
+          "POST /api/v1/devnet/clock/advance {\"seconds\": …}"
+      )
+    }
     return { changes: [yield* end(current, cause)] }
   })
 

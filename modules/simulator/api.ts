@@ -21,7 +21,7 @@ export const SimulateRequest = Schema.Struct({
     "duplicate", "expire", "settle", "fail_settlement"
   ]).annotate({
     description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
-      "more; `expire`: the invoice's time is over now, and the grace of a part payment too; `late`: the same, then a " +
+      "more; `expire`: the invoice's time is over now, and a part payment keeps its grace; `late`: the same, then a " +
       "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +
       "`missing_memo`: one without the memo that its network asks for; `duplicate`: the newest simulated transfer once " +
       "more. Of the newest simulated transfer: `confirm`: its block is deep enough; `reorg`: another block has it now; " +

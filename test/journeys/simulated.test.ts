@@ -137,8 +137,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
       assert.include((yield* simulated(part.id, "partial")).invoice, { status: "underpaid", amount_paid: 5_000 })
       const cut = yield* simulated(part.id, "expire")
       assert.include(cut.invoice, { status: "underpaid", amount_paid: 5_000 })
+      assert.isAtMost(cut.invoice.expires_at, Math.floor(Date.now() / 1000))
       assert.isNull(cut.invoice_payment)
-      assert.deepStrictEqual(yield* refused(part.id, "pay"), [409, "INVOICE_NOT_PAYABLE"])
+      assert.deepStrictEqual(yield* refused(part.id, "expire"), [409, "INVALID_TRANSITION"])
+      assert.include((yield* simulated(part.id, "pay")).invoice, { status: "paid", amount_paid: 10_000 })
 
       const over = yield* newInvoice(shop, { amount_usd: 10 })
       assert.include((yield* simulated(over.id, "overpay")).invoice, { status: "paid", amount_paid: 11_000 })

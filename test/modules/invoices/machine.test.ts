@@ -608,6 +608,15 @@ describe("invoice machine, the documented transitions", () => {
     assert.include(ended.next.invoice, { status: "expired", expiresAt: now, dueAt: null })
     const pending = decided(fresh(), [observe(arrival(1, 50_000n))]).next
     assert.strictEqual(decided(pending, commands).next.invoice.status, "unpaid")
+    const part = replay(fresh(), [observe(arrival(1, 20_000n)), confirm(arrival(1, 20_000n))]).state
+    const cut = decided(part, commands).next
+    assert.include(cut.invoice, { status: "underpaid", expiresAt: now, graceEnded: false, dueAt: now + 86_400 })
+    assert.deepStrictEqual(cut.invoice.policy, part.invoice.policy, "a part payment has its grace, as by the clock")
+    assert.isTrue(isPayable(cut.invoice, now + 86_399))
+    const over = decided(cut, [{ _tag: "Tick", sight: nothingToSee }], now + 86_400)
+    assert.deepStrictEqual(over.opens.map(({ type }) => type), ["underpaid_expired"])
+    const rest = arrival(2, 30_000n, { seenAt: now + 10 })
+    assert.strictEqual(replay(cut, [observe(rest), confirm(rest)], now + 10).state.invoice.status, "paid")
     for (const other of [{ environment: "mainnet" }, { status: "paid" }, { status: "canceled" }] as const) {
       assert.deepStrictEqual(decided(fresh(other), [{ _tag: "End" }]).events, [])
     }
