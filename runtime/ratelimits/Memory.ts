@@ -3,8 +3,11 @@ import { Clock, Effect, Layer } from "effect"
 import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
 
 /**
- * Windows of one limit at once. A window takes some 300 bytes and 8 for each accepted call in it: 55 MB when 50,000
- * keys all use up 100 calls a minute.
+ * Windows of one limit at once. A window takes 341 bytes with one call in it (measured) and 8 for each further one: 17 MB
+ * when 50,000 strangers ask once, 55 MB when 50,000 keys all use up 100 calls a minute. An IPv6 address counts in three
+ * ranges, and so takes up to three of them. Nothing else of a stranger is kept: after 50,000 addresses had asked the running
+ * service once, over a connection each, its live heap was 15 MB larger. The process grew by 185 MB, 40 MB where they came
+ * over kept connections: that is what V8 had not given back of the collected connections.
  */
 export const maximumWindows = 50_000
 

@@ -138,7 +138,7 @@ const masters = Effect.gen(function*() {
 /**
  * The text of the key file. Where it is absent, the text of a draft beside it, and how to keep that one: whether a new key
  * may be made is known only once the database was asked, and a start that is refused must not leave a key that does not
- * fit. Processes that start together share the draft; it is removed when the scope closes.
+ * fit. Processes that start together share the draft; it is removed when it is kept, or when the scope closes.
  */
 const keyFile = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
@@ -162,6 +162,8 @@ const keyFile = Effect.fnUntraced(function*(file: string) {
     if ((yield* keptSecret(file, () => text)) !== text) {
       return yield* new SecretsInvalid({ reason: `another process has just written another key to ${file}: start again` })
     }
+    // Not with the scope: a process that is killed must not leave a second copy of the key for years.
+    yield* Effect.ignore(fs.remove(draft))
   })
   return { text, keep: Effect.provide(keep, services) }
 })

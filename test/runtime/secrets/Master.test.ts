@@ -105,6 +105,8 @@ describe("a master", () => {
         const both = yield* Effect.all([begin, begin], { concurrency: 2 })
         assert.notInclude(yield* fs.readDirectory(data), "master.key")
         for (const context of both) yield* Context.get(context, MasterKeys).keepDraft!
+        // While the service runs: a killed one leaves no second copy.
+        assert.deepStrictEqual(yield* fs.readDirectory(data), ["master.key"])
         return both.map((context) => Context.get(context, Secrets))
       }))
       const later = yield* secretsOf(data)
