@@ -6,27 +6,47 @@ import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
 const Integer = Schema.String.check(Schema.isPattern(/^\d{1,78}$/))
+const heightMessage = "write a block's height as text: 1 to 18 decimal digits, no sign, for example \"19000000\""
 /** A block's height: the database keeps 64 bits. */
-const Height = Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { message: "a height: up to 18 digits, no sign" }))
-const Text = Schema.NonEmptyString.check(Schema.isMaxLength(256))
+const Height = Schema.String.annotate({ message: heightMessage }).check(
+  Schema.isPattern(/^\d{1,18}$/, { message: heightMessage })
+)
+const amountMessage = "write the amount as text in base units of the token: 1 to 78 decimal digits, no sign and no point"
+/** A token's base units: up to the largest number of 256 bits. */
+const Amount = Schema.String.annotate({ message: amountMessage }).check(
+  Schema.isPattern(/^\d{1,78}$/, { message: amountMessage })
+)
+const textMessage = "write 1 to 256 characters of text"
+const Text = Schema.String.annotate({ message: textMessage }).check(
+  Schema.isPattern(/^[^]{1,256}$/, { message: textMessage })
+)
+const secondsMessage = "write epoch seconds as a whole number"
+/** A moment as an operator writes it; whether it is in its range is said by the call. */
+const Seconds = Schema.Number.annotate({ message: secondsMessage }).check(Schema.isInt({ message: secondsMessage }))
+const indexMessage = "write a whole number, 0 to 2147483647: 0 for the native coin, else 1 + the log's place in its receipt"
+const skipMessage = "write a whole number of addresses, 0 to 1000"
 
 /** A transfer another watcher saw, under the key format of the network's driver. */
 export const TransferReport = Schema.Struct({
   network: Network,
   environment: Environment,
-  /** As the chain spells it; with `index` the journal's key. */
+  /** As the chain spells it, on EVM networks in any case; with `index` the journal's key. */
   tx_hash: Text,
   /** 0 for the native coin, 1 + position of the log in its own receipt for tokens. */
-  index: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_147_483_647 })),
-  /** The receiving address in lower case, or the family's reference. */
+  index: Schema.Number.annotate({ message: indexMessage }).check(
+    Schema.isInt({ message: indexMessage }),
+    Schema.isBetween({ minimum: 0, maximum: 2_147_483_647 }, { message: indexMessage })
+  ),
+  /** The receiving address, on EVM networks in any case, or the family's reference. */
   match_key: Text,
   token_address: Schema.NullOr(Text),
   /** Base units of the token, above zero. */
-  amount: Integer,
+  amount: Amount,
   from: Schema.NullOr(Text),
   height: Height,
   block_hash: Text,
-  block_time: EpochSeconds
+  /** Epoch seconds, at most 15 min in the future. */
+  block_time: Seconds
 })
 export type TransferReport = typeof TransferReport.Type
 
@@ -36,7 +56,10 @@ export type TransferReport = typeof TransferReport.Type
  */
 export const ReportAnswer = Schema.Struct({ status: Schema.Literals(["reported", "seen", "confirmed", "reverted"]) })
 
-/** An operator's wish and how far it is. */
+/**
+ * An operator's wish and how far it is. It fails where every endpoint has said for 10 min that it does not have a block any
+ * more; the blocks that could be read were read, and `reason` names the others.
+ */
 export const Repair = Schema.Struct({
   kind: Schema.Literals(["rescan", "reanchor", "restore"]),
   /** `waiting` for the network's follower, which may run elsewhere; `failed` for `reason`. */
@@ -98,7 +121,7 @@ export class ChainsRpc extends RpcGroup.make(
   /**
    * For a network in the condition `no_common_block`: goes on from the final block `height`, or without one from the
    * newest below everything that was followed. Blocks in between are read again, and transfers that are not where they
-   * were are moved, reverted, or doubted where they were final.
+   * were are moved, reverted, or doubted where they were final. Until it has begun, another call corrects the height.
    */
   Rpc.make("chains.reanchor", {
     payload: { network: Network, environment: Environment, height: Schema.optionalKey(Height) },
@@ -111,7 +134,13 @@ export class ChainsRpc extends RpcGroup.make(
    * wallet that is a list. The same call again answers how far it is and passes over nothing twice.
    */
   Rpc.make("chains.restored", {
-    payload: { environment: Environment, backup_time: Schema.Int, skip: Schema.optionalKey(Schema.Int) },
+    payload: {
+      environment: Environment,
+      backup_time: Seconds,
+      skip: Schema.optionalKey(
+        Schema.Number.annotate({ message: skipMessage }).check(Schema.isInt({ message: skipMessage }))
+      )
+    },
     success: RestoreAnswer,
     error: PublicError
   }),

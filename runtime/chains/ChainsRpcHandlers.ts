@@ -2,10 +2,17 @@
 import { Effect } from "effect"
 import { baseUnits } from "../../schemas/Money.ts"
 import { publicError } from "../../schemas/Errors.ts"
+import { readEvmAddress } from "../../schemas/EvmAddress.ts"
+import { familyOf, type Network } from "../../schemas/Network.ts"
 import { Chains, type RepairProgress } from "../Chains.ts"
 import { ChainsRpc } from "./ChainsRpc.ts"
 
 const heightText = (height: bigint | null) => height === null ? null : height.toString()
+
+/** In one spelling where the family has several: hex says the same in either case. */
+const inOneCase = (network: Network, text: string) => familyOf(network) === "evm" ? text.toLowerCase() : text
+const tokenAddress = (network: Network, text: string) =>
+  familyOf(network) === "evm" ? readEvmAddress(text.toLowerCase()) ?? text : text
 
 const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
   kind,
@@ -22,15 +29,15 @@ export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
   return ChainsRpc.of({
     "chains.report": (told) =>
       BigInt(told.amount) === 0n
-        ? Effect.fail(publicError("VALIDATION_ERROR", { param: "amount", message: "The amount must be above zero" }))
+        ? Effect.fail(publicError("VALIDATION_ERROR", { param: "amount", message: "`amount` is in base units of the token and must be above zero" }))
         : Effect.map(chains.report({
           network: told.network,
           environment: told.environment,
-          txHash: told.tx_hash,
+          txHash: inOneCase(told.network, told.tx_hash),
           index: told.index,
           kind: "direct",
-          matchKey: told.match_key,
-          tokenAddress: told.token_address,
+          matchKey: inOneCase(told.network, told.match_key),
+          tokenAddress: told.token_address === null ? null : tokenAddress(told.network, told.token_address),
           amount: baseUnits(BigInt(told.amount)),
           from: told.from,
           point: { height: BigInt(told.height), hash: told.block_hash },

@@ -34,6 +34,9 @@ const reportedLimit = 500
 /** Blocks by which a report may be ahead of the follower: its reporter's node may be faster, but it cannot be a wrong unit. */
 const maximumHeightAhead = 1_000n
 
+/** Seconds by which the time of a reported block may be in the future: clocks differ, and milliseconds are a wrong unit. */
+const maximumSecondsAhead = 900
+
 /** Milliseconds an allocation waits for the chains to be read up to their end after a start, and between two looks. */
 const catchUpWaitMillis = 8_000
 const catchUpLookMillis = 20
@@ -225,6 +228,17 @@ const make = Effect.gen(function*() {
 
   const journal = Effect.fnUntraced(function*(told: TransferSighting) {
     const { environment, network, point } = told
+    const now = yield* nowSeconds
+    if (told.time < 0 || told.time > now + maximumSecondsAhead) {
+      const message = `\`block_time\` is the time of the block in epoch seconds, 0 to ${now + maximumSecondsAhead}, and it was ` +
+        `${told.time}`
+      return yield* publicError("VALIDATION_ERROR", { param: "block_time", message })
+    }
+    // Credits by comparing balances have such ids, and no transaction of a chain has.
+    if (told.txHash.startsWith("balance:")) {
+      const message = "`tx_hash` is the hash of a transaction, as the chain spells it"
+      return yield* publicError("VALIDATION_ERROR", { param: "tx_hash", message })
+    }
     const block = { ...point, time: told.time }
     const receivers = yield* findReceivers({ rows, addresses }, { network, environment, point: block }, [told.matchKey])
     // The time is the reporter's: where the network is followed, the block itself says whether it is older than the target.
@@ -233,7 +247,9 @@ const make = Effect.gen(function*() {
       : undefined
     const owner = given ?? receivers.get(told.matchKey)
     if (owner === undefined) {
-      return yield* publicError("VALIDATION_ERROR", { param: "match_key", message: "No target has this match key" })
+      const message = `No invoice of ${environment} was given the address \`match_key\` on ${familyOf(network)}: correct ` +
+        "it, the network or the environment"
+      return yield* publicError("VALIDATION_ERROR", { param: "match_key", message })
     }
     const first = transferId(network, environment, told.txHash, told.index)
     const entries = new Map((yield* rows.transfers(entryIds(first, told.matchKey))).map((entry) => [entry.id, entry]))

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { withLogs } from "../support/NodeProxy.ts"
-import { reportOf, town } from "../support/Operator.ts"
+import { reportOf, type Told, town } from "../support/Operator.ts"
 import { until } from "../support/Service.ts"
 
 const limitMillis = 240_000
@@ -33,5 +33,90 @@ describe("a report over the internal door", () => {
       const freed = yield* until("the named invoice is free", invoice(shop, named.id), ({ payments }) =>
         payments.every(({ status }) => status === "reverted"))
       assert.strictEqual(freed.invoice.status, "unpaid")
+    }).pipe(Effect.scoped), limitMillis)
+})
+
+/** What the door says of a payload: the public code with its field, or what its reader says of one of its fields. */
+const refusalOf = ({ error, text, value }: Told): string => {
+  if (value !== undefined) return `taken: ${text}`
+  return error === undefined ? text : `${error.code} ${error.param}: ${error.message}`
+}
+
+describe("what an operator may not say", () => {
+  it.live("is refused with the field, its unit and what it may be, and nothing of it is written", () =>
+    Effect.gen(function*() {
+      const { call, openShop, order, sql, status } = yield* town()
+      const shop = yield* openShop
+      const { address } = yield* order(shop, 5)
+      const { head } = yield* status
+      const place = { network: "base", environment: "mainnet" }
+      const now = Math.floor(Date.now() / 1000)
+      const right = {
+        ...place, tx_hash: `0x${"ab".repeat(32)}`, index: 0, match_key: address, token_address: null, amount: "5", from: null,
+        height: head, block_hash: `0x${"cd".repeat(32)}`, block_time: now
+      }
+      const told = { report: right, rescan: { ...place, from: "0", to: "0" }, reanchor: place, restored: {
+        environment: "mainnet", backup_time: now - 5
+      } }
+      const cases: ReadonlyArray<readonly [keyof typeof told, object, ...ReadonlyArray<string>]> = [
+        ["rescan", { from: 1 }, "from", "decimal digits"],
+        ["rescan", { from: "-1" }, "from", "no sign"],
+        ["rescan", { to: "1e3" }, "to", "decimal digits"],
+        ["rescan", { to: "9".repeat(60) }, "to", "1 to 18"],
+        ["rescan", { from: "1", to: "0" }, "VALIDATION_ERROR from", "1 is above 0"],
+        ["rescan", { to: "999999" }, "VALIDATION_ERROR to", `at most ${head}`],
+        ["rescan", { network: "solana" }, "UNSUPPORTED_NETWORK network", "config"],
+        ["rescan", { network: "dogecoin" }, "network", "arbitrum"],
+        ["rescan", { environment: "devnet" }, "UNSUPPORTED_NETWORK network", "devnet"],
+        ["rescan", { environment: "prod" }, "environment", "mainnet"],
+        ["reanchor", { height: 5 }, "height", "text"],
+        ["reanchor", { height: "-5" }, "height", "no sign"],
+        ["reanchor", {}, "INVALID_TRANSITION", "chains.rescan"],
+        ["reanchor", { network: "solana" }, "UNSUPPORTED_NETWORK network", "config"],
+        ["restored", { backup_time: "now" }, "backup_time", "epoch seconds"],
+        ["restored", { backup_time: now + 3_600 }, "VALIDATION_ERROR backup_time", "not in the future"],
+        ["restored", { backup_time: now * 1_000 }, "VALIDATION_ERROR backup_time", "epoch seconds"],
+        ["restored", { backup_time: -1 }, "VALIDATION_ERROR backup_time", "epoch seconds"],
+        ["restored", { skip: -1 }, "VALIDATION_ERROR skip", "0 to 1000"],
+        ["restored", { skip: 1_001 }, "VALIDATION_ERROR skip", "0 to 1000"],
+        ["restored", { skip: 1.5 }, "skip", "whole number"],
+        ["restored", { environment: "devnet" }, "VALIDATION_ERROR environment", "config"],
+        ["report", { amount: "0" }, "VALIDATION_ERROR amount", "base units"],
+        ["report", { amount: 5 }, "amount", "base units"],
+        ["report", { amount: "-5" }, "amount", "no sign"],
+        ["report", { amount: "9".repeat(90) }, "amount", "1 to 78"],
+        ["report", { index: -1 }, "index", "0 to 2147483647"],
+        ["report", { index: 2 ** 31 }, "index", "0 to 2147483647"],
+        ["report", { index: 0.5 }, "index", "whole number"],
+        ["report", { height: "999999999" }, "VALIDATION_ERROR height", "1000 above"],
+        ["report", { block_time: now * 1_000 }, "VALIDATION_ERROR block_time", "epoch seconds"],
+        ["report", { block_time: -1 }, "VALIDATION_ERROR block_time", "epoch seconds"],
+        ["report", { block_time: "now" }, "block_time", "epoch seconds"],
+        ["report", { match_key: `0x${"ef".repeat(20)}` }, "VALIDATION_ERROR match_key", "No invoice of mainnet"],
+        ["report", { environment: "devnet" }, "VALIDATION_ERROR match_key", "environment"],
+        ["report", { network: "solana" }, "VALIDATION_ERROR match_key", "network"],
+        ["report", { tx_hash: "" }, "tx_hash", "1 to 256"],
+        ["report", { tx_hash: `balance:${address}:1` }, "VALIDATION_ERROR tx_hash", "transaction"],
+        ["report", { tx_hash: "a".repeat(257) }, "tx_hash", "1 to 256"]
+      ]
+      for (const [name, change, ...words] of cases) {
+        const said = refusalOf(yield* call(`chains.${name}`, { ...told[name], ...change }))
+        for (const word of words) assert.include(said, word, `${name} ${JSON.stringify(change)}`)
+        assert.notInclude(said, "taken")
+        assert.notInclude(said, "SERVICE_UNAVAILABLE")
+      }
+      for (const name of Object.keys(told)) {
+        for (const payload of [null, [], "x", 5]) {
+          assert.include((yield* call(`chains.${name}`, payload)).text, "Failure")
+        }
+      }
+      const written = yield* Effect.orDie(sql`SELECT id FROM transfers UNION ALL SELECT id FROM chain_repairs
+        UNION ALL SELECT backup_time::text FROM restores`)
+      assert.deepStrictEqual(written, [])
+      // As wallets and explorers show them.
+      const upper = { tx_hash: `0x${"AB".repeat(32)}`, match_key: `0x${address.slice(2).toUpperCase()}` }
+      assert.strictEqual((yield* call("chains.report", { ...right, ...upper })).value?.status, "reported")
+      const [row] = yield* Effect.orDie(sql<any>`SELECT tx_hash, match_key FROM transfers`)
+      assert.deepStrictEqual(row, { tx_hash: right.tx_hash, match_key: address })
     }).pipe(Effect.scoped), limitMillis)
 })
