@@ -1,6 +1,8 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
-import { type ChainDriver, type ChainPoint, type Corroboration, DriverError } from "../../../runtime/Chains.ts"
+import {
+  type ChainDriver, type ChainPoint, type Corroboration, DriverError, type FoundTransfer
+} from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { isAwaited, isFrozen, isWorthAsking, order } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
@@ -15,8 +17,8 @@ export interface BlockReaders {
   readonly set: (hash: string, place: number) => void
   /** The block was followed there: nothing read of it again changes that. */
   readonly follow: (point: ChainPoint, place: number) => void
-  /** Where blocks of a range were followed, both ends included. */
-  readonly followedAt: (from: bigint, to: bigint) => ReadonlySet<number>
+  /** Where blocks of a range were followed, both ends included; null: not known of all of them, as after a restart. */
+  readonly followedAt: (from: bigint, to: bigint) => ReadonlySet<number> | null
 }
 
 export const makeReaders = (): BlockReaders => {
@@ -38,7 +40,8 @@ export const makeReaders = (): BlockReaders => {
       const found = new Set<number>()
       for (let height = from; height <= to; height++) {
         const place = heights.get(height)
-        if (place !== undefined) found.add(place)
+        if (place === undefined) return null
+        found.add(place)
       }
       return found
     }
@@ -164,10 +167,23 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
   })
 }
 
+/** All that several endpoints found: of transfers that look alike as many as the one that found most of them. */
+export const mergeFound = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>): ReadonlyArray<FoundTransfer> => {
+  const merged = new Map<string, ReadonlyArray<FoundTransfer>>()
+  for (const found of all) {
+    const byLook = Map.groupBy(found, ({ amount, matchKey, point, tokenAddress, txHash }) =>
+      `${point.hash}:${txHash}:${matchKey}:${tokenAddress}:${amount}`)
+    for (const [look, alike] of byLook) {
+      if (alike.length > (merged.get(look)?.length ?? 0)) merged.set(look, alike)
+    }
+  }
+  return [...merged.values()].flat()
+}
+
 /**
  * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some. Where
  * each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not long ago is
- * waited for.
+ * waited for. Where it is not known who read a block, all endpoints are asked.
  */
 export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {
@@ -178,17 +194,21 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
     const usable = places.filter((place) =>
       pool().endpoints[place]!.branch !== "other" && isWorthAsking(pool(), place) && !isFrozen(pool(), place, now)
     )
-    const others = followed.size === 0 ? usable.slice(1) : usable.filter((place) => !followed.has(place))
-    const isMixed = followed.size > 1 && others.length === 0
-    const isOneAwaited = places.some((place) => followed.size > 0 && !followed.has(place) && isAwaited(pool(), place, now))
-    if (others.length === 0 && (isMixed || isOneAwaited)) {
+    const others = followed === null ? usable : usable.filter((place) => !followed.has(place))
+    const isMixed = followed !== null && followed.size > 1 && others.length === 0
+    const isLacking = followed === null ? others.length < 2 : others.length === 0
+    const isOneAwaited = places.some((place) =>
+      !usable.includes(place) && followed?.has(place) !== true && isAwaited(pool(), place, now))
+    if (isLacking && (isMixed || isOneAwaited)) {
       return yield* new DriverError({
         network: endpoints[0]!.network,
         reason: `blocks ${from} to ${to} wait for an endpoint that they were not read from`,
         kind: "unanswered"
       })
     }
-    const place = others[0] ?? usable[0] ?? places[0]!
     yield* watch.refresh
-    return yield* rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has))
+    const asked = followed === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
+    const found = yield* Effect.forEach(asked, (place) =>
+      rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)), { concurrency: "unbounded" })
+    return mergeFound(found)
   })

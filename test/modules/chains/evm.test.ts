@@ -11,7 +11,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { frozenAt, type NodeAnswers, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
+import { frozenAt, type NodeAnswers, nodeProxy, prunedBelow, withLogs } from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
 const pollMillis = 20
@@ -126,6 +126,26 @@ describe("evm driver", () => {
           ? Promise.reject(new Error("old data not available due to pruning"))
           : ask(call))
       assert.strictEqual(yield* conditionOf, "block_forgotten")
+    }).pipe(Effect.scoped))
+
+  it.live("searches blocks that it does not know the reader of, as after a restart, at every endpoint", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const paid = yield* node.token("mint", [receiver("a"), 5n])
+      const { height } = yield* pointOf(node, "latest")
+      const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
+      const driver = yield* driverOn(second, { urls: [first.url] })
+      const search = driver.findTransfers!(height - 1n, height, watch(receiver("a")))
+      for (const [hiding, honest] of [[first, second], [second, first]] as const) {
+        hiding.set(withLogs(() => []))
+        honest.set("through")
+        assert.deepStrictEqual((yield* search).map(({ txHash }) => txHash), [paid])
+      }
+      second.set("through")
+      assert.lengthOf(yield* search, 1)
+      // Which one is away may be the one that would have shown more.
+      second.set("cut")
+      assert.include(yield* failureOf(search), "rpc 2")
     }).pipe(Effect.scoped))
 
   it.live("keys a log by its place in its own receipt, wherever the block puts it", () =>
