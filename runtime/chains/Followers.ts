@@ -539,17 +539,20 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     const gone = astray.filter((entry) => mayRevert(entry, before))
     if (gone.length > 0) yield* revert(fence, gone)
     yield* doubt(fence, astray.filter((entry) => !mayRevert(entry, before)))
-    const changed: Array<JournalEntry> = []
+    let changes = 0
     for (const { point, time, transfers } of turn.blocks) {
-      if (transfers.length > 0) changed.push(...(yield* sightingsSince(transfers, { ...point, time })).changed)
+      if (transfers.length === 0) continue
+      const { changed } = yield* sightingsSince(transfers, { ...point, time })
+      // Before the next block is looked at: its limits count what is written.
+      for (let from = 0; from < changed.length; from += rowsPerCommit) {
+        yield* write(fence, changed.slice(from, from + rowsPerCommit).map((entry) => transferWrite(entry)))
+      }
+      changes += changed.length
     }
-    for (let from = 0; from < changed.length; from += rowsPerCommit) {
-      yield* write(fence, changed.slice(from, from + rowsPerCommit).map((entry) => transferWrite(entry)))
-    }
-    const after = turn.next(changed.length + astray.length)
+    const after = turn.next(changes + astray.length)
     yield* write(fence, [repairWrite(after)])
     if (after.kind === "reanchor") isReanchoring = leavesGap(after)
-    if (changed.length > 0) {
+    if (changes > 0) {
       mayWait = true
       yield* wakeHandler
       yield* Queue.offer(wakes, { _tag: "Check" })

@@ -4,11 +4,12 @@
  * timed. The bench `flood` times the same on a real node.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schedule, type Scope } from "effect"
+import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
+import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { repairBatch } from "../../../runtime/chains/Repairs.ts"
 import {
   admit, maximumPerBlock, maximumPerContract, maximumPerTarget, screen
 } from "../../../runtime/chains/Unlisted.ts"
@@ -32,11 +33,13 @@ const eventually = <A>(look: Effect.Effect<A | undefined, unknown, SqlClient.Sql
   )
 
 /** A chain whose catalogue lists USDC alone; the handler records what it hears as `status amount of invoice`. */
-const rig = Effect.gen(function*() {
+const rig = Effect.fnUntraced(function*(shown: (event: ChainEvent) => ChainEvent = (event) => event) {
   const chains = yield* Chains
   const commit = yield* Commit
   const { drivers, service: chain } = yield* makeSimulated({ networks: ["base"], blockMillis: 3_600_000 })
-  for (const driver of drivers) yield* chains.register(driver)
+  for (const driver of drivers) {
+    yield* chains.register({ ...driver, follow: (recent, watch) => Stream.map(driver.follow(recent, watch), shown) })
+  }
   const heard: Array<string> = []
   yield* chains.onTransfer((entry) =>
     Effect.gen(function*() {
@@ -89,7 +92,7 @@ const many = (count: number, to: string, tokenAddress: string | null, amount = 1
 describe("a flood of transfers", () => {
   it.live("of a token nobody lists comes after the payment of the same block, and leaves few rows", () =>
     inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig
+      const { chain, heard, targetOf } = yield* rig()
       const to = yield* targetOf(1)
       yield* chain.transaction("base", [...many(3_000, to, fake(1)), ...many(1, to, usdc.address, 7n)])
       const { rows } = yield* dealtWith(1)
@@ -99,7 +102,7 @@ describe("a flood of transfers", () => {
 
   it.live("of many such tokens to many invoices is bounded for each, and recorded for each", () =>
     inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig
+      const { chain, heard, targetOf } = yield* rig()
       const targets = [yield* targetOf(1), yield* targetOf(2, 2)]
       const tokens = Array.from({ length: 50 }, (_, number) => fake(number + 1))
       for (let block = 0; block < 2; block++) {
@@ -114,7 +117,7 @@ describe("a flood of transfers", () => {
 
   it.live("of a listed token to one invoice holds up no other invoice, of the same merchant or another", () =>
     inDeployment(Effect.gen(function*() {
-      const { chain, heard, targetOf } = yield* rig
+      const { chain, heard, targetOf } = yield* rig()
       const [flooded, neighbour, stranger] = [yield* targetOf(1), yield* targetOf(2), yield* targetOf(3, 2)]
       yield* chain.transaction("base", many(1_500, flooded, usdc.address))
       yield* eventually(Effect.map(rowCount, ({ rows }) => rows === 1_500 ? true : undefined))
@@ -127,9 +130,28 @@ describe("a flood of transfers", () => {
       assert.isBelow(yield* at("seen 8 of 3"), 100)
     })), 30_000)
 
+  it.live("is bounded for each contract also where a rescan finds it in many blocks at once", () =>
+    inDeployment(Effect.gen(function*() {
+      const { chain, chains, heard, targetOf } = yield* rig((event) =>
+        event._tag === "Forward" ? { ...event, transfers: [] } : event)
+      const to = yield* targetOf(1)
+      const head = () => chains.status(devnet)[0]!.head
+      const first = yield* eventually(Effect.sync(() => head() ?? undefined))
+      for (let block = 0; block < repairBatch; block++) {
+        yield* chain.transaction("base", [...many(3, to, fake(1)), ...many(1, to, usdc.address, 7n)])
+      }
+      const last = first + BigInt(repairBatch)
+      yield* eventually(Effect.sync(() => head()! >= last ? true : undefined))
+      yield* chains.rescan("base", devnet, first + 1n, last)
+      yield* eventually(Effect.map(chains.repairs(devnet), ([repair]) => repair?.status === "done" ? true : undefined))
+      yield* dealtWith(repairBatch)
+      assert.strictEqual((yield* rowCount).rows, repairBatch + maximumPerContract)
+      assert.lengthOf(heard.filter((each) => each === "confirmed 7 of 1"), repairBatch)
+    })), 30_000)
+
   it.live("leaves out what an operator can still report", () =>
     inDeployment(Effect.gen(function*() {
-      const { chain, chains, heard, targetOf } = yield* rig
+      const { chain, chains, heard, targetOf } = yield* rig()
       const to = yield* targetOf(1)
       const { txHash } = yield* chain.transaction("base", many(maximumPerContract + 1, to, fake(1), 9n))
       yield* dealtWith(maximumPerContract)
