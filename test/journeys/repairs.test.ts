@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { withLogs } from "../support/NodeProxy.ts"
+import { type NodeAnswers, withLogs } from "../support/NodeProxy.ts"
 import { reportOf, type Told, town } from "../support/Operator.ts"
 import { until } from "../support/Service.ts"
 
@@ -118,5 +118,48 @@ describe("what an operator may not say", () => {
       assert.strictEqual((yield* call("chains.report", { ...right, ...upper })).value?.status, "reported")
       const [row] = yield* Effect.orDie(sql<any>`SELECT tx_hash, match_key FROM transfers`)
       assert.deepStrictEqual(row, { tx_hash: right.tx_hash, match_key: address })
+    }).pipe(Effect.scoped), limitMillis)
+})
+
+/** Blocks above `height` cannot be read whole. */
+const blindAbove = (height: bigint): NodeAnswers => async (call, ask) => {
+  if (call.method === "eth_getBlockReceipts" && BigInt(call.params[0]) > height) throw new Error("not now")
+  return ask(call)
+}
+
+describe("a rescan", () => {
+  it.live("goes on after its endpoints failed half way and its process was killed, and credits each payment once", () =>
+    Effect.gen(function*() {
+      const { another, call, caughtUp, endpoints, invoice, node, openShop, order, pay, restart, sql, status } = yield* town()
+      const shop = yield* openShop
+      for (const endpoint of endpoints) endpoint.set(withLogs(() => []))
+      const orders = [yield* order(shop, 5), yield* order(shop, 5)]
+      const first = yield* pay(orders[0]!.address, 5)
+      yield* node.mine(30)
+      const second = yield* pay(orders[1]!.address, 5)
+      yield* node.mine(5)
+      yield* caughtUp
+      const searched = Effect.orDie(sql<any>`SELECT searched::text FROM chain_cursors WHERE environment = 'mainnet'`)
+      yield* until("the blocks are searched in vain", searched, ([row]) => BigInt(row?.searched ?? -1) >= second.height)
+      for (const endpoint of endpoints) endpoint.set(blindAbove(first.height + 12n))
+      const rescan = {
+        network: "base", environment: "mainnet", from: first.height.toString(), to: (yield* status).head
+      }
+      // Two at once are one.
+      const asked = yield* Effect.all([call("chains.rescan", rescan), call("chains.rescan", rescan)], { concurrency: 2 })
+      for (const { text, value } of asked) assert.include(["waiting", "running"], value?.status, text)
+      const repair = Effect.map(status, ({ repairs }) => repairs.find(({ kind }: any) => kind === "rescan"))
+      yield* until("it is half way", repair, (found) => found?.next === (first.height + 13n).toString())
+      const other = yield* another
+      yield* restart("SIGKILL", Effect.sync(() => endpoints[1].set("through")))
+      const done = yield* until("it is done", repair, (found) => found?.status === "done")
+      assert.strictEqual(done.next, (BigInt(rescan.to) + 1n).toString())
+      const seen = yield* call("chains.rescan", rescan, other)
+      assert.isDefined(seen.value, seen.text)
+      for (const { id } of orders) {
+        const found = yield* until("the invoice is paid", invoice(shop, id), (each) => each.invoice.status === "paid")
+        assert.deepStrictEqual(found.payments.map(({ status: state }) => state), ["confirmed"])
+        assert.strictEqual(found.invoice.amount_paid, 5_000)
+      }
     }).pipe(Effect.scoped), limitMillis)
 })
