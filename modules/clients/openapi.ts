@@ -3011,7 +3011,7 @@ export interface components {
         /** @description One state change, told the same way everywhere. `type` says which object it carries. */
         Event: components["schemas"]["InvoiceCreatedEvent"] | components["schemas"]["InvoiceUpdatedEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoicePartialPaymentEvent"] | components["schemas"]["InvoiceOverpaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["InvoiceCanceledEvent"] | components["schemas"]["InvoicePaymentCreatedEvent"] | components["schemas"]["InvoicePaymentUpdatedEvent"] | components["schemas"]["InvoicePaymentRefundedEvent"] | components["schemas"]["CommerceOrderCreatedEvent"] | components["schemas"]["CommerceOrderUpdatedEvent"] | components["schemas"]["PaymentQuoteUpdatedEvent"] | components["schemas"]["TestPingEvent"];
         /**
-         * @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.
+         * @description An invoice, with `latest_payment`, `payments`, `payment_url`, `details` and `payor` where `expand` names them.
          * @example {
          *       "object": "invoice",
          *       "id": "550e8400-e29b-41d4-a716-446655440000",
@@ -3083,6 +3083,8 @@ export interface components {
             latest_payment?: components["schemas"]["InvoicePayment"] | null;
             payments?: components["schemas"]["InvoicePaymentList"];
             payment_url?: string;
+            details?: components["schemas"]["InvoiceDetails"];
+            payor?: components["schemas"]["InvoicePayor"];
         };
         /** @description Errors of tokens, wallets, invoices, payment pages and merchant settings. */
         FlatError: {
@@ -3524,6 +3526,17 @@ export interface components {
                  */
                 previous_attributes: Record<string, never>;
             };
+        };
+        InvoiceDetails: {
+            description: string | null;
+            /** @description `invoice_title` of its creation */
+            title: string | null;
+            /** @description `invoice_footer` of its creation */
+            footer: string | null;
+            /** @description As you sent it; what the payor told is in `payor` */
+            customer_email: string | null;
+            payment_return_url: string | null;
+            locale: string | null;
         };
         /**
          * @example {
@@ -4332,6 +4345,16 @@ export interface components {
                  */
                 previous_attributes: Record<string, never>;
             };
+        };
+        InvoicePayor: {
+            email: string | null;
+            /** @description At most one for each network */
+            refund_destinations: {
+                /** @enum {string} */
+                network: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                address: string;
+                memo: string | null;
+            }[];
         };
         InvoiceStatus: {
             /** @constant */
@@ -11292,7 +11315,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
+                /** @description Comma list of latest_payment, payments, payment_url, details, payor: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -11710,7 +11733,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Invoices newer than this one. */
                 ending_before?: string;
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
+                /** @description Comma list of latest_payment, payments, payment_url, details, payor: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 10; 10 if not said. */
                 payments_limit?: number;
@@ -11827,7 +11850,7 @@ export interface operations {
             query?: {
                 /** @description Default: the caller's own. */
                 environment?: "devnet" | "mainnet";
-                /** @description Comma list of latest_payment, payments, payment_url: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. */
+                /** @description Comma list of latest_payment, payments, payment_url, details, payor: each is added to the invoice. payment_url opens a session that can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only. */
                 expand?: string;
                 /** @description Entries at most, 1 to 100; 10 if not said. */
                 payments_limit?: number;
@@ -11846,7 +11869,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them. */
+            /** @description An invoice, with `latest_payment`, `payments`, `payment_url`, `details` and `payor` where `expand` names them. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

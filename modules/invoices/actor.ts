@@ -143,6 +143,43 @@ export class InvoiceCompanions extends Context.Service<InvoiceCompanions, {
   })
 }
 
+/** What a payor told of themselves. */
+export interface PayorRecord {
+  readonly email: string | null
+  /** At most one for each network. */
+  readonly refundDestinations: ReadonlyArray<{
+    readonly network: Network
+    readonly address: string
+    readonly memo: string | null
+  }>
+}
+
+/** Reads what payors told of these invoices of one merchant; an invoice of which nothing was told may be absent. */
+export type ReadPayors = (
+  merchantId: number,
+  invoiceIds: ReadonlyArray<string>
+) => Effect.Effect<ReadonlyMap<string, PayorRecord>>
+
+/** What payors told, for their merchant. The module that keeps it registers; while there is none, nothing was told. */
+export class PayorRecords extends Context.Service<PayorRecords, {
+  /** For as long as the scope lives. */
+  readonly register: (read: ReadPayors) => Effect.Effect<void, never, Scope.Scope>
+  readonly read: ReadPayors
+}>()("tillwire/modules/invoices/PayorRecords") {
+  static readonly layer = Layer.sync(PayorRecords, () => {
+    const none: ReadPayors = () => Effect.succeed(new Map())
+    let current = none
+    return PayorRecords.of({
+      register: (read) =>
+        Effect.acquireRelease(
+          Effect.sync(() => { current = read }),
+          () => Effect.sync(() => { current = none })
+        ),
+      read: (merchantId, ids) => current(merchantId, ids)
+    })
+  })
+}
+
 /** A decision with all that the companions add to it. */
 interface Concerted {
   readonly decision: Decision

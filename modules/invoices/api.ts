@@ -123,15 +123,37 @@ export const PaymentList = Schema.Struct({
   has_more: Schema.Boolean
 }).annotate({ identifier: "InvoicePaymentList" })
 
+/** What the merchant wrote into an invoice that is no field of the invoice object; null: nothing. */
+export const InvoiceDetails = Schema.Struct({
+  description: Schema.NullOr(Schema.String),
+  title: Schema.NullOr(Schema.String).annotate({ description: "`invoice_title` of its creation" }),
+  footer: Schema.NullOr(Schema.String).annotate({ description: "`invoice_footer` of its creation" }),
+  customer_email: Schema.NullOr(Schema.String).annotate({ description: "As you sent it; what the payor told is in `payor`" }),
+  payment_return_url: Schema.NullOr(Schema.String),
+  locale: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "InvoiceDetails" })
+
+/** What the payor of an invoice told of themselves. */
+export const InvoicePayor = Schema.Struct({
+  email: Schema.NullOr(Schema.String),
+  refund_destinations: Schema.Array(Schema.Struct({
+    network: Network,
+    address: Schema.String,
+    memo: Schema.NullOr(Schema.String)
+  })).annotate({ description: "At most one for each network" })
+}).annotate({ identifier: "InvoicePayor" })
+
 /** An invoice, and beside its own fields what `expand` asked for. */
 export const ExpandedInvoice = Schema.Struct({
   ...Invoice.fields,
   latest_payment: Schema.optionalKey(Schema.NullOr(Payment)),
   payments: Schema.optionalKey(PaymentList),
-  payment_url: Schema.optionalKey(Schema.String)
+  payment_url: Schema.optionalKey(Schema.String),
+  details: Schema.optionalKey(InvoiceDetails),
+  payor: Schema.optionalKey(InvoicePayor)
 }).annotate({
   identifier: "ExpandedInvoice",
-  description: "An invoice, with `latest_payment`, `payments` and `payment_url` where `expand` names them.",
+  description: "An invoice, with `latest_payment`, `payments`, `payment_url`, `details` and `payor` where `expand` names them.",
   examples: [exampleInvoice]
 })
 
@@ -153,7 +175,7 @@ export const InvoiceList = Schema.Struct({
 }).annotate({ identifier: "InvoiceList" })
 
 /** What `expand` may name. */
-export const expansions = ["latest_payment", "payments", "payment_url"] as const
+export const expansions = ["latest_payment", "payments", "payment_url", "details", "payor"] as const
 export type Expansion = typeof expansions[number]
 
 /** Entries of a list: 10 if not said. */
@@ -173,7 +195,8 @@ const writeQuery = {
 
 const expand = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255)).annotate({
   description: `Comma list of ${expansions.join(", ")}: each is added to the invoice. payment_url opens a session that `
-    + "can set the refund address, so a key gets it only in its own environment."
+    + "can set the refund address, so a key gets it only in its own environment. details is what you wrote into the invoice, "
+    + "payor what its payor told (e-mail, refund addresses): both for merchant scope in its own environment only."
 }))
 
 /** Filters and pages of a list of invoices. Payments of each are fewer there, so that a page stays below a megabyte. */

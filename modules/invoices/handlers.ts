@@ -23,11 +23,13 @@ import { InvoiceStatus, type InvoiceType, metadataLimits } from "../../schemas/I
 import { readInvoiceAmount, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import { Invoices, type NewInvoice } from "./actor.ts"
+import { Invoices, type NewInvoice, type PayorRecord, PayorRecords } from "./actor.ts"
 import {
   type Expansion,
   expansions,
+  type InvoiceDetails,
   InvoiceFields,
+  type InvoicePayor,
   InvoicesApi,
   type InvoiceTotals,
   type ListQuery,
@@ -174,7 +176,29 @@ const requirePaymentUrlAccess = (
       param: "expand"
     }))
 
-/** What `expand` and `payments_limit` add to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`. */
+/** What people wrote of themselves and for one another, for their merchant alone. */
+const personal: ReadonlyArray<Expansion> = ["details", "payor"]
+
+/**
+ * Fails unless the caller is the merchant, acting in `environment`: personal data is neither for whoever ships orders nor
+ * for a key of the other environment. Checked before the invoice is read.
+ */
+const requirePersonalAccess = (principal: Principal, name: Expansion, environment: Environment | undefined) =>
+  principal.scope !== "merchant"
+    ? Effect.fail(publicError("SCOPE_MISMATCH", {
+      message: `expand: ${name} takes a merchant key (mk_…) or a wallet. Leave it out of expand with a commerce key`,
+      param: "expand"
+    }))
+    : Effect.mapError(writeEnvironment(principal, environment), ({ code }) =>
+      publicError(code, {
+        message: `expand: ${name} takes a key of ${environment}. Use such a key, or leave ${name} out of expand`,
+        param: "expand"
+      }))
+
+/**
+ * What `expand` and `payments_limit` add to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`,
+ * `SCOPE_MISMATCH`.
+ */
 const readExtras = Effect.fnUntraced(function*(query: {
   readonly environment?: Environment
   readonly expand?: string
@@ -186,7 +210,11 @@ const readExtras = Effect.fnUntraced(function*(query: {
     return yield* invalidParameter("expand", `a comma list of ${expansions.join(", ")}`)
   }
   const extras = new Set(names as ReadonlyArray<Expansion>)
-  if (extras.has("payment_url")) yield* requirePaymentUrlAccess(yield* CurrentPrincipal, query.environment)
+  const principal = yield* CurrentPrincipal
+  if (extras.has("payment_url")) yield* requirePaymentUrlAccess(principal, query.environment)
+  for (const name of personal) {
+    if (extras.has(name)) yield* requirePersonalAccess(principal, name, query.environment)
+  }
   return { names: extras, paymentsLimit: query.payments_limit ?? defaultLimit }
 })
 
@@ -202,19 +230,41 @@ const paymentList = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState
     has_more: payments.length > limit
   }))
 
-/** An invoice with its extras; `newest` holds at least one payment more than are shown, if there is one. */
+/** `details` on the wire. */
+const detailsObject = ({ details }: InvoiceState): typeof InvoiceDetails.Type => ({
+  description: details.description,
+  title: details.title,
+  footer: details.footer,
+  customer_email: details.customerEmail,
+  payment_return_url: details.returnUrl,
+  locale: details.locale
+})
+
+/** `payor` on the wire; networks in the order of the alphabet. */
+const payorObject = (record: PayorRecord | undefined): typeof InvoicePayor.Type => ({
+  email: record?.email ?? null,
+  refund_destinations: (record?.refundDestinations ?? []).toSorted((a, b) => a.network < b.network ? -1 : 1)
+})
+
+/**
+ * An invoice with its extras; `newest` holds at least one payment more than are shown, if there is one, and `payors` what
+ * its payor told, if that is asked for.
+ */
 const makeExpand = Effect.map(makeSession, (sessionOf) =>
   Effect.fnUntraced(function*(
     invoice: InvoiceState,
     newest: ReadonlyArray<PaymentState>,
-    { names, paymentsLimit }: Extras
+    { names, paymentsLimit }: Extras,
+    payors: ReadonlyMap<string, PayorRecord>
   ) {
     const [latest = null] = names.has("latest_payment") ? yield* shownPayments(invoice, newest.slice(0, 1)) : []
     return {
       ...invoiceObject(invoice),
       ...(names.has("latest_payment") ? { latest_payment: latest } : {}),
       ...(names.has("payments") ? { payments: yield* paymentList(invoice, newest, paymentsLimit) } : {}),
-      ...(names.has("payment_url") ? { payment_url: sessionOf(invoice).url } : {})
+      ...(names.has("payment_url") ? { payment_url: sessionOf(invoice).url } : {}),
+      ...(names.has("details") ? { details: detailsObject(invoice) } : {}),
+      ...(names.has("payor") ? { payor: payorObject(payors.get(invoice.id)) } : {})
     }
   }))
 
@@ -272,6 +322,13 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
   const create = yield* makeCreate
   const expanded = yield* makeExpand
   const visible = yield* makeVisible
+  const records = yield* PayorRecords
+
+  /** What payors told, where `expand` asks for it. */
+  const payorsOf = (merchantId: number, ids: ReadonlyArray<string>, { names }: Extras) =>
+    names.has("payor") && ids.length > 0
+      ? records.read(merchantId, ids)
+      : Effect.succeed<ReadonlyMap<string, PayorRecord>>(new Map())
 
   const list = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
     const filter = yield* readFilter(query, customerId)
@@ -285,9 +342,10 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     const payments = wantsPayments
       ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
       : new Map<string, ReadonlyArray<PaymentState>>()
+    const payors = yield* payorsOf(filter.merchantId, ids, extras)
     return jsonText(JSON.stringify({
       object: "list",
-      data: yield* Effect.forEach(found, (invoice) => expanded(invoice, payments.get(invoice.id) ?? [], extras)),
+      data: yield* Effect.forEach(found, (invoice) => expanded(invoice, payments.get(invoice.id) ?? [], extras, payors)),
       has_more: hasMore,
       page: query.page ?? 1,
       limit: page.limit,
@@ -348,7 +406,8 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
       const extras = yield* readExtras(query)
       const { invoice, payments } = yield* visible.looked(params.customer_id, query.environment)
-      return jsonText(JSON.stringify(yield* expanded(invoice, newestFirst(payments), extras)))
+      const payors = yield* payorsOf(invoice.merchantId, [invoice.id], extras)
+      return jsonText(JSON.stringify(yield* expanded(invoice, newestFirst(payments), extras, payors)))
     }))
     .handle("status", Effect.fnUntraced(function*({ params, query }) {
       const { invoice, payments } = yield* visible.one(params.id, query.environment)

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { exceptionMetrics, InvoiceCompanions, Invoices } from "./actor.ts"
+import { exceptionMetrics, InvoiceCompanions, Invoices, PayorRecords } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { invoiceStates } from "./machine.ts"
@@ -21,6 +21,8 @@ export {
   InvoiceCompanions,
   Invoices,
   type NewInvoice,
+  type PayorRecord,
+  PayorRecords,
   type Told
 } from "./actor.ts"
 export { checkMetadata, makeSession } from "./handlers.ts"
@@ -64,6 +66,6 @@ export const plugin = Plugin.make({
       Layer.effectDiscard(exceptionMetrics)
     ).pipe(
       Layer.provideMerge(Invoices.layer),
-      Layer.provideMerge(InvoiceCompanions.layer)
+      Layer.provideMerge(Layer.merge(InvoiceCompanions.layer, PayorRecords.layer))
     )
 })

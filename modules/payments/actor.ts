@@ -42,6 +42,8 @@ import {
   type InvoiceState,
   isPayable,
   lockedRoute,
+  type PayorRecord,
+  PayorRecords,
   remaining,
   type Told
 } from "../invoices/plugin.ts"
@@ -249,7 +251,7 @@ export interface RefundAddressTold extends Told {
   readonly destination: RefundDestination
 }
 
-/** What payors tell about themselves: kept with the invoice, shown to nobody, read by receipts and refunds. */
+/** What payors tell about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
   /** Keeps the payor's address; the last one holds. */
   readonly tellEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
@@ -338,6 +340,23 @@ export class PayorDetails extends Context.Service<PayorDetails, {
     })
   }))
 }
+
+/** Lets merchants read what payors told. */
+export const payorRecords = Effect.gen(function*() {
+  const repo = yield* makeRepo
+  const records = yield* PayorRecords
+  yield* records.register(Effect.fnUntraced(function*(merchantId: number, invoiceIds: ReadonlyArray<string>) {
+    const [emails, destinations] = yield* Effect.all(
+      [repo.emails(merchantId, invoiceIds), repo.destinationsOf(merchantId, invoiceIds)],
+      { concurrency: 2 }
+    )
+    const byInvoice = Map.groupBy(destinations, ({ invoice_id }) => invoice_id)
+    return new Map(invoiceIds.map((id): readonly [string, PayorRecord] => [id, {
+      email: emails.get(id) ?? null,
+      refundDestinations: (byInvoice.get(id) ?? []).map(({ address, memo, network }) => ({ network, address, memo }))
+    }]))
+  }))
+})
 
 /**
  * What is said to payors, by whatever door they come: the API of a session and the payment page say the same. The bodies

@@ -3,11 +3,11 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
-import { Invoices } from "../invoices/plugin.ts"
+import { Invoices, PayorRecords } from "../invoices/plugin.ts"
 import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { Payments, PayorDesk, PayorDetails, SimulatedPayments } from "./actor.ts"
+import { Payments, PayorDesk, PayorDetails, payorRecords, SimulatedPayments } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -20,7 +20,7 @@ export type { RefundDestination } from "./repo.ts"
 export const plugin = Plugin.make({
   name: "payments",
   slot: "modules",
-  needs: { auth: [Merchants, PayorSessions], invoices: Invoices, quotes: [PaymentQuotes, QuoteRenewal], settings: MerchantSettings, tokens: TokenPolicies },
+  needs: { auth: [Merchants, PayorSessions], invoices: [Invoices, PayorRecords], quotes: [PaymentQuotes, QuoteRenewal], settings: MerchantSettings, tokens: TokenPolicies },
   http: PaymentsApi,
   rpc: PaymentsRpc,
   migrations,
@@ -29,7 +29,8 @@ export const plugin = Plugin.make({
     Layer.mergeAll(
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
-      rpcHandlers
+      rpcHandlers,
+      Layer.effectDiscard(payorRecords)
     ).pipe(
       Layer.provideMerge(PayorDesk.layer),
       Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, SimulatedPayments.layer))

@@ -58,12 +58,38 @@ const DestinationRow = Schema.Struct({
   memo: Schema.NullOr(Schema.String)
 })
 
+const EmailRow = Schema.Struct({ invoice_id: Schema.String, email: Schema.String })
+
+const InvoiceDestinationRow = Schema.Struct({
+  invoice_id: Schema.String,
+  network: Network,
+  address: Schema.String,
+  memo: Schema.NullOr(Schema.String)
+})
+
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   contact: (owner: InvoiceOwner): Effect.Effect<Contact | null> =>
     sql`SELECT version, email FROM payor_contacts
       WHERE merchant_id = ${owner.merchantId} AND invoice_id = ${owner.invoiceId}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(ContactRow))),
       Effect.map(([row]) => row === undefined ? null : { ...owner, ...row, version: Number(row.version) }),
+      Effect.orDie
+    ),
+
+  /** The addresses of these invoices' payors, by invoice. */
+  emails: (merchantId: number, invoiceIds: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, string>> =>
+    sql`SELECT invoice_id, email FROM payor_contacts
+      WHERE merchant_id = ${merchantId} AND invoice_id IN ${sql.in(invoiceIds)}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(EmailRow))),
+      Effect.map((rows) => new Map(rows.map((row) => [row.invoice_id, row.email]))),
+      Effect.orDie
+    ),
+
+  /** Where refunds of these invoices may go: at most one for each invoice and network, in no order. */
+  destinationsOf: (merchantId: number, invoiceIds: ReadonlyArray<string>) =>
+    sql`SELECT invoice_id, network, address, memo FROM refund_destinations
+      WHERE merchant_id = ${merchantId} AND invoice_id IN ${sql.in(invoiceIds)}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(InvoiceDestinationRow))),
       Effect.orDie
     ),
 

@@ -83,7 +83,7 @@ layer(till)("creating an invoice", (it) => {
       }
       refused(yield* create(devnet, "{\"amount\":1e400}"), 400, "INVALID_AMOUNT_FORMAT")
       for (const body of [{ amount: 0 }, { amount: 9 }, { amount: -10 }, { amount: 1_000_000_001 }, { amount_usd: 0.009 }, { amount_usd: "1000000.001" }, { amount_usd: "-5" }, { amount: 1e300 }]) {
-        refused(yield* create(devnet, body), 400, "INVALID_AMOUNT_RANGE", "Amount must be between 0.01 and 1000000")
+        refused(yield* create(devnet, body), 400, "INVALID_AMOUNT_RANGE", " is in ")
       }
     }))
 
@@ -100,7 +100,7 @@ layer(till)("creating an invoice", (it) => {
       for (const body of ["[]", "null", "7"]) refused(yield* create(devnet, body), 400, "VALIDATION_ERROR")
       refused(yield* create(devnet, wrong), 400, "INVALID_AMOUNT_FORMAT")
       refused(yield* create(devnet, { ...wrong, amount: 1 }), 400, "INVALID_AMOUNT_RANGE")
-      refused(yield* create(devnet, { ...wrong, amount: 10 }), 400, "VALIDATION_ERROR", "currency: ")
+      refused(yield* create(devnet, { ...wrong, amount: 10 }), 400, "VALIDATION_ERROR", "currency must be usd")
     }))
 
   it.effect("refuses every other field out of its range, by its name", () =>
@@ -214,7 +214,7 @@ layer(till)("reading invoices", (it) => {
       assert.deepStrictEqual([two.payments.data.length, two.payments.has_more], [2, true])
       assert.deepStrictEqual(Object.keys((yield* get("payments_limit=2")).json), Object.keys(invoice))
       for (const expand of ["all", "payments,", "", "payments,session"]) {
-        refused(yield* get(`expand=${expand}`), 400, "VALIDATION_ERROR", "expand: ")
+        refused(yield* get(`expand=${expand}`), 400, "VALIDATION_ERROR", "expand must be a comma list of ")
       }
       for (const limit of ["0", "101", "x"]) refused(yield* get(`expand=payments&payments_limit=${limit}`), 400, "INVALID_LIMIT")
       const list = yield* devnet.ok(`${path}?expand=payments,latest_payment,payment_url&payments_limit=2`)
