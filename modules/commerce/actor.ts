@@ -308,23 +308,31 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
       Effect.asVoid
     )
 
-  const attempt = (driver: RetailerDriver, begun: OrderFact, order: OrderState, call: Effect.Effect<
+  /**
+   * Commits that a call begins. False: the order has moved on since it was read, so the call is not wanted any more; its
+   * row says when it is due next. An order that is as it was read and still refuses is an error.
+   */
+  const begin = (order: OrderState, begun: OrderFact) =>
+    Effect.as(tell(order, [begun]), true).pipe(
+      Effect.catchIf(({ code }) => code === "INVALID_TRANSITION", (error) =>
+        Effect.flatMap(repo.get(order.merchantId, order.id), (now) =>
+          now?.version === order.version ? Effect.fail(error) : Effect.succeed(false)))
+    )
+
+  const attempt = Effect.fnUntraced(function*(driver: RetailerDriver, begun: OrderFact, order: OrderState, call: Effect.Effect<
     readonly [ReadonlyArray<RetailerReport>, ReadonlyArray<OrderFact>],
     { readonly _tag: "RetailerUnavailable"; readonly reason: string }
-  >) =>
-    tell(order, [begun]).pipe(
-      Effect.andThen(call),
-      Effect.matchEffect({
-        onSuccess: ([reports, more]) => take(order, reports, more),
-        onFailure: (error) =>
-          error._tag === "RetailerUnavailable"
-            ? Effect.logWarning("a retailer gave no answer", { retailer: driver.name, reason: error.reason }).pipe(
-              Effect.andThen(tell(order, [{ _tag: "RetailerSilent" }])),
-              Effect.asVoid
-            )
-            : Effect.fail(error)
-      })
-    )
+  >) {
+    if (!(yield* begin(order, begun))) return
+    yield* call.pipe(Effect.matchEffect({
+      onSuccess: ([reports, more]) => take(order, reports, more),
+      onFailure: ({ reason }) =>
+        Effect.logWarning("a retailer gave no answer", { retailer: driver.name, reason }).pipe(
+          Effect.andThen(tell(order, [{ _tag: "RetailerSilent" }])),
+          Effect.asVoid
+        )
+    }))
+  })
 
   const handle = Effect.fnUntraced(function*(order: OrderState) {
     const invoice = yield* invoices.find(order.invoiceId)

@@ -109,11 +109,11 @@ export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams)
 }
 
 /**
- * Types that a stream never carries, whatever it is asked for (API reference, "Events", "Channels"): orders and refunds
- * have one stream each, pings go to their endpoint, and quotes are the payor's.
+ * Types that a stream never carries, whatever it is asked for: orders are on the commerce stream only, pings go to their
+ * endpoint, and quotes are the payor's. The commerce stream carries whatever is told of commerce invoices.
  */
 const isCarried = (stream: EventStreamName, type: string): boolean =>
-  stream === "merchant" ? !type.startsWith("commerce.") && type !== "test.ping" : type !== "invoice_payment.refunded"
+  stream === "commerce" || (!type.startsWith("commerce.") && type !== "test.ping")
 
 /** Hexadecimal addresses differ in case only as a checksum. */
 const isSameAddress = (a: string, b: unknown): boolean =>

@@ -229,8 +229,7 @@ const judge = Effect.fnUntraced(function*(stall: Stall, sale: Sale, states: Read
     events.map((event) => plain(JSON.stringify(event))),
     events.map(({ id }) => plain(bodies.get(id)!))
   )
-  // Told on the merchant's websocket, and not on this one (API reference, "Events").
-  const streamed = events.filter(({ type }) => type !== "invoice_payment.refunded").map(({ id }) => bodies.get(id)!)
+  const streamed = events.map(({ id }) => bodies.get(id)!)
   const heard = yield* until(
     "the websocket",
     Effect.sync(() => stall.stream.texts.filter((text) => text.startsWith("{\"id\":\"evt_"))),
@@ -477,6 +476,19 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.strictEqual(stateOf(failed), "failed PAYMENT_REVERSED")
       assert.include(failed.payment, { status: "canceled", amount_paid: 0 })
       assert.include(failed.refund, { status: "AWAITING_DESTINATION", amount: total, fee: 0, reason: "late_payment" })
+    }))
+
+  it.effect("is taken through its steps back to back, faster than its retailer is asked, without an error in the log", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Mall
+      const stall = yield* openStall
+      yield* Effect.forEach(Array.from({ length: 20 }), Effect.fnUntraced(function*() {
+        const sale = yield* sell(stall)
+        for (const transition of ["payment_confirmed", "payment_settled", "placed", "cancelled"]) yield* step(stall, sale, transition)
+        yield* step(stall, sale, "refunded", { wallet_address: wallet })
+        assert.include(yield* orderOf(stall, sale), { status: "cancelled", refund_status: "REFUNDED" })
+      }), { concurrency: 4, discard: true })
+      assert.deepStrictEqual(service.errors().filter((line) => line.includes("order")), [])
     }))
 
   it.effect("whose refund had no address for 30 days is refunded as soon as it has one", () =>

@@ -50,7 +50,7 @@ describe("merchants' streams", () => {
       const expected = [...plain, ...sold, ...refund, ...last]
       for (const client of clients.slice(0, 2)) assert.deepStrictEqual(client.texts.slice(1), expected.map(text()))
       assert.deepStrictEqual(clients[2]!.texts.slice(1), expected.map(text(versions.at(-1)!.version)))
-      assert.deepStrictEqual(shop.texts.slice(1), [...sold, ...order, ...last].map(text()))
+      assert.deepStrictEqual(shop.texts.slice(1), [...sold, ...order, ...refund, ...last].map(text()))
     }))
 
   promise("are in one environment: the key's own, or the other where a merchant's key names it", (database) =>
