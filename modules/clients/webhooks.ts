@@ -132,7 +132,8 @@ const bytesOf = (body: string | Uint8Array): Bytes | undefined => {
 
 /**
  * Whether a delivery is genuine. One of the two signature schemes with one of the secrets is enough: during a rotation
- * give the new secret and the old one. Never throws for what a delivery holds.
+ * give the new secret and the old one. An undefined secret, of a variable that is not set, is passed over. Never throws for
+ * what a delivery holds.
  *
  * @example
  * const result = await verify(rawBody, request.headers, [secret])
@@ -141,7 +142,7 @@ const bytesOf = (body: string | Uint8Array): Bytes | undefined => {
 export const verify = async (
   rawBody: string | Uint8Array,
   headers: IncomingHeaders,
-  secrets: ReadonlyArray<string>,
+  secrets: ReadonlyArray<string | undefined>,
   { now = Date.now, toleranceSeconds = defaultToleranceSeconds }: VerifyOptions = {}
 ): Promise<Result> => {
   const header = readerOf(headers)
@@ -149,7 +150,8 @@ export const verify = async (
   if (body === undefined) return refuse("body_changed")
   const claims = [standardClaim(header, body), serviceClaim(header, body)].filter((claim) => claim !== undefined)
   if (claims.length === 0) return refuse("missing_header")
-  const usable = secrets.filter((secret) => secret.startsWith(prefix) && fromBase64(secret.slice(prefix.length)) !== undefined)
+  const usable = secrets.filter((secret) => secret !== undefined)
+    .filter((secret) => secret.startsWith(prefix) && fromBase64(secret.slice(prefix.length)) !== undefined)
   if (usable.length === 0) return refuse("wrong_secret_kind")
   const checked = await Promise.all(claims.map(async (claim) => {
     const answers = await Promise.all(usable.map((secret) => fits(claim, secret)))

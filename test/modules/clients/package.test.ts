@@ -5,7 +5,7 @@
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -32,7 +32,7 @@ console.log(code, verdict.ok ? "ok" : verdict.reason, typeof make, "invoices" in
 
 const typed = `
 import { createClient } from "tillwire/fetch"
-import { verify, type Reason } from "tillwire/webhooks"
+import { verify, type Reason, type WebhookEvent } from "tillwire/webhooks"
 import { make } from "tillwire/client"
 import { Effect } from "effect"
 
@@ -47,9 +47,102 @@ export const statuses = Effect.gen(function*() {
   const page = yield* tillwire.invoices.list({ query: {} })
   return page.data.map(({ status }) => status satisfies "unpaid" | "underpaid" | "paid" | "expired" | "canceled")
 })
+export const money = (event: WebhookEvent): number | string | null => {
+  if (event.type === "invoice.paid") return event.data.object.amount_paid satisfies number
+  if (event.type === "invoice_payment.updated") return event.data.object.payer_tx_hash
+  if (event.type === "commerce.order.updated") return event.data.object.total_amount satisfies number
+  // @ts-expect-error what is left may carry any object
+  return event.data.object.amount_paid
+}
+export const paid = async function*(): AsyncGenerator<number> {
+  for await (const event of client.events.since("evt_1-1")) {
+    if (event.type === "invoice.paid") yield event.data.object.amount_paid
+  }
+}
+export const taken = Effect.gen(function*() {
+  const tillwire = yield* make({ baseUrl: "https://pay.test" })
+  const { data } = yield* tillwire.events.list({ query: {} })
+  return data.data.map((event) => event.type === "invoice.paid" ? event.data.object.amount_paid satisfies number : 0)
+})
 // @ts-expect-error a page has no such field
 client.get("/api/v1/invoices").then((page) => page.nope)
 `
+
+/** What a page of documentation shows as TypeScript, each block by itself. */
+const blocksOf = (markdown: string) => [...markdown.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block]) => block!)
+
+/** What the comments of an exported file show, without the asterisks. */
+const examplesOf = (source: string) =>
+  [...source.matchAll(/@example\n((?: \*(?: .*)?\n)+)/g)].map(([, lines]) => lines!.replaceAll(/^ \* ?/gm, ""))
+
+/** What stands around the code of the pages, in the reader's own program. */
+const surroundings = `
+declare const apiKey: string, key: string, commerceKey: string, secret: string, rawBody: string, lastEventId: string
+declare const request: Request
+declare const ticket: { readonly ws_url: string; readonly token: string }
+declare const handle: (event: unknown) => void
+`
+
+/** A page as a module: its imports on top, each block in a function of its own. */
+const moduleOf = (blocks: ReadonlyArray<string>, imports = "") => {
+  const lines = blocks.flatMap((block) => block.split("\n"))
+  const isImport = (line: string) => line.startsWith("import ")
+  const functions = blocks.map((block, index) => {
+    const code = block.split("\n").filter((line) => !isImport(line)).join("\n")
+    return code.includes("yield*")
+      ? `export const block${index} = Effect.gen(function*() {\n${code}\n})`
+      : `export const block${index} = async () => {\n${code}\n}`
+  })
+  return [imports, ...lines.filter(isImport), surroundings, ...functions].join("\n")
+}
+
+const source = (path: string) => readFileSync(join(root, path), "utf8")
+
+/** By the name of the module that is made of it. */
+const pages: Readonly<Record<string, () => string>> = {
+  ...Object.fromEntries(
+    readdirSync(join(root, "modules/docs/guides"))
+      .map((name) => [name.replace(".md", ""), blocksOf(source(`modules/docs/guides/${name}`))] as const)
+      .filter(([, blocks]) => blocks.length > 0)
+      .map(([name, blocks]) => [name, () => moduleOf(blocks)])
+  ),
+  readme: () => moduleOf(blocksOf(source("README.md"))),
+  fetchExample: () => moduleOf(examplesOf(source("modules/clients/fetch.ts")), `import { createClient } from "tillwire/fetch"`),
+  webhooksExample: () => moduleOf(examplesOf(source("modules/clients/webhooks.ts")), `import { verify } from "tillwire/webhooks"`),
+  clientExample: () =>
+    moduleOf(
+      examplesOf(source("modules/clients/client.ts")),
+      `import { make } from "tillwire/client"\nimport { Effect, Redacted } from "effect"`
+    ),
+  // Modules that come and go bring the client of their calls.
+  ...Object.fromEntries(
+    ([["storefront", "commerce"], ["simulator", "devnet"]] as const)
+      .filter(([folder]) => existsSync(join(root, "modules", folder, "client.ts")))
+      .map(([folder, exported]) => [`${exported}Example`, () =>
+        moduleOf(
+          examplesOf(source(`modules/${folder}/client.ts`)),
+          `import { make } from "tillwire/client/${exported}"\nimport { Effect, Redacted } from "effect"`
+        )])
+  )
+}
+
+const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
+
+/** What the compiler says of `files` at its strictest; empty where it has nothing to say. */
+const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>): string => {
+  write("tsconfig.json", JSON.stringify({
+    compilerOptions: {
+      module: "NodeNext", target: "ES2022", lib: ["ES2024", "DOM", "DOM.Iterable"], strict: true, noEmit: true,
+      types, skipLibCheck: types.length > 0, exactOptionalPropertyTypes: true
+    },
+    files
+  }))
+  try {
+    return run(process.execPath, [compiler, "--project", "."])
+  } catch (error) {
+    return (error as { readonly stdout: string }).stdout
+  }
+}
 
 describe("the package", () => {
   beforeAll(() => {
@@ -58,6 +151,7 @@ describe("the package", () => {
     run("tar", ["-xzf", join(folder, packed.filename), "-C", installed, "--strip-components", "1"])
     // What npm would fetch for it is already here.
     symlinkSync(join(root, "node_modules", "effect"), join(folder, "node_modules", "effect"))
+    symlinkSync(join(root, "node_modules", "@types"), join(folder, "node_modules", "@types"))
     write("package.json", JSON.stringify({ name: "shop", type: "module", private: true }))
     return () => rmSync(folder, { recursive: true, force: true })
   }, 120_000)
@@ -70,15 +164,13 @@ describe("the package", () => {
 
   it("is typed for one that is strict about types", () => {
     write("typed.ts", typed)
-    write("tsconfig.json", JSON.stringify({
-      compilerOptions: {
-        module: "NodeNext", target: "ES2022", lib: ["ES2024", "DOM", "DOM.Iterable"], strict: true, noEmit: true,
-        types: [], skipLibCheck: false, exactOptionalPropertyTypes: true
-      },
-      files: ["typed.ts"]
-    }))
-    const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
-    assert.strictEqual(run(process.execPath, [compiler, "--project", "."]), "")
+    assert.strictEqual(complaints(["typed.ts"], []), "")
+  }, 120_000)
+
+  it("is typed as the guides and its own comments use it", () => {
+    for (const [name, text] of Object.entries(pages)) write(`${name}.ts`, text())
+    assert.includeMembers(Object.keys(pages), ["webhooks", "websockets", "readme"])
+    assert.strictEqual(complaints(Object.keys(pages).map((name) => `${name}.ts`), ["node"]), "")
   }, 120_000)
 
   it("holds no test, no data and no secret", () => {

@@ -109,6 +109,7 @@ describe("verify", () => {
         ["missing_header", body, { "X-Service-Signature": service["X-Service-Signature"] }, [secret]],
         ["missing_header", body, { ...standard, "webhook-id": undefined as never }, [secret]],
         ["wrong_secret_kind", body, service, []],
+        ["wrong_secret_kind", body, service, [undefined]],
         ["wrong_secret_kind", body, service, ["mk_dev_0123456789"]],
         ["wrong_secret_kind", body, service, ["whsec_"]],
         ["wrong_secret_kind", body, service, ["whsec_not base64"]],
