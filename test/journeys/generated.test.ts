@@ -6,19 +6,12 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { build } from "esbuild"
-import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
-import { join } from "node:path"
 import * as EffectClient from "../../modules/clients/client.ts"
 import { createClient, TillwireError } from "../../modules/clients/fetch.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { freshDatabase } from "../support/Database.ts"
+import { driveGenerated, type Generator, heyApi as heyApiGenerator, openapiTypescript } from "../support/GeneratedClients.ts"
 import { configOf, type DemoKeys, type Service, startService, temporaryDirectory } from "../support/Service.ts"
-
-const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
-const generators = createRequire(createRequire(import.meta.url).resolve("tillwire-test-generators/package.json"))
 
 /** A service of its own, with the demo merchant's keys. */
 class Shop extends Context.Service<Shop, { readonly service: Service; readonly keys: DemoKeys }>()("test/Shop") {}
@@ -32,12 +25,6 @@ const shop = Layer.effect(
     return Shop.of({ service, keys: yield* service.keys })
   })
 )
-
-const run = (words: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}): Effect.Effect<string> =>
-  Effect.callback((resume) => {
-    execFile(process.execPath, [...words], { cwd: root, env: { ...process.env, ...environment }, maxBuffer: 2 ** 24 }, (error, said, complained) =>
-      resume(error === null ? Effect.succeed(said) : Effect.die(new Error(`${said}\n${complained}`))))
-  })
 
 /** What each program tells: the same facts, whichever client found them. */
 interface Told {
@@ -148,60 +135,20 @@ console.log(JSON.stringify({
 }))
 `
 
-/** A folder within the project, so that generated code finds the packages it imports; removed with the scope. */
-const workshop = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(root, ".generated-"))
-    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
-    return folder
-  }),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
-
-const compile = (folder: string, program: string) =>
-  Effect.gen(function*() {
-    writeFileSync(join(folder, "program.ts"), program)
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({
-      compilerOptions: {
-        module: "ESNext", moduleResolution: "Bundler", target: "ES2022", lib: ["ES2023", "DOM", "DOM.Iterable"], strict: true,
-        noEmit: true, skipLibCheck: true, types: ["node"]
-      },
-      files: ["program.ts"]
-    }))
-    yield* run([generators.resolve("typescript/bin/tsc"), "--project", folder])
-    yield* Effect.promise(() =>
-      build({
-        entryPoints: [join(folder, "program.ts")], outfile: join(folder, "program.mjs"), bundle: true, platform: "node", format: "esm"
-      }))
-    return join(folder, "program.mjs")
-  })
-
 /** Drives a program against the service and reads what it tells. */
-const drive = (generate: (folder: string, document: string) => ReadonlyArray<string>, program: string) =>
+const drive = (generator: Generator, program: string) =>
   Effect.gen(function*() {
     const { keys, service } = yield* Shop
-    const folder = yield* workshop
-    const document = join(folder, "openapi.json")
-    writeFileSync(document, (yield* service.call("/openapi.json")).text)
-    yield* run(generate(folder, document))
-    const file = yield* compile(folder, program)
-    const told = JSON.parse(yield* run([file, service.url, keys.merchant_key])) as Told
-    judge(told)
-  }).pipe(Effect.scoped)
+    judge(JSON.parse(yield* driveGenerated(generator, service, program, [keys.merchant_key])) as Told)
+  })
 
 describe("clients", () => {
   layer(shop, { timeout: 60_000, excludeTestServices: true })((it) => {
     it.effect("of @hey-api/openapi-ts drive the service", () =>
-      drive((folder, document) => [
-        "--import", join(root, "test/generators/olderTypescript.mjs"),
-        join(root, "node_modules/@hey-api/openapi-ts/dist/run.mjs"),
-        "-i", document, "-o", join(folder, "sdk"), "-c", "@hey-api/client-fetch", "--no-log-file"
-      ], heyApi), 120_000)
+      drive(heyApiGenerator, heyApi), 120_000)
 
     it.effect("of openapi-typescript and openapi-fetch drive the service", () =>
-      drive((folder, document) => [
-        join(root, "node_modules/tillwire-test-generators/node_modules/openapi-typescript/bin/cli.js"), document, "-o", join(folder, "openapi.ts")
-      ], openapiFetch), 120_000)
+      drive(openapiTypescript, openapiFetch), 120_000)
 
     it.effect("of ours without Effect drive the service", () =>
       Effect.gen(function*() {
