@@ -35,9 +35,9 @@ const flat = (document: any, value: any): JsonSchema => {
 
 /** The schemas of what a value may be, null left out. */
 export const alternatives = (document: any, value: any): ReadonlyArray<JsonSchema> => {
-  const { anyOf, ...own } = flat(document, value)
+  const { anyOf, const: only, ...own } = flat(document, value)
   return anyOf === undefined
-    ? [own]
+    ? [only === undefined ? own : { ...own, enum: [only] }]
     : anyOf.flatMap((one: any) => alternatives(document, one)).filter(({ type }: JsonSchema) => type !== "null")
 }
 

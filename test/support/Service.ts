@@ -1,6 +1,7 @@
 /**
  * The real service as a child process, run from the sources: its own config file, ports and data directory. What it
- * prints is kept, and no secret that passed through a test may ever be found in it.
+ * prints is kept, and no secret that passed through a test may ever be found in it. What it answers to a `call` is held
+ * against the published OpenAPI document.
  */
 import { Effect, type Scope } from "effect"
 import { parse } from "jsonc-parser"
@@ -10,6 +11,7 @@ import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generousLimits } from "./Limits.ts"
+import { breaches } from "./OpenApi.ts"
 import { freePort } from "./Ports.ts"
 
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
@@ -271,11 +273,15 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
         if (exited === undefined) child.kill(signal)
         return Effect.map(gone(signal), (code) => code ?? null)
       })
-    const call: Service["call"] = (path, sent) =>
-      Effect.tap(
-        exchange(url, path, sent),
-        ({ json }) => Effect.sync(() => secretsIn(json).forEach((one) => secrets.add(one)))
-      )
+    const call: Service["call"] = (path, sent = {}) =>
+      Effect.tap(exchange(url, path, sent), ({ headers, json, status, text }) => {
+        secretsIn(json).forEach((one) => secrets.add(one))
+        const method = sent.method ?? (sent.body === undefined ? "GET" : "POST")
+        const found = breaches({ method, path, status, headers, text })
+        return found.length === 0
+          ? Effect.void
+          : Effect.die(new Error(`${method} ${path} is not as the OpenAPI document says: ${found.join("; ")}`))
+      })
     const url = `http://127.0.0.1:${ports.http}`
 
     yield* Effect.addFinalizer(() =>
