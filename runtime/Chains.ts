@@ -424,6 +424,11 @@ export class Chains extends Context.Service<Chains, {
   /** Every target that was allocated to the invoice, by family: one small query. */
   readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
   /**
+   * Whether the service receives at `address`, in the form `readAddress` gives: every address that was ever given to an
+   * invoice, on any network of its family, and those that are watched ahead. One small query.
+   */
+  readonly isReceiveAddress: (network: Network, environment: Environment, address: string) => Effect.Effect<boolean>
+  /**
    * What may still become known of transfers to these invoices, all of one environment; one small query. An invoice
    * without a target is not in it: nothing can have been paid to it. Whoever has read an invoice before may rely on
    * this: what was handled since has changed the invoice's version.

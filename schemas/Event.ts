@@ -160,7 +160,7 @@ export const isToldToPayor = (type: string): boolean => payorTypes.has(type)
 /** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
 const payorBlanks: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
   invoice: new Map<string, unknown>([["customer_id", null], ["metadata", {}]]),
-  invoice_payment: new Map<string, unknown>([["metadata", {}]])
+  invoice_payment: new Map<string, unknown>([["customer_id", null], ["metadata", {}]])
 }
 
 const noBlanks: ReadonlyMap<string, unknown> = new Map()
@@ -169,8 +169,8 @@ const noBlanks: ReadonlyMap<string, unknown> = new Map()
 const payorOmits: ReadonlySet<string> = new Set(settlementFields)
 
 /**
- * The object as a payor sees it: invoices with empty metadata and no customer, payments without the six settlement
- * fields and with empty metadata; key order kept (API reference, decision A11).
+ * The object as a payor sees it: invoices and payments with empty metadata and no customer, payments without the six
+ * settlement fields; key order kept.
  */
 export const payorObject = (object: WireObject): WireObject => {
   const blanks = payorBlanks[object.object] ?? noBlanks

@@ -18,6 +18,11 @@ export type PaymentStatus = typeof PaymentStatus.Type
 /** The statuses whose amounts make up the invoice's `amount_paid`. */
 export const isCounted = (status: PaymentStatus): boolean => status === "underpaid" || status === "confirmed"
 
+/**
+ * The wallet that play money comes from, on every network. Nobody has its key, so no block explorer knows a transfer of it.
+ */
+export const playMoneySender = `0x${"51".repeat(20)}`
+
 /** Seconds a payor's page waits between two polls (API reference, "Payor session endpoints"). */
 export const nextPollSeconds = 3
 
@@ -177,9 +182,10 @@ export const settlementFields = [
   "settlement_status", "settled_amount", "settled_amount_decimal", "balance_transaction_id", "settled_at", "settlement"
 ] as const
 
-/** The payor's view: without the six settlement fields, and with empty metadata. */
+/** The payor's view: without the six settlement fields and the merchant's name for the customer, with empty metadata. */
 export const PayorPayment = Schema.Struct({
   ...shared,
+  customer_id: Schema.Null,
   metadata: Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0))
-}).annotate({ identifier: "PayorInvoicePayment", examples: [{ ...exampleShared, metadata: {} }] })
+}).annotate({ identifier: "PayorInvoicePayment", examples: [{ ...exampleShared, customer_id: null, metadata: {} }] })
 export type PayorPayment = typeof PayorPayment.Type

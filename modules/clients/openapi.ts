@@ -5916,7 +5916,7 @@ export interface components {
                 invoice_type: "standard" | "commerce";
                 /** @enum {string} */
                 environment: "devnet" | "mainnet";
-                customer_id: string | null;
+                customer_id: null;
                 commerce_order_id: string | null;
                 /** @enum {string} */
                 status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";
@@ -6615,7 +6615,7 @@ export interface components {
                 invoice_type: "standard" | "commerce";
                 /** @enum {string} */
                 environment: "devnet" | "mainnet";
-                customer_id: string | null;
+                customer_id: null;
                 commerce_order_id: string | null;
                 /** @enum {string} */
                 status: "pending" | "underpaid" | "confirmed" | "manual_retry" | "reverted" | "rejected";

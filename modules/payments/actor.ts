@@ -251,6 +251,10 @@ export interface RefundAddressTold extends Told {
   readonly destination: RefundDestination
 }
 
+/** Why an address of the service is no destination of a refund: the money would come back as another payment. */
+export const receiveAddressMessage =
+  "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet"
+
 /** What payors tell about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
   /** Keeps the payor's address; the last one holds. */
@@ -258,7 +262,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   /**
    * Keeps where refunds on a network may go, in a change of the invoice that tells its companions so
    * ({@link RefundAddressTold}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
-   * (also for a token's own contract), `VALIDATION_ERROR` for a memo where the network has none.
+   * (also for a token's own contract and for an address that payments are received at), `VALIDATION_ERROR` for a memo
+   * where the network has none.
    */
   readonly tellRefundAddress: (
     invoice: InvoiceState,
@@ -274,6 +279,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   static readonly layer = Layer.effect(PayorDetails, Effect.gen(function*() {
     const actors = yield* Actors
     const catalog = yield* TokenCatalog
+    const chains = yield* Chains
     const clock = yield* MerchantClock
     const commit = yield* Commit
     const invoices = yield* Invoices
@@ -315,6 +321,9 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       const address = readAddress(network, invoice.environment, text)
       if (address === null || catalog.find(network, invoice.environment, address) !== undefined) {
         return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+      }
+      if (yield* chains.isReceiveAddress(network, invoice.environment, address)) {
+        return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
       }
       if (memo !== null && !isMemo(network, memo)) {
         return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })
@@ -606,7 +615,8 @@ const makeCredit = Effect.gen(function*() {
       quote: priced?.quote ?? null,
       confirmations: entry.confirmations,
       required_confirmations: depthOf(entry, invoice).blocks,
-      block_number: Number(entry.height),
+      // Play money is in the journal below all blocks, at the negative of the height it shows.
+      block_number: Math.abs(Number(entry.height)),
       exception,
       token: token === undefined
         ? null

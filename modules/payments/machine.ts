@@ -12,7 +12,7 @@ import {
   usdWire
 } from "../../schemas/Money.ts"
 import { type Environment, type Family, familyOf, type Network, networks } from "../../schemas/Network.ts"
-import { type PaymentExceptionType, nextPollSeconds } from "../../schemas/Payment.ts"
+import { nextPollSeconds, type PaymentExceptionType, playMoneySender } from "../../schemas/Payment.ts"
 import { type Branding, lockedRateSeconds } from "../../schemas/MerchantSettings.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -152,9 +152,13 @@ const explorers: Readonly<Record<Environment, Readonly<Partial<Record<Network, s
   }
 }
 
-export const explorerUrl = (network: Network, environment: Environment, txHash: string | null): string | null => {
+/** Where anybody can look a payment's transaction up; null where nobody can, as for play money. */
+export const explorerUrl = (
+  environment: Environment,
+  { network, sender, txHash }: Pick<PaymentState, "network" | "sender" | "txHash">
+): string | null => {
   const base = explorers[environment][network]
-  return base === undefined || txHash === null ? null : `${base}${txHash}`
+  return base === undefined || txHash === null || sender === playMoneySender ? null : `${base}${txHash}`
 }
 
 /** Families whose transfers carry a text for the receiver, in which exchanges expect an account's number. */
@@ -185,7 +189,7 @@ const shownPayment = (invoice: InvoiceState, payment: PaymentState) => ({
   ...payorObject(paymentObject(invoice, payment)),
   confirmations: payment.metadata.confirmations,
   required_confirmations: payment.metadata.required_confirmations,
-  explorer_url: explorerUrl(payment.network, invoice.environment, payment.txHash)
+  explorer_url: explorerUrl(invoice.environment, payment)
 }) as unknown as typeof ShownPayment.Type
 
 /** The body of `session-details`. `lockedAddress` is the invoice's on the locked route, if there is such a route. */

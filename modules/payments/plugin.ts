@@ -13,7 +13,16 @@ import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
-export { paymentIdOf, Payments, PayorDesk, PayorDetails, type RefundAddressTold, type Route, SimulatedPayments } from "./actor.ts"
+export {
+  paymentIdOf,
+  Payments,
+  PayorDesk,
+  PayorDetails,
+  receiveAddressMessage,
+  type RefundAddressTold,
+  type Route,
+  SimulatedPayments
+} from "./actor.ts"
 export { isMemo, matchesEtag, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
 export type { RefundDestination } from "./repo.ts"
 

@@ -1,5 +1,6 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
 import { Context, Effect, Layer } from "effect"
+import { Chains } from "../../runtime/Chains.ts"
 import { type CommitCause, noCause, type Replayed, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
@@ -23,7 +24,7 @@ import {
   type PaymentState,
   type Told
 } from "../invoices/plugin.ts"
-import { isMemo, PayorDetails, type RefundAddressTold } from "../payments/plugin.ts"
+import { isMemo, PayorDetails, receiveAddressMessage, type RefundAddressTold } from "../payments/plugin.ts"
 import {
   type Circumstances,
   cut,
@@ -124,8 +125,8 @@ export class Refunds extends Context.Service<Refunds, {
     cause: CommitCause
   ) => Effect.Effect<RefundState, PublicError | Replayed>
   /**
-   * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract;
-   * `UNSUPPORTED_NETWORK` where it has no token to pay out; `VALIDATION_ERROR` for a memo where the network has none.
+   * A destination in the form it is kept in. Errors: `WALLET_ADDRESS_INVALID`, also for a token's own contract and an
+   * address that payments are received at; `UNSUPPORTED_NETWORK` where it has no token to pay out; `VALIDATION_ERROR` for a memo where the network has none.
    */
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
   readonly find: Repo["find"]
@@ -146,6 +147,7 @@ const usualStables = ["USDC", "USDT"]
 
 const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
   const catalog = yield* TokenCatalog
+  const chains = yield* Chains
   const clock = yield* MerchantClock
   const companions = yield* InvoiceCompanions
   const invoices = yield* Invoices
@@ -220,6 +222,9 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     const address = yield* addressOf(destination, environment)
     if (catalog.find(network, environment, address) !== undefined) {
       return yield* publicError("WALLET_ADDRESS_INVALID", { param: "address" })
+    }
+    if (yield* chains.isReceiveAddress(network, environment, address)) {
+      return yield* publicError("WALLET_ADDRESS_INVALID", { message: receiveAddressMessage, param: "address" })
     }
     if (memo !== null && !isMemo(network, memo)) {
       return yield* publicError("VALIDATION_ERROR", { message: "memo: not a memo of this network", param: "memo" })

@@ -206,6 +206,10 @@ const makeTransfers = Effect.gen(function*() {
   const requiredFor = ({ amount, policy }: InvoiceState, network: Network) =>
     requiredDepth(network, environment, policy.confirmations, amount).blocks
 
+  /** That of the block after the last one that was read of the network. */
+  const nextHeight = (network: Network): bigint =>
+    (chains.status(environment).find((one) => one.network === network)?.head ?? 0n) + 1n
+
   /** The time of blocks and of first sights: that of the followers. */
   const chainSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
@@ -215,10 +219,15 @@ const makeTransfers = Effect.gen(function*() {
    */
   const sent = Effect.fnUntraced(function*(
     { invoice }: Aggregate,
-    transfer: Omit<Sent, "transaction" | "block">,
+    transfer: Omit<Sent, "transaction" | "block" | "height">,
     confirmations?: number
   ) {
-    const named: Sent = { ...transfer, transaction: yield* twoUuids(uuidV7), block: yield* twoUuids(uuidV4) }
+    const named: Sent = {
+      ...transfer,
+      transaction: yield* twoUuids(uuidV7),
+      block: yield* twoUuids(uuidV4),
+      height: nextHeight(transfer.network)
+    }
     const mode = faults.mode(invoice.merchantId, transfer.network)
     if (mode === "down") return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
     const entry = seen(invoice, environment, named, yield* chainSeconds)
@@ -320,7 +329,7 @@ const makeSimulator = Effect.gen(function*() {
   const send = Effect.fnUntraced(function*(
     current: Aggregate,
     cause: CommitCause,
-    transfer: Omit<Sent, "transaction" | "block">,
+    transfer: Omit<Sent, "transaction" | "block" | "height">,
     confirmations: number | undefined
   ) {
     const entry = yield* transfers.sent(current, transfer, confirmations)

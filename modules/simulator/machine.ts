@@ -6,6 +6,7 @@
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type BaseUnits, baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import { playMoneySender } from "../../schemas/Payment.ts"
 import type { Shipment } from "../../schemas/Order.ts"
 import type { OrderState } from "../commerce/plugin.ts"
 import type { Aggregate, Command, InvoiceState } from "../invoices/plugin.ts"
@@ -33,11 +34,13 @@ export const simulatedUnits = (action: InvoiceAction, asked: BaseUnits): BaseUni
   }
 }
 
-/** Below every block that a follower looks at, and told as the payment's `block_number`. */
-const noBlock = 0n
+/**
+ * The height of a simulated block in the journal. It is negative, so below every block that a follower looks at; without
+ * its sign it is the height that the payment shows.
+ */
+const simulatedHeight = (shown: bigint): bigint => -shown
 
-/** The wallet that simulated transfers come from: that of `chains/simulated`. */
-const payor = `0x${"51".repeat(20)}`
+const isSimulated = ({ height }: Pick<JournalEntry, "height">): boolean => height < 0n
 
 /** A contract that no catalogue lists. */
 export const unknownContract = `0x${"de".repeat(20)}`
@@ -57,6 +60,8 @@ export interface Sent {
   /** Two UUIDs of their own: the transaction and the block are named by them. The first sorts by time. */
   readonly transaction: string
   readonly block: string
+  /** The height of that block as the payment shows it, at least 1. */
+  readonly height: bigint
 }
 
 /** Its entry of the journal: seen, and `now` is its block's time too. */
@@ -80,8 +85,8 @@ export const seen = (
     matchKey: sent.target.matchKey,
     tokenAddress: sent.tokenAddress,
     amount: sent.units,
-    from: payor,
-    height: noBlock,
+    from: playMoneySender,
+    height: simulatedHeight(sent.height),
     blockHash: hashOf(sent.network, sent.block),
     blockTime: now,
     observedAt: now,
@@ -94,9 +99,10 @@ export const seen = (
   }
 }
 
-/** The same transaction in another block: what it was in is no part of the chain any more. */
+/** The same transaction in another block, one higher: what it was in is no part of the chain any more. */
 export const moved = (entry: JournalEntry, block: string, now: number): JournalEntry => ({
   ...entry,
+  height: entry.height - 1n,
   blockHash: hashOf(entry.network, block),
   blockTime: now,
   status: "seen",
@@ -118,13 +124,13 @@ export const newest = (
   journal: ReadonlyArray<JournalEntry>,
   fits: (entry: JournalEntry) => boolean
 ): JournalEntry | undefined =>
-  journal.filter((entry) => entry.height === noBlock && fits(entry))
+  journal.filter((entry) => isSimulated(entry) && fits(entry))
     .toSorted((a, b) => (a.txHash < b.txHash ? -1 : 1))
     .at(-1)
 
 /** The simulated transfers that are seen and not deep enough. */
 export const waiting = (journal: ReadonlyArray<JournalEntry>): ReadonlyArray<JournalEntry> =>
-  journal.filter(({ height, status }) => height === noBlock && status === "seen")
+  journal.filter((entry) => isSimulated(entry) && entry.status === "seen")
 
 /** Steps of an order (API reference, "Devnet simulator"). */
 export const orderTransitions = [

@@ -185,6 +185,12 @@ const make = Effect.gen(function*() {
   const targetsOf: Chains["Service"]["targets"] = (invoiceId) =>
     Effect.map(rows.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, shown(row)])))
 
+  const isReceiveAddress: Chains["Service"]["isReceiveAddress"] = (network, environment, address) => {
+    const { has, refresh } = targets.watch(familyOf(network), environment)
+    // Addresses in hexadecimal are matched without their checksum.
+    return Effect.map(refresh, () => has(address) || has(address.toLowerCase()))
+  }
+
   const sightOf: Chains["Service"]["sight"] = Effect.fnUntraced(function*(environment, invoices) {
     // The networks first: what was read of them by now is in the journal that is asked next.
     const seen = [...followers.values()].filter(({ driver }) => driver.environment === environment)
@@ -529,6 +535,7 @@ const make = Effect.gen(function*() {
     allocate,
     target,
     targets: targetsOf,
+    isReceiveAddress,
     sight: sightOf,
     transfers: rows.transfersOfInvoice,
     onTransfer,

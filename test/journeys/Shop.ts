@@ -159,7 +159,7 @@ const without = (object: Readonly<Record<string, unknown>>, names: ReadonlyArray
 /** What the payor may read of a merchant's event (API reference, decision A11). */
 const payorView = (event: any) => {
   const { object, previous_attributes: previous } = event.data
-  const hidden = object.object === "invoice" ? ["customer_id", "metadata"] : [...settlementFields, "metadata"]
+  const hidden = ["customer_id", "metadata", ...object.object === "invoice" ? [] : settlementFields]
   return {
     ...event,
     pending_webhooks: 0,
@@ -167,7 +167,7 @@ const payorView = (event: any) => {
     data: {
       object: object.object === "invoice"
         ? { ...object, customer_id: null, metadata: {} }
-        : { ...without(object, settlementFields), metadata: {} },
+        : { ...without(object, settlementFields), customer_id: null, metadata: {} },
       previous_attributes: without(previous, hidden)
     }
   }
@@ -175,7 +175,7 @@ const payorView = (event: any) => {
 
 /** Whether a payor sees anything of what a merchant's event tells. */
 const isShownToPayor = ({ data: { object, previous_attributes: previous } }: any) => {
-  const hidden = object.object === "invoice" ? ["customer_id", "metadata"] : [...settlementFields, "metadata"]
+  const hidden = ["customer_id", "metadata", ...object.object === "invoice" ? [] : settlementFields]
   return Object.keys(previous).length === 0 || Object.keys(without(previous, hidden)).length > 0
 }
 

@@ -7,7 +7,7 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { leaked, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { leaked, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import {
   answered, asPayor, askAddress, chooseToken, eventsOf, listen, newInvoice, openShop, readInvoice,
   type Shop, told, transferTypes
@@ -171,6 +171,51 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
         assert.include(payment, { status: "confirmed", amount: 10_000 })
       }
       assert.includeMembers(yield* types(tardy.id), ["invoice.expired", "invoice.paid"])
+    }))
+
+  it.effect("shows a payor nothing of the merchant's, and a play payment with its block and without an explorer's link", () =>
+    Effect.gen(function*() {
+      const { service, shop } = (yield* Desk).now()
+      const invoice = yield* newInvoice(shop, { amount_usd: 5, customer_id: "cust_secret" })
+      const listener = yield* listen(yield* chooseToken(shop, invoice, "USDC"), service.url)
+      const first = answered(200, yield* simulate(shop, invoice.id, { action: "partial" })).data.invoice_payment
+      assert.include(first, { customer_id: "cust_secret" })
+      const again = answered(200, yield* simulate(shop, invoice.id, { action: "reorg" })).data.invoice_payment
+      const heights = [first, again].map(({ metadata }) => metadata.block_number)
+      assert.isAbove(heights[0], 0)
+      assert.isAbove(heights[1], heights[0], "the block that has it now")
+      answered(200, yield* simulate(shop, invoice.id, { action: "pay" }))
+      const details = yield* asPayor(shop, invoice, "session-details")
+      assert.lengthOf(details.payments, 2)
+      const { latest_payment: latest } = yield* asPayor(shop, invoice, "payment-status")
+      for (const payment of [...details.payments, latest]) {
+        assert.include(payment, { customer_id: null, explorer_url: null })
+        assert.match(payment.payer_tx_hash, /^0x[0-9a-f]{64}$/)
+      }
+      const isPaid = (frames: ReadonlyArray<any>) => frames.some(({ type }) => type === "invoice.paid")
+      const frames = yield* until("the payor is told", Effect.sync(listener.frames), isPaid)
+      assert.notInclude(JSON.stringify(frames), "cust_secret")
+    }))
+
+  it.effect("lets a payor send no refund to an address that the service itself gives out", () =>
+    Effect.gen(function*() {
+      const { service, shop } = (yield* Desk).now()
+      const own = yield* newInvoice(shop, { amount_usd: 5 })
+      const other = yield* newInvoice(shop, { amount_usd: 5 })
+      const addresses = yield* Effect.forEach([own, other], (each) =>
+        Effect.map(chooseToken(shop, each, "USDC"), ({ temp_address }): string => temp_address))
+      const tell = (address: string, network = "base") =>
+        Effect.map(
+          service.call("/api/v1/payments/refund-address", { headers: own.session, body: { network, address } }),
+          ({ json, status }) => [status, json.code ?? null]
+        )
+      for (const address of addresses) {
+        for (const form of [address, address.toLowerCase()]) {
+          assert.deepStrictEqual(yield* tell(form), [400, "WALLET_ADDRESS_INVALID"])
+          assert.deepStrictEqual(yield* tell(form, "bsc"), [400, "WALLET_ADDRESS_INVALID"], "its family shares it")
+        }
+      }
+      assert.deepStrictEqual(yield* tell("0x52908400098527886E0F7030069857D2E4169EE7"), [200, null])
     }))
 
   it.effect("follows the merchant's settings at the next invoice, and lets the merchant read and note what became of it", () =>

@@ -114,6 +114,8 @@ const givenChains = Layer.mock(Chains, {
       targets.set(`${invoiceId} ${family}`, target)
       return target
     }),
+  isReceiveAddress: (_, __, address) =>
+    Effect.sync(() => [...targets.values()].some((target) => target.address.toLowerCase() === address.toLowerCase())),
   reconcile: () => Effect.void,
   onTransfer: (handler) => Effect.sync(() => void (held.onTransfer = handler)),
   handled: (entry, required) => transferWrite({ ...entry, handled: entry.status, required })
