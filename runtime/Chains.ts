@@ -88,6 +88,13 @@ export interface FoundTransfer {
   readonly amount: bigint
 }
 
+/** What a search of blocks came to. */
+export interface Search {
+  readonly transfers: ReadonlyArray<FoundTransfer>
+  /** Only endpoints that the blocks were read from were asked: every other one is away, or stands still. */
+  readonly isAlone: boolean
+}
+
 /**
  * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer stopped
  * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true;
@@ -230,7 +237,7 @@ export interface ChainDriver {
    * that is followed where there is one: what `follow` was not shown is found so. Null as above.
    */
   readonly findTransfers:
-    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<ReadonlyArray<FoundTransfer>, DriverError>)
+    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<Search, DriverError>)
     | null
   /**
    * A payment of this many thousandths of a dollar or more, or of an invoice of as many, is confirmed only where two

@@ -444,5 +444,7 @@ export const runtimeMigrations: Migrations = {
     ALTER TABLE chain_repairs
       DROP CONSTRAINT chain_repairs_kind_check,
       ADD CONSTRAINT chain_repairs_kind_check CHECK (kind IN ('rescan', 'reanchor', 'restore')),
-      ADD COLUMN since bigint`)
+      ADD COLUMN since bigint`),
+  // Blocks that only their own reader was asked about while others were away: `chains/Verification.ts`.
+  "0029_searched_alone": statements(`ALTER TABLE chain_cursors ADD COLUMN searched_alone bigint`)
 }

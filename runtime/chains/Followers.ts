@@ -32,7 +32,7 @@ import type { make as makeTargets } from "./Targets.ts"
 import { fromZero } from "../Telemetry.ts"
 import { admit, screen } from "./Unlisted.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
-import { makeVerifying, type Place, searchLag, type Verified } from "./Verification.ts"
+import { aloneUpTo, makeVerifying, type Place, searchLag, type Verified } from "./Verification.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
@@ -177,6 +177,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   let finalized: bigint | null = null
   let seenUntil: number | null = null
   let searched: bigint | null = null
+  let searchedAlone: bigint | null = null
   /** When the search moved last, or had nothing to search. Monotonic milliseconds. */
   let searchMovedAtMillis = performance.now()
   let answeredAt = clock.currentTimeMillisUnsafe()
@@ -213,6 +214,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const moveSearch = (height: bigint | null) => {
     if (height !== searched) searchMovedAtMillis = performance.now()
     searched = height
+    searchedAlone = aloneUpTo(searchedAlone, height)
   }
   const isStoreDue = () => clock.currentTimeMillisUnsafe() - storedAt >= idleCursorMillis
   const seconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1000)
@@ -241,6 +243,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       seenUntil: until,
       caughtUpToken,
       searched,
+      searchedAlone,
       version: version + 1
     }
     yield* write(fence, [...rest, cursorWrite(network, environment, cursor)])
@@ -438,6 +441,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   const applyVerified = Effect.fnUntraced(function*(fence: Fence, item: Verified) {
     if (item.generation !== generation || ring.length === 0) return
     if (item.searched !== undefined) moveSearch(item.searched)
+    if (item.searchedAlone !== undefined) searchedAlone = item.searchedAlone
     const ids = [...item.confirm, ...item.revert]
     const found = (ids.length === 0 ? [] : yield* rows.transfers(ids))
       .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)
@@ -648,7 +652,9 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
   /** Reads blocks again beside the follower, as soon as entries are deep enough, and searches new blocks. */
   const verifying = Effect.gen(function*() {
     if (driver.corroborate === null) return
-    const place = (): Place | null => ring.length === 0 ? null : { generation, ring, heights: heights(), searched }
+    const place = (): Place | null => ring.length === 0 ? null : {
+      generation, ring, heights: heights(), searched, searchedAlone
+    }
     const { search, verify } = yield* makeVerifying({
       driver,
       rows,
@@ -927,6 +933,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
     condition = stored?.condition ?? "ok"
     seenUntil = stored?.seenUntil ?? null
     moveSearch(stored?.searched ?? null)
+    searchedAlone = stored?.searchedAlone ?? null
     mayWait = true
     following = true
     isCaughtUp = false

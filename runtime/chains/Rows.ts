@@ -34,6 +34,8 @@ export interface Cursor {
   readonly caughtUpToken: bigint | null
   /** Up to this height blocks were searched once more for transfers that were not shown at first; null: none was. */
   readonly searched: bigint | null
+  /** The lowest searched block that may have been searched nowhere but where it was read; null: there is none. */
+  readonly searchedAlone: bigint | null
   /** 0 before the first row. */
   readonly version: number
 }
@@ -160,7 +162,8 @@ export const cursorWrite = (network: Network, environment: Environment, cursor: 
     stored_at: cursor.storedAt,
     seen_until: cursor.seenUntil,
     caught_up_token: cursor.caughtUpToken === null ? null : cursor.caughtUpToken.toString(),
-    searched: cursor.searched === null ? null : cursor.searched.toString()
+    searched: cursor.searched === null ? null : cursor.searched.toString(),
+    searched_alone: cursor.searchedAlone === null ? null : cursor.searchedAlone.toString()
   }
 })
 
@@ -315,6 +318,7 @@ const readCursor = (raw: Raw): Cursor => ({
   seenUntil: raw["seen_until"] === null ? null : count(raw["seen_until"]),
   caughtUpToken: raw["caught_up_token"] === null ? null : BigInt(raw["caught_up_token"]),
   searched: raw["searched"] === null ? null : BigInt(raw["searched"]),
+  searchedAlone: raw["searched_alone"] === null ? null : BigInt(raw["searched_alone"]),
   version: count(raw["version"])
 })
 

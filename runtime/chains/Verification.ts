@@ -29,6 +29,11 @@ const searchesPerPass = 16
 export const searchLag = 1n
 /** Failed searches of one block in a row, a second apart, before it is passed: an outage ends, a refusal does not. */
 const searchTries = 60
+/**
+ * Blocks below the newest searched one that are searched again once another endpoint is back: a day of Base. One that is
+ * away for longer needs an operator's rescan.
+ */
+export const searchedAgainBlocks = 43_200n
 /** How long a block waits that could not be confirmed: endpoints that are away, or on two branches. */
 const heldMillis = 2_000
 /** How long a block waits whose transfers endpoints show differently: an operator is told each time. */
@@ -54,8 +59,10 @@ export interface Verified extends Omit<BlockVerdict, "held" | "isOpen"> {
   readonly _tag: "Verified"
   readonly generation: number
   readonly point: RingPoint
-  /** Up to here blocks have been searched; absent: this is no result of a search. */
+  /** Up to here blocks have been searched; absent: this is no result of a search of new blocks. */
   readonly searched?: bigint
+  /** See {@link Place.searchedAlone}; absent: as before. */
+  readonly searchedAlone?: bigint | null
   readonly done: Deferred.Deferred<void>
 }
 
@@ -65,7 +72,13 @@ export interface Place {
   readonly ring: ReadonlyArray<RingPoint>
   readonly heights: ChainHeights
   readonly searched: bigint | null
+  /** The lowest searched block that may have been searched nowhere but where it was read; null: there is none. */
+  readonly searchedAlone: bigint | null
 }
+
+/** The lowest block that was searched alone, where blocks above `searched` are to be searched anew. */
+export const aloneUpTo = (searchedAlone: bigint | null, searched: bigint | null): bigint | null =>
+  searchedAlone === null || searched === null || searchedAlone > searched ? null : searchedAlone
 
 /** A credit by a difference of balances is in no block's transfers: {@link ChainDriver.balanceAt} asks two endpoints. */
 const isOfBalance = (entry: JournalEntry): boolean => entry.txHash.startsWith("balance:")
@@ -164,8 +177,9 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
   yield* fromZero(waitingForAgreement, [attributes])
   /** Blocks that wait, by hash, with the time at which they are read again. */
   const waits = yield* Ref.make<ReadonlyMap<string, number>>(new Map())
-  /** The search that failed last, and how often in a row. */
+  /** The search that failed last, and how often in a row: of new blocks, and of those that are searched again. */
   const failed = yield* Ref.make({ from: -1n, times: 0 })
+  const failedAgain = yield* Ref.make({ from: -1n, times: 0 })
 
   const wait = (hash: string, until: number) => Ref.update(waits, (before) => new Map([...before, [hash, until]]))
 
@@ -220,13 +234,23 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
     yield* Metric.update(Metric.withAttributes(waitingForAgreement, attributes), (yield* Ref.get(waits)).size)
   })
 
-  /** Searches one range; false when it could not be, or a block in it is not decided yet: no search passes that one. */
-  const searchRange = Effect.fnUntraced(function*(at: Place, from: bigint, to: bigint) {
-    const found = (yield* driver.findTransfers!(from, to, watch)).filter(isListed)
+  const moved = (at: Place, progress: Pick<Verified, "searched" | "searchedAlone">) =>
+    apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], ...progress })
+
+  /**
+   * Searches one range; false when it could not be, or a block in it is not decided yet: no search passes that one. One
+   * that is searched again waits for an endpoint that it was not read from.
+   */
+  const searchRange = Effect.fnUntraced(function*(at: Place, from: bigint, to: bigint, isAgain: boolean) {
+    const { isAlone, transfers } = yield* driver.findTransfers!(from, to, watch)
+    if (isAgain && isAlone) return false
+    const found = transfers.filter(isListed)
     const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
     if (found.some(({ point }) => (ours.get(point.height) ?? point.hash) !== point.hash)) return false
     const passed = (height: bigint) =>
-      apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: height })
+      moved(at, isAgain
+        ? { searchedAlone: aloneUpTo(height + 1n, at.searched) }
+        : { searched: height, searchedAlone: isAlone ? at.searchedAlone ?? from : at.searchedAlone })
     const heights = [...new Set(found.map(({ point }) => point.height))]
     const entries = heights.length === 0 ? [] : yield* rows.atHeights(network, environment, heights)
     const lacking = blocksLacking(found, entries).toSorted((one, other) => Number(one.height - other.height))
@@ -241,8 +265,13 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
     return true
   })
 
+  const giveUp = Effect.fnUntraced(function*(height: bigint, reason: string) {
+    yield* alert("block_not_searched")
+    yield* Effect.logError("a block could not be searched for transfers that were left out", { network, height, reason })
+  })
+
   /** A range that cannot be searched is tried block by block; a block that cannot for long is passed with an alarm. */
-  const search = Effect.gen(function*() {
+  const searchNew = Effect.gen(function*() {
     for (let done = 0; done < searchesPerPass; done++) {
       const at = place()
       if (at === null || driver.findTransfers === null) return
@@ -253,17 +282,50 @@ export const makeVerifying = Effect.fnUntraced(function*(services: VerifyingServ
       const times = before.from === from ? before.times : 0
       const wide = from + blocksPerSearch - 1n
       const to = times > 0 ? from : wide < newest ? wide : newest
-      const outcome = yield* Effect.result(searchRange(at, from, to))
+      const outcome = yield* Effect.result(searchRange(at, from, to, false))
       if (outcome._tag === "Success" && outcome.success) continue
       yield* Ref.set(failed, { from, times: times + 1 })
       if (outcome._tag === "Success" || times < searchTries) return
-      yield* alert("block_not_searched")
-      yield* Effect.logError("a block could not be searched for transfers that were left out", {
-        network, height: from, reason: outcome.failure.reason
-      })
-      yield* apply({ generation: at.generation, point: at.ring[0]!, confirm: [], revert: [], missing: [], searched: from })
+      yield* giveUp(from, outcome.failure.reason)
+      // An outage ends: who could not be asked is asked later.
+      const isOutage = outcome.failure.kind === "unanswered" || outcome.failure.kind === "timeout"
+      yield* moved(at, { searched: from, searchedAlone: isOutage ? at.searchedAlone ?? from : at.searchedAlone })
     }
   })
+
+  /**
+   * Searches blocks again that were searched while every other endpoint was away, once one of them is back: what the
+   * only endpoint left out is found so. An outage is waited for, a refusal is not.
+   */
+  const searchAgain = Effect.gen(function*() {
+    for (let done = 0; done < searchesPerPass; done++) {
+      const at = place()
+      if (at === null || driver.findTransfers === null || at.searched === null || at.searchedAlone === null) return
+      const oldest = at.searched - searchedAgainBlocks
+      const isTooOld = at.searchedAlone < oldest
+      const from = isTooOld ? oldest : at.searchedAlone
+      const before = yield* Ref.get(failedAgain)
+      const times = before.from === from ? before.times : 0
+      const wide = from + blocksPerSearch - 1n
+      const to = times > 0 ? from : wide < at.searched ? wide : at.searched
+      const outcome = yield* Effect.result(searchRange(at, from, to, true))
+      if (isTooOld && outcome._tag === "Success" && outcome.success) {
+        yield* Effect.logError(
+          "blocks are too old to be searched again at the endpoint that is back: call chains.rescan with them",
+          { network, from: at.searchedAlone, to: from - 1n }
+        )
+      }
+      if (outcome._tag === "Success" && outcome.success) continue
+      if (outcome._tag === "Success") return
+      yield* Ref.set(failedAgain, { from, times: times + 1 })
+      const isOutage = outcome.failure.kind === "unanswered" || outcome.failure.kind === "timeout"
+      if (isOutage || times < searchTries) return
+      yield* giveUp(from, outcome.failure.reason)
+      yield* moved(at, { searchedAlone: aloneUpTo(from + 1n, at.searched) })
+    }
+  })
+
+  const search = Effect.andThen(searchNew, searchAgain)
 
   return { verify, search }
 })

@@ -102,6 +102,7 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     seenUntil: null,
     storedAt: 1,
     searched: null,
+    searchedAlone: null,
     version: Number(known?.version ?? 0) + 1
   }))
 })

@@ -183,7 +183,8 @@ export const mergeFound = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>): Re
 /**
  * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some. Where
  * each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not long ago is
- * waited for. Where it is not known who read a block, all endpoints are asked.
+ * waited for. Where it is not known who read a block, all endpoints are asked. Where nobody else can be asked, the reader
+ * is, and the answer says so.
  */
 export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["findTransfers"]> =>
   Effect.fnUntraced(function*(from, to, watch) {
@@ -210,5 +211,7 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
     const asked = followed === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
     const found = yield* Effect.forEach(asked, (place) =>
       rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)), { concurrency: "unbounded" })
-    return mergeFound(found)
+    const isAlone = endpoints.length > 1 &&
+      (followed === null ? asked.length < 2 : asked.every((place) => followed.has(place)))
+    return { transfers: mergeFound(found), isAlone }
   })

@@ -139,10 +139,10 @@ describe("evm driver", () => {
       for (const [hiding, honest] of [[first, second], [second, first]] as const) {
         hiding.set(withLogs(() => []))
         honest.set("through")
-        assert.deepStrictEqual((yield* search).map(({ txHash }) => txHash), [paid])
+        assert.deepStrictEqual((yield* search).transfers.map(({ txHash }) => txHash), [paid])
       }
       second.set("through")
-      assert.lengthOf(yield* search, 1)
+      assert.lengthOf((yield* search).transfers, 1)
       // Which one is away may be the one that would have shown more.
       second.set("cut")
       assert.include(yield* failureOf(search), "rpc 2")

@@ -288,6 +288,25 @@ describe.concurrent("endpoints of a network", () => {
         yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
       })))
 
+  it.live("a payment that the only endpoint hid while the other was away for long is credited when that one is back", () =>
+    following(2, ({ address, endpoints: [first, second], heard, node }) =>
+      Effect.gen(function*() {
+        const to = yield* address(1)
+        first!.set(forgedHeaders)
+        second!.set("cut")
+        yield* Effect.sleep(shortAbsence.absenceMillis)
+        yield* node.token("mint", [to, 7n])
+        const searches = () => first!.calls().filter((method) => method === "eth_getLogs").length
+        for (let searched = 0; searched < 3; searched++) {
+          const before = searches()
+          yield* node.mine(2)
+          yield* eventually("newer blocks are searched", () => searches() > before)
+        }
+        assert.deepStrictEqual(heard, [])
+        second!.set("through")
+        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+      }), threeBlocks, 2, shortAbsence))
+
   it.live("a log that an endpoint shows twice is one payment", () =>
     following(2, ({ address, endpoints: [first], heard, node }) =>
       Effect.gen(function*() {
