@@ -284,7 +284,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
         assert.deepStrictEqual([status, headers.location], [303, path])
       }
       assert.strictEqual((yield* rows)[0].targets, before.targets + 1, "one address")
-      const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+      const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
       for (const { status } of yield* twice({ action: "refund", network: "base", address })) assert.strictEqual(status, 303)
       assert.strictEqual((yield* rows)[0].refunds, before.refunds + 1)
     }))

@@ -25,7 +25,7 @@ const unspoken: ReadonlySet<string> = new Set([
 ])
 
 /** Calls of which the committed document says nothing, because `config/devnet.jsonc` does not load their plugin. */
-const ofOtherPlugins: ReadonlyArray<string> = ["/api/commerce/retailers/callbacks/"]
+const ofOtherPlugins: ReadonlyArray<string> = ["/api/commerce/retailers/callbacks/", "/api/v1/orderbook"]
 
 /** What an error looks like where no operation of the document answers. */
 const anyError = { anyOf: [{ $ref: "#/components/schemas/FlatError" }, { $ref: "#/components/schemas/WrappedError" }] }

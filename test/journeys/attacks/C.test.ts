@@ -44,7 +44,7 @@ const reads = ["session-details", "available-tokens", "payment-status"] as const
 const writes: Readonly<Record<string, object>> = {
   "payment-addresses": { network: "base", token_id: 1 },
   "customer-email": { email: "payor@example.com" },
-  "refund-address": { network: "base", address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" }
+  "refund-address": { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }
 }
 
 /** Every payor route with these headers. */
@@ -439,8 +439,8 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       const { service } = yield* Desk
       const invoice = yield* invoiceFor()
       const tell = (body: object) => attack(service, "/api/v1/payments/refund-address", { headers: invoice.session, body })
-      const one = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
-      const two = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+      const one = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
+      const two = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
       const ton = "0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e"
       for (const address of [one, one, two]) assert.deepStrictEqual(answered(200, yield* tell({ network: "base", address })), { success: true })
       answered(200, yield* tell({ network: "ton", address: ton, memo: "4711" }))
@@ -450,7 +450,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a pa
       ])
       const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
       const refusals: ReadonlyArray<readonly [object, string]> = [
-        [{ network: "base", address: two.replace("C5", "c5") }, "WALLET_ADDRESS_INVALID"],
+        [{ network: "base", address: two.replace("fB", "fb") }, "WALLET_ADDRESS_INVALID"],
         [{ network: "base", address: usdc }, "WALLET_ADDRESS_INVALID"],
         [{ network: "base", address: ton }, "WALLET_ADDRESS_INVALID"],
         [{ network: "base", address: "" }, "WALLET_ADDRESS_INVALID"],

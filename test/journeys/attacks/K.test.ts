@@ -348,7 +348,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       assert.strictEqual(screenIn(yield* simulate(payor, path, "overpay")), "overpaid")
       const refused = yield* payor.send(path, { action: "refund", network: "base", address: "0x12" })
       assert.include(refused.text, "aria-invalid=\"true\"")
-      const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+      const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
       assert.notInclude((yield* payor.send(path, { action: "refund", network: "base", address })).text, "aria-invalid=\"true\"")
       const kept = yield* Effect.orDie(sql<any>`SELECT address FROM refund_destinations WHERE invoice_id = ${invoice.id}`)
       assert.deepStrictEqual(kept.map((row) => row.address), [address])
