@@ -175,6 +175,14 @@ export interface WalletUse {
   readonly highestUsedIndex: number | null
 }
 
+/** What a contract says of its token; null where it says nothing of the right form. */
+export interface ContractToken {
+  /** At most 32 visible characters, chosen by whoever made the contract. */
+  readonly symbol: string | null
+  /** 0 to 255. */
+  readonly decimals: number | null
+}
+
 export interface ChainDriver {
   readonly network: Network
   readonly environment: Environment
@@ -225,6 +233,11 @@ export interface ChainDriver {
    * sets its own time limit. Null where the chain has no contracts that are read this way.
    */
   readonly readContract: ((to: string, data: string) => Effect.Effect<string, DriverError>) | null
+  /**
+   * What the contract at an address says of its token: untrusted, but short and visible. The caller sets its own time
+   * limit. Null where the chain has no contracts.
+   */
+  readonly readToken: ((address: string) => Effect.Effect<ContractToken, DriverError>) | null
   /**
    * Reads a block again before its transfers are confirmed: from an endpoint it was not read from, and where `isThorough`
    * from all of them. Null where nodes cannot differ: the chain is in this process.

@@ -63,13 +63,16 @@ export type PaymentExceptionType = typeof PaymentExceptionType.Type
 export const ExceptionType = Schema.Literals([...PaymentExceptionType.literals, "unmatched_payment"])
 export type ExceptionType = typeof ExceptionType.Type
 
-/** The token a payment was made in, copied from the catalogue when it was first seen. */
+/**
+ * The token a payment was made in: copied from the catalogue when it was first seen, else what its contract says of itself,
+ * which anybody may have made up.
+ */
 export const PaymentToken = Schema.Struct({
-  id: TokenId,
-  symbol: Schema.String,
+  id: Schema.NullOr(TokenId).annotate({ description: "Null for a token that is not in the catalogue: do not trust its symbol" }),
+  symbol: Schema.NullOr(Schema.String).annotate({ description: "Null while its contract has not said one" }),
   /** Null for the network's own coin. */
   address: Schema.NullOr(Schema.String),
-  decimals: Schema.Int
+  decimals: Schema.NullOr(Schema.Int).annotate({ description: "Null while its contract has not said how many, 0 to 255" })
 })
 export type PaymentToken = typeof PaymentToken.Type
 
@@ -90,7 +93,7 @@ export const PaymentMetadata = Schema.Struct({
   required_confirmations: Schema.Int,
   block_number: Schema.NullOr(Schema.Int),
   exception: Schema.NullOr(PaymentExceptionType),
-  /** Since version 2026-11-01; null for a token outside the catalogue, and for payments seen before that version. */
+  /** Since version 2026-11-01; null for payments seen before that version. */
   token: Schema.NullOr(PaymentToken)
 })
 export type PaymentMetadata = typeof PaymentMetadata.Type

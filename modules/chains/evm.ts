@@ -14,6 +14,7 @@ import { type PoolLimits, standstillSeconds } from "./evm/EndpointPool.ts"
 import { plainHttpRefusal } from "./evm/EndpointUrl.ts"
 import { endpointGaugesFromZero, follow } from "./evm/Follow.ts"
 import { type Endpoint, type JsonRpc, make as makeRpc, Quantity } from "./evm/JsonRpc.ts"
+import { contractToken, decimalsSelector, symbolSelector } from "./evm/TokenFacts.ts"
 import { publicChainId, readAccount, readWallet, walletOf } from "./evm/Wallet.ts"
 
 /** Milliseconds between looks where the options do not say: a fraction of the block time, gentle on providers. */
@@ -70,14 +71,17 @@ export class EvmOptionsError extends Schema.TaggedError<EvmOptionsError>()("EvmO
  */
 const defaultAgreementUsd = 1_000
 
-/** `decimals()`, as every ERC-20 contract answers it (EIP-20). */
-const decimalsSelector = "0x313ce567"
-
 /** A contract that reverts, or answers something else than one word, is no token's: that is an answer and no failure. */
 const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> => (address) =>
   Effect.map(
     rpc.pinned((endpoint) => endpoint.read(address, decimalsSelector)),
     (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? Number(BigInt(bytes)) : null
+  )
+
+const readToken = (rpc: JsonRpc): NonNullable<ChainDriver["readToken"]> => (address) =>
+  Effect.map(
+    Effect.all([symbolSelector, decimalsSelector].map((data) => rpc.pinned((endpoint) => endpoint.read(address, data)))),
+    ([symbol, decimals]) => contractToken(symbol!, decimals!)
   )
 
 interface Balance {
@@ -194,6 +198,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions, absen
     readBlock: readBlock(network, rpc),
     balanceAt: balanceAt(rpc),
     readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data)),
+    readToken: readToken(rpc),
     corroborate: makeCorroborate(rpc, readers),
     findTransfers: makeFindTransfers(rpc, readers),
     agreementAbove: agreementAboveUsd === null ? null : usdMillis(BigInt(agreementAboveUsd) * 1000n)

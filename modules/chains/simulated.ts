@@ -237,6 +237,7 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   readBlock: chain.readBlock,
   balanceAt: null,
   readContract: null,
+  readToken: null,
   corroborate: null,
   findTransfers: null,
   agreementAbove: null

@@ -4030,11 +4030,13 @@ export interface components {
                 block_number: number | null;
                 exception: ("underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen") | null;
                 token: {
-                    /** @example 7 */
-                    id: number;
-                    symbol: string;
+                    /** @description Null for a token that is not in the catalogue: do not trust its symbol */
+                    id: number | null;
+                    /** @description Null while its contract has not said one */
+                    symbol: string | null;
                     address: string | null;
-                    decimals: number;
+                    /** @description Null while its contract has not said how many, 0 to 255 */
+                    decimals: number | null;
                 } | null;
             } | Record<string, never>;
         };

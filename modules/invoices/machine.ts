@@ -179,6 +179,8 @@ export type Command =
     readonly amount: UsdMillis
     readonly quote: PaymentMetadata["quote"]
   }
+  /** The contract of a token that is not in the catalogue says what it is. */
+  | { readonly _tag: "NameToken"; readonly paymentId: string; readonly symbol: string | null; readonly decimals: number | null }
   /** It is as deep as the invoice's policy asks. */
   | { readonly _tag: "Confirm"; readonly paymentId: string; readonly confirmations: number }
   /** Its block is no longer part of the chain. */
@@ -346,6 +348,8 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return observe(state, command.arrival, now)
     case "Value":
       return value(state, command)
+    case "NameToken":
+      return nameToken(state, command)
     case "Confirm":
       return confirm(state, command.paymentId, command.confirmations, now)
     case "Revert":
@@ -463,6 +467,23 @@ const value = (
     events: [paymentUpdated(state.invoice, payment, after)],
     opens
   }
+}
+
+/** Once: what a contract says later may be something else. Nothing but what is shown depends on it. */
+const nameToken = (
+  state: Aggregate,
+  { decimals, paymentId, symbol }: Extract<Command, { _tag: "NameToken" }>
+): Step => {
+  const payment = paymentOf(state, paymentId)
+  const token = payment?.metadata.token ?? null
+  const isNamed = token === null || token.id !== null || token.symbol !== null || token.decimals !== null
+  if (payment === undefined || isNamed || (symbol === null && decimals === null)) return nothing(state)
+  const after: PaymentState = {
+    ...payment,
+    tokenDecimals: decimals,
+    metadata: { ...payment.metadata, token: { ...token, symbol, decimals } }
+  }
+  return { next: withPayment(state, after), events: [paymentUpdated(state.invoice, payment, after)], opens: [] }
 }
 
 const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {

@@ -1,10 +1,11 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
-import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, type Scope, Semaphore } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   type AllocatedTarget,
   type ChainDriver,
   Chains,
+  type ContractToken,
   type JournalEntry,
   type ReceiveTarget
 } from "../../runtime/Chains.ts"
@@ -231,12 +232,16 @@ export class Payments extends Context.Service<Payments, {
     })
 
     const credit = yield* makeCredit
+    const nameToken = yield* makeNameToken(invoices)
     yield* chains.onTransfer((entry) =>
       entry.invoiceId === null
         ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
           chains.handled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
         ])
-        : Effect.asVoid(invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current))))
+        : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
+          Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
+          Effect.asVoid
+        ))
 
     return Payments.of({ route, shown, credit, retry })
   }))
@@ -590,6 +595,44 @@ const makePricing = Effect.gen(function*() {
 /** The payment that a transfer becomes: the same one however often it is seen. */
 export const paymentIdOf = ({ id }: Pick<JournalEntry, "id">): string => uuidOf(`payment:${id}`)
 
+/** Contracts of unlisted tokens asked at once, and waiting to be asked; what is over that keeps no name. */
+const namingAtOnce = 4
+const maximumNamings = 100
+
+/** Time a node has to answer for a contract. */
+const namingLimit = "5 seconds"
+
+/**
+ * Asks the contract of an unlisted token what it is, beside the handling of transfers, which never waits for it: whoever
+ * made the contract chooses how long it takes and what it says. A payment whose contract gives no answer keeps its address.
+ */
+const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"]) {
+  const chains = yield* Chains
+  const scope = yield* Effect.scope
+  const turns = yield* Semaphore.make(namingAtOnce)
+  let namings = 0
+
+  const name = Effect.fnUntraced(function*(invoiceId: string, paymentId: string, read: Effect.Effect<ContractToken, unknown>) {
+    const token = yield* Effect.timeout(read, namingLimit)
+    const command: Command = { _tag: "NameToken", paymentId, ...token }
+    yield* invoices.change(invoiceId, noCause, () => Effect.succeed({ commands: [command] }))
+  })
+
+  return Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
+    const paymentId = paymentIdOf(entry)
+    const token = payments.find(({ id }) => id === paymentId)?.metadata.token ?? null
+    const readToken = chains.driver(entry.network, entry.environment)?.readToken ?? null
+    const isUnnamed = token !== null && token.id === null && token.symbol === null && token.decimals === null
+    if (!isUnnamed || token.address === null || readToken === null || namings >= maximumNamings) return
+    namings += 1
+    yield* turns.withPermits(1)(name(invoice.id, paymentId, readToken(token.address))).pipe(
+      Effect.catchCause((cause) => Effect.logDebug("the contract of an unlisted token could not be read", cause)),
+      Effect.ensuring(Effect.sync(() => { namings -= 1 })),
+      Effect.forkIn(scope)
+    )
+  })
+})
+
 /** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
   const chains = yield* Chains
@@ -619,7 +662,7 @@ const makeCredit = Effect.gen(function*() {
       block_number: Math.abs(Number(entry.height)),
       exception,
       token: token === undefined
-        ? null
+        ? { id: null, symbol: null, address: entry.tokenAddress, decimals: null }
         : { id: token.id, symbol: token.symbol, address: token.address, decimals: token.decimals }
     }
     const arrival: Arrival = {

@@ -158,10 +158,21 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
 
   it.effect("114. what only looks like a payment is not credited: look-alikes, failures, self-transfers, other networks", () =>
     Effect.gen(function*() {
-      const { node } = yield* Town
+      const { node, shop } = yield* Town
       const fake = yield* open()
       yield* transfer(tokens.USDC.address, fake.to, 20_000_000n)
       assert.deepStrictEqual(yield* paymentsOf(fake.invoice, 1), ["rejected 0 wrong_token"])
+
+      const alike = yield* open()
+      const address = "0x2000000000000000000000000000000000000009"
+      yield* node.setCode(address)
+      yield* node.token("mint", [alike.to, 20_000_000n], { at: address })
+      assert.deepStrictEqual(yield* paymentsOf(alike.invoice, 1), ["rejected 0 wrong_token"])
+      const path = `/api/v1/invoices/${alike.invoice.id}/payments`
+      const read = Effect.map(shop.service.call(path, { headers: { "x-api-key": shop.key } }), (found) => answered(200, found).data[0])
+      const named = yield* until("its contract has answered", read, ({ metadata }) => metadata.token.decimals !== null)
+      assert.deepStrictEqual(named.metadata.token, { id: null, symbol: "USDC", address, decimals: 6 })
+      assert.include(named, { payer_amount_token: "20.000000", amount: 0, status: "rejected" })
 
       const liar = yield* open()
       yield* transfer(tokens.LIAR.address, liar.to, 20_000_000n)

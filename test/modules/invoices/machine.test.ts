@@ -24,7 +24,7 @@ import {
   unseenSeconds
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
+import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
 import { MerchantSettings } from "../../../schemas/MerchantSettings.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
@@ -580,6 +580,24 @@ describe("invoice machine, the documented transitions", () => {
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
       assert.strictEqual(decision.opens[0]?.type, type)
     }
+  })
+
+  it("names an unlisted token once, by what its contract says, and counts it no more for that", () => {
+    const token = { id: null, symbol: null, address: "0xfa4e", decimals: null }
+    const bare = arrival(1, 0n)
+    const fake = { ...bare, tokenId: null, tokenDecimals: null, units: 1_500_000n, metadata: { ...bare.metadata, quote: null, exception: "wrong_token", token } } as const
+    const name = (symbol: string | null, decimals: number | null): Command => ({ _tag: "NameToken", paymentId: fake.id, symbol, decimals })
+    const seen = replay(fresh(), [observe(fake)]).state
+    assert.deepStrictEqual(decided(seen, [name(null, null)]).events, [])
+    const { events, next } = decided(seen, [name("<b>USDC</b>", 6)])
+    assert.deepStrictEqual(types(events), ["invoice_payment.updated"])
+    assert.deepInclude(events[0]!.object, { payer_amount_token: "1.500000", status: "rejected", amount: 0 })
+    assert.deepStrictEqual((events[0]!.object["metadata"] as PaymentMetadata).token, { ...token, symbol: "<b>USDC</b>", decimals: 6 })
+    assert.strictEqual(events[0]!.previousAttributes["payer_amount_token"], null)
+    assert.deepStrictEqual(decided(next, [name("OTHER", 18)]).events, [], "it cannot change its name")
+    const listed = { ...arrival(2, 1n), metadata: { ...arrival(2, 1n).metadata, token: { ...token, id: TokenId.make(1) } } }
+    const known = replay(fresh(), [observe(listed)]).state
+    assert.deepStrictEqual(decided(known, [{ ...name("OTHER", 18), paymentId: listed.id } as Command]).events, [])
   })
 
   it("sees a transfer that is told twice once", () => {
