@@ -113,6 +113,8 @@ export interface Plugin<
   readonly tables?: ReadonlyArray<string>
   /** Sums of its objects that every commit keeps; see `Rollups.ts`. */
   readonly rollups?: ReadonlyArray<Rollup>
+  /** Pages of its own that an operator may open, by a short label, for the lines of the start; `publicUrl` is without `/`. */
+  readonly pages?: (publicUrl: string) => Readonly<Record<string, string>>
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (
     options: Options["Type"]

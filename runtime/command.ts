@@ -56,12 +56,26 @@ const parse = (words: ReadonlyArray<string>): Command | string => {
   return { name: named ?? "start", file }
 }
 
-const banner = ({ settings }: Loaded, { dataDirectory, internalUrl, url }: Running["Service"], millis: number) => `
-  Tillwire · ${settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s
-  API        ${url}/api/v1
-  Internal   ${internalUrl}   (RPC, metrics, health)
-  Data       ${dataDirectory}
-`
+/** The pages that the plugins name, by label. */
+const pagesOf = ({ picked }: Loaded, url: string): Readonly<Record<string, string>> =>
+  Object.assign({}, ...distinct(picked).map(({ pages }) => pages?.(url) ?? {}))
+
+const line = (label: string, text: string): string => `  ${label.padEnd(10)} ${text}`
+
+const banner = (
+  loaded: Loaded,
+  { dataDirectory, internalUrl, url }: Running["Service"],
+  millis: number
+): string =>
+  [
+    "",
+    `  Tillwire · ${loaded.settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s`,
+    line("API", `${url}/api/v1`),
+    ...Object.entries(pagesOf(loaded, url)).map(([label, page]) => line(label.replace(/^./, (first) => first.toUpperCase()), page)),
+    line("Internal", `${internalUrl}   (RPC, metrics, health)`),
+    line("Data", dataDirectory),
+    ""
+  ].join("\n")
 
 const printDocument = (loaded: Loaded) =>
   Effect.map(settle(loaded, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinct(loaded.picked)), publicUrl)))
@@ -102,7 +116,7 @@ const start = (loaded: Loaded) =>
       const running = yield* Running
       const millis = (yield* Clock.currentTimeMillis) - started
       if (process.stdout.isTTY) yield* Console.log(banner(loaded, running, millis))
-      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, start_ms: millis }))
+      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, ...pagesOf(loaded, running.url), start_ms: millis }))
       const guard = yield* StoreGuard
       return yield* guard.lost
     })

@@ -207,10 +207,15 @@ export const demoStore = Effect.gen(function*() {
   const settings = yield* Settings
   if (!settings.environments.includes("devnet")) return
   const keys = yield* Keys
-  if (yield* keys.anyMerchant) return
-  const leases = yield* Leases
   const files = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join(settings.dataDirectory, demoKeysFile)
+  if (yield* keys.anyMerchant) {
+    // The keys were shown at the first start only.
+    const isKept = yield* Effect.orElseSucceed(files.exists(file), () => false)
+    if (isKept) yield* Effect.annotateLogs(Effect.logInfo("the keys of the demo merchant are in a file"), { file })
+    return
+  }
+  const leases = yield* Leases
 
   const write = ([merchant, commerce]: ReadonlyArray<MadeKey>) =>
     Effect.gen(function*() {

@@ -20,5 +20,6 @@ export const plugin = Plugin.make({
     settings: MerchantSettings
   },
   http: CheckoutApi,
+  pages: (publicUrl) => ({ payment: `${publicUrl}/pay/{invoice_id}` }),
   layer: () => HttpApiBuilder.layer(CheckoutApi).pipe(Layer.provide(handlers), Layer.provide(Checkout.layer))
 })

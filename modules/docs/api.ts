@@ -15,6 +15,10 @@ export class DocsGroup extends HttpApiGroup.make("docs").add(
   HttpApiEndpoint.get("guide", "/docs/guides/:name", { params: { name: Schema.String }, success: html, error: notFound }),
   HttpApiEndpoint.get("errors", "/docs/errors", { success: html }),
   HttpApiEndpoint.get("error", "/docs/errors/:code", { params: { code: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("home", "/", { success: html, error: notFound }),
+  HttpApiEndpoint.get("icon", "/favicon.svg", { success: plain }),
+  // Browsers ask here where a page names no icon, as with a refusal in JSON.
+  HttpApiEndpoint.get("defaultIcon", "/favicon.ico", { success: plain }),
   HttpApiEndpoint.get("llms", "/llms.txt", { success: plain }),
   HttpApiEndpoint.get("llmsFull", "/llms-full.txt", { success: plain })
 )

@@ -8,7 +8,9 @@ import { HttpApiBuilder } from "effect/http-api"
 import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
 import { prepareLater } from "../../runtime/http/Preparation.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { type ErrorCode, errorCodes } from "../../schemas/Errors.ts"
+import { Health } from "../../runtime/Telemetry.ts"
+import { type ErrorCode, errorCodes, publicError } from "../../schemas/Errors.ts"
+import { apiVersion } from "../../schemas/Event.ts"
 import { DocsApi } from "./api.ts"
 import * as Pages from "./machine.ts"
 import { errorMain, llmsFull } from "./pages.ts"
@@ -47,7 +49,8 @@ const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<strin
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => serve(asset, request, cacheControl, headers))
 
 export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function*(group) {
-  const { publicUrl } = yield* Settings
+  const { environments, publicUrl } = yield* Settings
+  const health = yield* Health
   const repo = yield* Repo.make
 
   const stylesheet = yield* Effect.cached(
@@ -88,6 +91,11 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
   const missing = Effect.map(whole("Not found", Pages.missingMain), (text) =>
     HttpServerResponse.text(text, { status: 404, contentType: html, headers: pageHeaders }))
 
+  const showIcon = Effect.flatMap(
+    once("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
+    (asset) => send(asset, revalidated, common)
+  )
+
   const guides = yield* Effect.cached(repo.guides(publicUrl))
 
   return group
@@ -119,6 +127,19 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
       isErrorCode(params.code)
         ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, publicUrl)))
         : missing)
+    .handle("home", Effect.fnUntraced(function*() {
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      // Browsers name HTML; programs that ask for anything are answered as at any address where nothing is.
+      if (headers["accept"]?.includes("text/html") !== true) return yield* publicError("NOT_FOUND")
+      const { status } = yield* health.report
+      const text = yield* whole("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion }))
+      return HttpServerResponse.text(text, {
+        contentType: html,
+        headers: { ...pageHeaders, "cache-control": "no-store", vary: "accept" }
+      })
+    }))
+    .handle("icon", () => showIcon)
+    .handle("defaultIcon", () => showIcon)
     .handle("llms", () => showText("llms", Effect.map(guides, (all) => Pages.llms(all, publicUrl))))
     .handle("llmsFull", () => showText("llms-full", Effect.map(guides, llmsFull)))
 }))

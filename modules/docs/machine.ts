@@ -52,7 +52,7 @@ export const page = (title: string, main: string, stylesheet: string): string =>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(title)} · Tillwire</title>
 <link rel="stylesheet" href="${escape(stylesheet)}">
-<link rel="icon" href="data:,">
+<link rel="icon" href="/favicon.svg" type="image/svg+xml">
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
@@ -77,7 +77,7 @@ export const referencePage = (script: string): string =>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference · Tillwire</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="/favicon.svg" type="image/svg+xml">
 </head>
 <body>
 <div id="reference"></div>
@@ -130,6 +130,60 @@ ${codes.map((code) => `<li><a href="/docs/errors/${code}"><code>${code}</code></
 </ul>`
     ).join("\n")
   }`
+
+/** The mark of the service: a till's drawer with a coin. */
+export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">\
+<rect width="32" height="32" rx="7" fill="#1f4fc4"/>\
+<path d="M6 18h20v7H6z" fill="#fff"/><circle cx="16" cy="11" r="4.5" fill="#fff"/><path d="M13 21h6v1.5h-6z" fill="#1f4fc4"/></svg>
+`
+
+/** How the service is, in a sentence. */
+const conditions = {
+  ok: "Running, and nothing is wrong.",
+  degraded: "Running, with something for its operator to look at.",
+  unavailable: "Not able to serve right now."
+} as const
+
+/** What the page at `/` shows. */
+export interface Home {
+  readonly publicUrl: string
+  readonly environments: ReadonlyArray<"devnet" | "mainnet">
+  readonly status: keyof typeof conditions
+  readonly apiVersion: string
+}
+
+const environmentNames = { devnet: "devnet (play money)", mainnet: "mainnet (real money)" } as const
+
+/** The lines that make a demo invoice with the key of the first start. */
+const demoLines = (publicUrl: string): string =>
+  `KEY=$(node -p 'require("./.tillwire/demo-keys.json").merchant_key')
+curl -s ${publicUrl}/api/v1/invoices -H "x-api-key: $KEY" -H "Idempotency-Key: $RANDOM-$RANDOM" \\
+  -H 'content-type: application/json' -d '{"amount_usd": 5, "description": "Demo"}' \\
+  | node -p 'JSON.parse(require("fs").readFileSync(0)).payment_url'`
+
+/** The page at `/`. */
+export const homeMain = ({ apiVersion, environments, publicUrl, status }: Home): string =>
+  `<h1>Tillwire</h1>
+<p>A crypto payments service: invoices in US dollars, paid in tokens, straight to the merchant's own wallet.</p>
+<p class="status">${conditions[status]} It serves ${environments.map((name) => environmentNames[name]).join(" and ")},
+API version ${escape(apiVersion)}. <a href="/health/ready">Details of its health</a></p>
+<h2>Where to go on</h2>
+<ul>
+<li><a href="/docs/guides/quickstart">Quickstart</a>: from nothing to a paid invoice in two minutes</li>
+<li><a href="/docs/guides">Guides</a>: webhooks, the payment page, going live</li>
+<li><a href="/docs">API reference</a>: every call with its fields and examples</li>
+<li><a href="/docs/errors">Errors</a>: what causes each, and what to do</li>
+</ul>${
+    environments.includes("devnet")
+      ? `
+<h2>A demo invoice</h2>
+<p>In the directory where the service was started, these lines print the address of a payment page. Open it, and pay with play
+money by “Simulate payment”.</p>
+<pre tabindex="0"><code>${escape(demoLines(publicUrl))}</code></pre>`
+      : ""
+  }
+<p>You were sent here to pay? Open the whole address that the shop gave you: it begins with
+<code>${escape(publicUrl)}/pay/</code>.</p>`
 
 /** The page of an address that leads nowhere. */
 export const missingMain = "<h1>Not found</h1>\n<p>There is no such page. <a href=\"/docs/guides\">Guides</a></p>"

@@ -9,5 +9,6 @@ export const plugin = Plugin.make({
   name: "docs",
   slot: "modules",
   http: DocsApi,
+  pages: (publicUrl) => ({ docs: `${publicUrl}/docs` }),
   layer: () => HttpApiBuilder.layer(DocsApi).pipe(Layer.provide(handlers))
 })
