@@ -79,7 +79,7 @@ export const FoundToken = Schema.Struct({
   token_decimals: Schema.Int,
   token_type: TokenType,
   requires_memo: Schema.Boolean,
-  photo_uri: Schema.String.annotate({ description: "Path of a picture that this service ships" }),
+  photo_uri: Schema.String.annotate({ description: "Path of a picture, below this service's address: a badge of the symbol's letters as SVG, for any page to show" }),
   supports_stable_settlement: Schema.Boolean,
   is_active: Schema.Boolean,
   is_monitored: Schema.Boolean.annotate({ description: "Payments on its network are watched for" })

@@ -3119,7 +3119,7 @@ export interface components {
             /** @enum {string} */
             token_type: "native" | "erc20" | "spl" | "sui" | "ton";
             requires_memo: boolean;
-            /** @description Path of a picture that this service ships */
+            /** @description Path of a picture, below this service's address: a badge of the symbol's letters as SVG, for any page to show */
             photo_uri: string;
             supports_stable_settlement: boolean;
             is_active: boolean;

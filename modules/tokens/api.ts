@@ -3,8 +3,8 @@
  * family.
  */
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { AcceptancePolicy, FoundToken, TokenRecord, TokenType } from "../../schemas/Token.ts"
@@ -216,4 +216,20 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
   .annotateMerge(OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." }))
 {}
 
+/** Pictures, not calls: for any page that shows tokens, without a credential. They are not in the OpenAPI document. */
+export class TokenBadgesGroup extends HttpApiGroup.make("tokenBadges").add(
+  HttpApiEndpoint.get("badge", "/assets/tokens/:name", {
+    params: { name: Schema.String },
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "image/svg+xml" })),
+    error: errors("wrapped", "NOT_FOUND")
+  })
+)
+  .middleware(Wrapped)
+  .annotate(OpenApi.Exclude, true)
+{}
+
+/** The calls, as clients know them. */
 export const TokensApi = HttpApi.make("tokens-api").add(TokensGroup)
+
+/** What the module serves: the calls, and the badges that pages show. */
+export const ServedTokensApi = TokensApi.add(TokenBadgesGroup)

@@ -1,6 +1,8 @@
 /** Wire <-> catalogue and policy. */
 import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
@@ -10,8 +12,9 @@ import * as Search from "../../runtime/tokencatalog/Search.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { tokenBadge } from "../../schemas/TokenBadge.ts"
 import { type PolicyChange, TokenPolicies } from "./actor.ts"
-import { searchLimits, TokensApi } from "./api.ts"
+import { searchLimits, ServedTokensApi } from "./api.ts"
 import {
   block,
   blockedFilter,
@@ -24,9 +27,37 @@ import {
   tokenList
 } from "./machine.ts"
 
+/** `<symbol>.svg`; a symbol has at most 64 characters. */
+const badgeName = /^(.{1,64})\.svg$/su
+
+/** How long who has a badge shows it without asking again: a week. It changes with the generator only. */
+const badgeSeconds = 604_800
+
+const badgeHeaders = {
+  "content-security-policy": "default-src 'none'",
+  "cache-control": `public, max-age=${badgeSeconds}`,
+  "x-content-type-options": "nosniff",
+  // Merchants show them on pages of their own.
+  "cross-origin-resource-policy": "cross-origin",
+  "access-control-allow-origin": "*"
+}
+
+export const badgeHandlers = HttpApiBuilder.group(ServedTokensApi, "tokenBadges", (handlers) =>
+  handlers.handle("badge", Effect.fnUntraced(function*({ params }) {
+    const symbol = badgeName.exec(params.name)?.[1]
+    if (symbol === undefined) return yield* publicError("NOT_FOUND")
+    const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
+    const svg = tokenBadge(symbol)
+    const etag = `"${createHash("sha256").update(svg).digest("hex").slice(0, 16)}"`
+    const headers = { ...badgeHeaders, etag }
+    return asked["if-none-match"]?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag) === true
+      ? HttpServerResponse.empty({ status: 304, headers })
+      : HttpServerResponse.text(svg, { contentType: "image/svg+xml", headers })
+  })))
+
 const flagOf = (text: "true" | "false" | undefined): boolean | null => (text === undefined ? null : text === "true")
 
-export const handlers = HttpApiBuilder.group(TokensApi, "tokens", Effect.fn(function*(handlers) {
+export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.fn(function*(handlers) {
   const catalog = yield* TokenCatalog
   const chains = yield* Chains
   const policies = yield* TokenPolicies

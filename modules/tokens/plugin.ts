@@ -3,8 +3,8 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { TokenPolicies } from "./actor.ts"
-import { TokensApi } from "./api.ts"
-import { handlers } from "./handlers.ts"
+import { ServedTokensApi } from "./api.ts"
+import { badgeHandlers, handlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 
 export { TokenPolicies } from "./actor.ts"
@@ -13,9 +13,9 @@ export { isBlocked, type PolicyState } from "./machine.ts"
 export const plugin = Plugin.make({
   name: "tokens",
   slot: "modules",
-  http: TokensApi,
+  http: ServedTokensApi,
   migrations,
   tables,
   layer: () =>
-    HttpApiBuilder.layer(TokensApi).pipe(Layer.provide(handlers), Layer.provideMerge(TokenPolicies.layer))
+    HttpApiBuilder.layer(ServedTokensApi).pipe(Layer.provide(Layer.merge(handlers, badgeHandlers)), Layer.provideMerge(TokenPolicies.layer))
 })
