@@ -22,6 +22,7 @@ import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { databaseLayer } from "./Database.ts"
 import { generousLimits } from "./Limits.ts"
+import { breaches } from "./OpenApi.ts"
 
 /** A request as a test writes it; a body that is not text is sent as JSON. */
 export interface Call {
@@ -117,11 +118,24 @@ export const kernel = <E>(
   )
 }
 
-/** {@link Api} over `routes`, which may use the kernel, the middlewares, and each other's services. */
+/** The answer, if it is as the published OpenAPI document says. */
+const described = (path: string, { body, method = body === undefined ? "GET" : "POST" }: Call, answer: Answer): Answer => {
+  const { headers, status, text } = answer
+  const found = breaches({ method, path, status, headers: Object.fromEntries(headers), text }, true)
+  if (found.length > 0) throw new Error(`${method} ${path} is not as the OpenAPI document says: ${found.join("; ")}`)
+  return answer
+}
+
+/**
+ * {@link Api} over `routes`, which may use the kernel, the middlewares, and each other's services. Each answer is held
+ * against the published OpenAPI document where that has its path, unless `isDescribed` is false: the test's own objects are
+ * not those of the document.
+ */
 export const apiLayer = <A, E, R, E2, K>(
   apis: ReadonlyArray<HttpApi.Constraint>,
   routes: Layer.Layer<A, E, R>,
-  below: Layer.Layer<K | SqlClient.SqlClient, E2>
+  below: Layer.Layer<K | SqlClient.SqlClient, E2>,
+  { isDescribed = true }: { readonly isDescribed?: boolean } = {}
 ) => {
   const call = Layer.effect(
     Api,
@@ -133,7 +147,11 @@ export const apiLayer = <A, E, R, E2, K>(
         router.asHttpEffect()
       )
       return Api.of({
-        call: (path, call = {}) => Effect.promise(async () => read(await handler(requestOf(path, call))))
+        call: (path, call = {}) =>
+          Effect.promise(async () => {
+            const answer = await read(await handler(requestOf(path, call)))
+            return isDescribed ? described(path, call, answer) : answer
+          })
       })
     })
   )

@@ -22,7 +22,8 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   })))
 
 const routes = Layer.merge(HttpApiBuilder.layer(EventsApi).pipe(Layer.provide(handlers)), keys)
-const served = apiLayer([EventsApi], routes, kernel([]))
+// The objects of its events are shorter than real ones.
+const served = apiLayer([EventsApi], routes, kernel([]), { isDescribed: false })
 
 type Served = Api | SqlClient.SqlClient | Commit | EventBus
 

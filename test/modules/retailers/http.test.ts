@@ -15,7 +15,7 @@ import { knownOrder } from "../../fixtures/plugins/orderbook.ts"
 import { emptyDatabase } from "../../support/Database.ts"
 import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../../support/Fulfilment.ts"
 import { generousLimits } from "../../support/Limits.ts"
-import { configOf, type Sent, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+import { configOf, exchange, type Sent, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
 
 const want = (productId: string, quantity = 1, retailer = "amazon"): WantedItem => ({ retailer, productId, quantity })
 
@@ -219,7 +219,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a callb
   const codeOf = ({ json, status }: { readonly json: any; readonly status: number }) => `${status} ${json?.error?.code ?? "ok"}`
   const reports = Effect.gen(function*() {
     const service = yield* Desk
-    return (yield* service.call("/api/v1/orderbook")).json as ReadonlyArray<any>
+    return (yield* exchange(service.url, "/api/v1/orderbook")).json as ReadonlyArray<any>
   })
 
   it.effect("is taken up once, however often it is sent, by either secret", () =>
