@@ -6604,6 +6604,7 @@ export interface components {
                 accent: string;
                 support_email: string | null;
             };
+            /** @description Newest first, in the order they were recorded */
             payments: {
                 /** @constant */
                 object: "invoice_payment";

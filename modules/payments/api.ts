@@ -85,7 +85,7 @@ export const SessionDetails = Schema.Struct({
     accent: Schema.String,
     support_email: nullable(Schema.String)
   }),
-  payments: Schema.Array(ShownPayment)
+  payments: Schema.Array(ShownPayment).annotate({ description: "Newest first, in the order they were recorded" })
 }).annotate({
   identifier: "SessionDetails",
   examples: [{
