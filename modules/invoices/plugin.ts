@@ -33,6 +33,7 @@ export {
   catchUpSeconds,
   type Command,
   type Decision,
+  dustBelow,
   hasPending,
   invoiceObject,
   type InvoiceState,

@@ -1,5 +1,5 @@
 /** Routes and transfers: gives an invoice an address and a quote, and turns transfers into payments of it. */
-import { Clock, Context, Effect, Layer, type Scope, Semaphore } from "effect"
+import { Clock, Context, Effect, Layer, Metric, type Scope, Semaphore } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import {
   type AllocatedTarget,
@@ -14,6 +14,7 @@ import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
+import { fromZero } from "../../runtime/Telemetry.ts"
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -56,6 +57,7 @@ import {
   addressBody,
   detailsBody,
   estimateOf,
+  isDustBeyondLimit,
   isMemo,
   isNetwork,
   isOffered,
@@ -633,8 +635,14 @@ const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"])
   })
 })
 
+const untold = Metric.counter("dust_transfers_untold_total", {
+  description: "Transfers too small to count, beyond those that an invoice tells of",
+  incremental: true
+})
+
 /** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
+  yield* fromZero(untold)
   const chains = yield* Chains
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
@@ -692,6 +700,10 @@ const makeCredit = Effect.gen(function*() {
       (entry.status === "seen" || known.units !== entry.amount)
     const fresh = known === undefined || known.status === "reverted" || again
     const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
+    if (arrival !== null && known === undefined && isDustBeyondLimit(arrival, payments)) {
+      if (entry.status === "seen") yield* Metric.update(untold, 1)
+      return { commands: [], writes: [chains.handled(entry, depthOf(entry, invoice))] }
+    }
     const threshold = chains.driver(entry.network, entry.environment)?.agreementAbove ?? null
     const agreement = needsAgreement(threshold, invoice.amount, valueOf(arrival ?? known!))
     const writes = [chains.handled(entry, { ...depthOf(entry, invoice), agreement })]

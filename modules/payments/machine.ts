@@ -18,6 +18,7 @@ import type { Token } from "../../schemas/Token.ts"
 import {
   type Aggregate,
   catchUpSeconds,
+  dustBelow,
   type InvoiceState,
   lockedRoute,
   newestFirst,
@@ -36,6 +37,20 @@ export const sessionAfterlifeSeconds = 2_592_000
  * being read, so that no payment it has waited for counts as late.
  */
 const oldestSightSeconds = catchUpSeconds
+
+/**
+ * Transfers too small to count that an invoice tells of: a thousand of them cost a stranger a few cents, and each would be
+ * an exception and several webhooks of the merchant's. The journal keeps those beyond.
+ */
+export const maximumDustPayments = 20
+
+/** Whether a transfer is too small to count, and the invoice has told of enough of them. */
+export const isDustBeyondLimit = (
+  { amount, metadata }: Pick<PaymentState, "amount" | "metadata">,
+  payments: ReadonlyArray<PaymentState>
+): boolean =>
+  metadata.quote !== null && metadata.exception === null && amount < dustBelow &&
+  payments.filter((payment) => payment.metadata.exception === "below_dust").length >= maximumDustPayments
 
 /** Seconds after which a rate is shown as stale (API reference, "Payor session endpoints"). */
 const staleRateSeconds = 300

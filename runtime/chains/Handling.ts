@@ -25,6 +25,11 @@ const leaseMillis = 6_000
 
 export type Handler = (entry: JournalEntry) => Effect.Effect<void, unknown>
 
+/** The order of what is handed over together: tokens of the catalogue first, then as they came, the larger first. */
+const asSent = (one: JournalEntry, other: JournalEntry): number =>
+  Number(one.unlisted ?? false) - Number(other.unlisted ?? false) || Number(one.height - other.height) ||
+  (other.amount > one.amount ? 1 : other.amount < one.amount ? -1 : one.index - other.index)
+
 export interface HandlingServices {
   readonly rows: Rows
   readonly commit: Commit["Service"]
@@ -71,7 +76,7 @@ export const run = ({ commit, dealtWith, leases, rows, wakes }: HandlingServices
   })
 
   const handleInvoice = Effect.fnUntraced(function*(entries: ReadonlyArray<JournalEntry>) {
-    for (const entry of entries) {
+    for (const entry of entries.toSorted(asSent)) {
       if (!(yield* handleOne(entry))) return
     }
   })

@@ -434,8 +434,8 @@ export const make = Effect.gen(function*() {
         ORDER BY height LIMIT ${limit}`),
     /**
      * Entries whose status the handler has not dealt with and whose pause is over: tokens of the catalogue first, then
-     * merchants in turn and their invoices in turn, with at most `turn` entries of an invoice. Within a block the larger
-     * amounts come first, so that dust waits for payments.
+     * merchants in turn and their invoices in turn, with at most `turn` entries of an invoice: of each of its tokens in
+     * turn the largest amounts, so that dust waits for payments in whatever block and token it came.
      */
     unhandled: (nowMillis: number, busy: ReadonlyArray<string>, turn: number, limit: number) =>
       entries(sql`SELECT t.* FROM (
@@ -444,10 +444,16 @@ export const make = Effect.gen(function*() {
           FROM (
             SELECT id, unlisted, merchant_id, retry_at, height, row_number() OVER (
               PARTITION BY coalesce(invoice_id, match_key)
-              ORDER BY unlisted, retry_at, height, amount DESC, tx_index
+              ORDER BY unlisted, rank, retry_at, height, tx_index
             ) AS place
-            FROM transfers
-            WHERE status <> handled AND retry_at <= ${nowMillis} AND NOT (coalesce(invoice_id, id) = ANY(${busy}))
+            FROM (
+              SELECT *, row_number() OVER (
+                PARTITION BY coalesce(invoice_id, match_key), network, token_address
+                ORDER BY amount DESC, retry_at, height, tx_index
+              ) AS rank
+              FROM transfers
+              WHERE status <> handled AND retry_at <= ${nowMillis} AND NOT (coalesce(invoice_id, id) = ANY(${busy}))
+            ) ranked
           ) due WHERE place <= ${turn} ORDER BY unlisted, turn LIMIT ${limit}
         ) chosen JOIN transfers t USING (id) ORDER BY chosen.unlisted, chosen.turn`),
     /** What is recorded of these targets' transfers of tokens that were not in the catalogue. */

@@ -5,6 +5,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { ringSize } from "../../runtime/chains/Depth.ts"
+import { anvil } from "../support/Anvil.ts"
+import { usdc } from "../support/chaos/Chain.ts"
 import { type NodeAnswers, withLogs } from "../support/NodeProxy.ts"
 import { reportOf, type Told, town } from "../support/Operator.ts"
 import { until } from "../support/Service.ts"
@@ -121,11 +124,56 @@ describe("what an operator may not say", () => {
     }).pipe(Effect.scoped), limitMillis)
 })
 
+/** Blocks from `low` to `high` cannot be read whole. */
+const blindBetween = (low: bigint, high: bigint): NodeAnswers => async (call, ask) => {
+  const isHidden = call.method === "eth_getBlockReceipts" && BigInt(call.params[0]) >= low && BigInt(call.params[0]) <= high
+  if (isHidden) throw new Error("not now")
+  return ask(call)
+}
+
 /** Blocks above `height` cannot be read whole. */
 const blindAbove = (height: bigint): NodeAnswers => async (call, ask) => {
   if (call.method === "eth_getBlockReceipts" && BigInt(call.params[0]) > height) throw new Error("not now")
   return ask(call)
 }
+
+describe("a reanchor", () => {
+  it.live("goes on after its process was killed, credits each payment of the gap once, and lets no invoice expire before", () =>
+    Effect.gen(function*() {
+      const { call, caughtUp, endpoints, invoice, node, openShop, order, restart, sql, status } = yield* town()
+      const shop = yield* openShop
+      const orders = [yield* order(shop, 5), yield* order(shop, 5)]
+      const other = yield* anvil("base", "mainnet", node.url)
+      yield* node.mine(ringSize + 80)
+      yield* caughtUp
+      yield* other.mine(5)
+      yield* other.token("mint", [orders[0]!.address, 5_000_000n], { at: usdc })
+      yield* other.mine(20)
+      yield* other.token("mint", [orders[1]!.address, 5_000_000n], { at: usdc })
+      yield* other.mine(ringSize + 100)
+      const first = BigInt(yield* node.rpc("eth_blockNumber")) - BigInt(ringSize + 80)
+      for (const endpoint of endpoints) {
+        endpoint.lead(other.url)
+        endpoint.set(blindBetween(first + 16n, first + 40n))
+      }
+      yield* until("the chain is lost", status, ({ condition }) => condition === "no_common_block")
+      yield* sql`UPDATE invoices SET expires_at = ${Math.floor(Date.now() / 1000)}, due_at = 0`.pipe(Effect.orDie)
+      assert.isDefined((yield* call("chains.reanchor", { network: "base", environment: "mainnet" })).value)
+      const repair = Effect.map(status, ({ repairs }) => repairs.find(({ kind }: any) => kind === "reanchor"))
+      yield* until("it is half way", repair, (found) => found?.next === (first + 16n).toString())
+      yield* restart("SIGKILL")
+      assert.deepInclude(yield* repair, { status: "running", next: (first + 16n).toString() })
+      const waiting = yield* invoice(shop, orders[1]!.id)
+      assert.strictEqual(waiting.invoice.status, "unpaid")
+      for (const endpoint of endpoints) endpoint.set("through")
+      yield* until("it is done", repair, (found) => found?.status === "done")
+      for (const { id } of orders) {
+        const found = yield* until("the invoice is paid", invoice(shop, id), (each) => each.invoice.status === "paid")
+        assert.deepStrictEqual(found.payments.map(({ status: state }) => state), ["confirmed"])
+        assert.strictEqual(found.invoice.amount_paid, 5_000)
+      }
+    }).pipe(Effect.scoped), limitMillis)
+})
 
 describe("a rescan", () => {
   it.live("goes on after its endpoints failed half way and its process was killed, and credits each payment once", () =>

@@ -6,8 +6,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { usdc } from "../../fixtures/tokens.ts"
+import { maximumDustPayments } from "../../../modules/payments/machine.ts"
 import {
-  callerOf, handOver, newInvoice, newMerchant, openExceptions, setAsked, till, transferTo, usualPrices
+  callerOf, eventsOf, handOver, newInvoice, newMerchant, openExceptions, setAsked, till, transferTo, usualPrices
 } from "../invoices/Till.ts"
 
 layer(till)("a transfer that arrives before its token's contract was asked, as after a start", (it) => {
@@ -26,6 +27,26 @@ layer(till)("a transfer that arrives before its token's contract was asked, as a
       assert.include((yield* caller.ok(payments)).data[0], { status: "confirmed", amount: 10_000 })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
     }).pipe(Effect.ensuring(Effect.sync(() => setAsked(usdc, true)))))
+})
+
+layer(till)("transfers worth less than a thousandth of a dollar", (it) => {
+  it.effect("are told to the merchant up to a limit for each invoice, and the payment after them is counted", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const caller = callerOf(yield* newMerchant)
+      const invoice = yield* newInvoice(caller, { amount: 10_000 })
+      for (let sent = 0; sent < maximumDustPayments + 3; sent++) {
+        const dust = yield* transferTo(invoice, usdc, 1n, "seen")
+        yield* handOver(dust)
+        yield* handOver({ ...dust, status: "confirmed", version: 2 })
+      }
+      assert.lengthOf(yield* openExceptions(invoice.id), maximumDustPayments)
+      assert.lengthOf((yield* eventsOf(invoice.id)).filter(({ type }) => type === "invoice_payment.created"), maximumDustPayments)
+      yield* handOver(yield* transferTo(invoice, usdc, 10_000_000n))
+      const { data } = yield* caller.ok(`/api/v1/invoices/${invoice.id}/payments?limit=100`)
+      assert.lengthOf(data, maximumDustPayments + 1)
+      assert.include(data[0], { status: "confirmed", amount: 10_000 })
+    }))
 })
 
 const unmatched = (merchantId: number) =>
