@@ -102,6 +102,15 @@ export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
+ * What becomes of a query parameter that an endpoint below `/api/` does not know. The nearest name is told either way:
+ * `refused` with `VALIDATION_ERROR`, or, for endpoints whose clients were written before there was a complete list of
+ * names, `warned` of by the header `X-Service-Warning` and otherwise ignored.
+ */
+export const UnknownParameters = Context.Reference<"refused" | "warned">("tillwire/runtime/Http/UnknownParameters", {
+  defaultValue: () => "refused"
+})
+
+/**
  * Marks a group that pages of any origin may call without credentials: answers carry `Access-Control-Allow-Origin: *`
  * and preflights are answered (API reference, "Payor session endpoints").
  */
@@ -235,7 +244,8 @@ export class Throttle extends Context.Service<Throttle, {
 /** What {@link MerchantAuth} may answer, for the errors of every endpoint behind it. */
 export const authenticationErrors = [
   "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "IP_NOT_ALLOWED",
-  "AMBIGUOUS_CREDENTIALS", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED", "RATE_LIMIT_EXCEEDED"
+  "AMBIGUOUS_CREDENTIALS", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED",
+  "RATE_LIMIT_EXCEEDED"
 ] as const satisfies ReadonlyArray<ErrorCode>
 
 /** The idempotency of the request being served. */
@@ -374,7 +384,7 @@ export const inVersion = (object: WireObject): Effect.Effect<WireObject> =>
 
 /**
  * The environment a read is about: the caller's own, or the other one where a merchant-scope key names it. A wallet's
- * call is in the environment it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
+ * call, and every write, is in the environment it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
  */
 export const readEnvironment = (
   principal: Principal,
@@ -382,18 +392,6 @@ export const readEnvironment = (
 ): Effect.Effect<Environment, PublicError> =>
   asked === undefined || asked === principal.environment || principal.scope === "merchant"
     ? Effect.succeed(asked ?? principal.environment)
-    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
-
-/**
- * The environment a write is in: the caller's own. A key that names the other one is refused rather than misunderstood;
- * a wallet's call is in the one it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
- */
-export const writeEnvironment = (
-  principal: Principal,
-  asked: Environment | undefined
-): Effect.Effect<Environment, PublicError> =>
-  asked === undefined || asked === principal.environment
-    ? Effect.succeed(principal.environment)
     : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
 
 /** Fails with `SCOPE_MISMATCH` unless the caller's key is of merchant scope. */

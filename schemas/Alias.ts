@@ -17,6 +17,12 @@ const fieldOf: Readonly<Record<string, string>> = {
 /** Fields that hold objects of the API's own; a merchant's `metadata` and an address keep their names. */
 const ownObjects: ReadonlySet<string> = new Set(["items", "item", "item_overrides"])
 
+const aliasesKey = "tillwire/aliases"
+
+/** The aliases that a body takes, each with the field it stands for; undefined for a body that takes none. */
+export const aliasesOf = (body: Schema.Top): Readonly<Record<string, string>> | undefined =>
+  Schema.resolveAnnotations(body)?.[aliasesKey] as Readonly<Record<string, string>> | undefined
+
 type JsonObject = Readonly<Record<string, Schema.Json>>
 
 const isObject = (value: Schema.Json): value is JsonObject =>
@@ -58,3 +64,4 @@ export const aliased = <A>(
       decode: SchemaGetter.transform(withoutAliases),
       encode: SchemaGetter.transform((encoded: JsonObject) => encoded)
     }))
+    .annotate({ [aliasesKey]: fieldOf })

@@ -63,7 +63,7 @@ const changeOf = (sent: typeof ApiKeyChange.Type): KeyChange => ({
   ...(sent.api_version === undefined ? {} : { apiVersion: sent.api_version })
 })
 
-/** The environment that keys are managed in: a key's own; the one a wallet's call names. */
+/** The environment whose keys are listed: a key's own; the one a wallet's call names. */
 const managedIn = ({ environment, kind }: Principal, asked: Environment | undefined) =>
   asked === undefined || asked === environment || kind === "wallet"
     ? Effect.succeed(asked ?? environment)
@@ -78,12 +78,11 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
   return group
     .handle("create", Effect.fnUntraced(function*({ payload }) {
       const principal = yield* requireMerchantScope
-      const environment = yield* managedIn(principal, payload.environment ?? undefined)
       const request = {
         merchantId: principal.merchantId,
         name: payload.name,
         scope: payload.scope,
-        environment,
+        environment: principal.environment,
         expiresAt: payload.expires_at ?? null,
         ipAllowlist: payload.ip_allowlist ?? [],
         createdBy: creatorOf(principal)

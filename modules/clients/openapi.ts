@@ -7336,6 +7336,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7361,6 +7362,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7389,6 +7391,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7406,6 +7409,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7423,6 +7427,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7441,6 +7446,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7458,6 +7464,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7475,6 +7482,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7492,6 +7500,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7510,6 +7519,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7527,6 +7537,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7549,12 +7560,15 @@ export interface components {
          *
          *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
          *
+         *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+         *
          *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
          */
         Wrapped400: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7580,6 +7594,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7598,6 +7613,8 @@ export interface components {
          *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          *
+         *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+         *
          *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
          *
          *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -7606,6 +7623,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7623,6 +7641,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7640,6 +7659,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7658,6 +7678,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7675,6 +7696,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7692,6 +7714,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7709,6 +7732,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7726,6 +7750,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7744,6 +7769,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7761,6 +7787,7 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Service-Version": components["headers"]["X-Service-Version"];
+                "X-Service-Warning": components["headers"]["X-Service-Warning"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7782,6 +7809,8 @@ export interface components {
         IdempotencyKeyRequired: string;
         /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
         ServiceVersion: string;
+        /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+        Environment: "devnet" | "mainnet";
         /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
         RequestId: string;
         /** @description The `ETag` of the answer you have: while it is still right, the answer is 304 without a body. */
@@ -7825,6 +7854,8 @@ export interface components {
         "RateLimit-Reset": number;
         /** @description The limit and its window in seconds. */
         "RateLimit-Policy": string;
+        /** @description Names of the request that this route does not know, which it ignored, each with the nearest that it does; only then sent. */
+        "X-Service-Warning": string;
         /** @description When this version was announced to end; only then sent. */
         Deprecation: string;
         /** @description When this version ends; sent with `Deprecation`. */
@@ -7872,6 +7903,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7931,6 +7963,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7959,6 +7992,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7978,7 +8012,10 @@ export interface operations {
     };
     "api-keys.create": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8011,6 +8048,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8066,6 +8104,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8087,6 +8126,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8110,7 +8150,10 @@ export interface operations {
     };
     "api-keys.revoke": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8141,6 +8184,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8207,6 +8251,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8230,7 +8275,10 @@ export interface operations {
     };
     "api-keys.change": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8262,6 +8310,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8307,6 +8356,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8328,6 +8378,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8351,7 +8402,10 @@ export interface operations {
     };
     "api-keys.rotate": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8382,6 +8436,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8430,6 +8485,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8453,6 +8509,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8503,6 +8560,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8540,6 +8598,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8588,6 +8647,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8631,6 +8691,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8652,6 +8713,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8670,6 +8732,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8695,6 +8758,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8738,6 +8802,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8773,6 +8838,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8796,6 +8862,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8844,6 +8911,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8875,6 +8943,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8898,6 +8967,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8920,7 +8990,10 @@ export interface operations {
     };
     "sign-in-wallets.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -8937,6 +9010,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8972,6 +9046,8 @@ export interface operations {
             /**
              * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
@@ -8980,6 +9056,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -8998,6 +9075,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -9008,6 +9087,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9027,7 +9107,10 @@ export interface operations {
     };
     "sign-in-wallets.link": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -9054,6 +9137,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9089,12 +9173,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9124,6 +9211,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9142,6 +9230,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -9152,6 +9242,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9173,6 +9264,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9199,6 +9291,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9216,7 +9309,10 @@ export interface operations {
     };
     "sign-in-wallets.nonce": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -9243,6 +9339,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9276,12 +9373,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9300,6 +9400,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -9310,6 +9412,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9331,7 +9434,10 @@ export interface operations {
     };
     "sign-in-wallets.unlink": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -9351,6 +9457,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9380,14 +9487,19 @@ export interface operations {
             /**
              * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9406,6 +9518,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -9416,6 +9530,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9433,6 +9548,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9450,6 +9566,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9463,6 +9580,8 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -9487,6 +9606,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9522,6 +9642,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9561,6 +9682,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9603,6 +9725,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -9611,6 +9735,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9665,6 +9790,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9718,6 +9844,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9746,6 +9873,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9807,6 +9935,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9901,6 +10030,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9929,6 +10059,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9948,7 +10079,10 @@ export interface operations {
     };
     "events.retrieve": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -9968,6 +10102,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10040,11 +10175,14 @@ export interface operations {
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10066,11 +10204,14 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10088,6 +10229,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10127,6 +10269,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10166,11 +10309,14 @@ export interface operations {
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10199,6 +10345,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10254,6 +10401,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10308,11 +10456,14 @@ export interface operations {
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10341,6 +10492,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10380,6 +10532,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10407,11 +10560,14 @@ export interface operations {
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10440,6 +10596,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10459,7 +10616,10 @@ export interface operations {
     };
     "tokens.choosePolicy": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -10487,6 +10647,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10519,11 +10680,14 @@ export interface operations {
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10552,6 +10716,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10575,7 +10740,10 @@ export interface operations {
     };
     "tokens.block": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -10606,6 +10774,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10635,11 +10804,14 @@ export interface operations {
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10668,6 +10840,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10685,6 +10858,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10708,7 +10882,10 @@ export interface operations {
     };
     "tokens.blockBulk": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -10740,6 +10917,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10769,11 +10947,14 @@ export interface operations {
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10802,6 +10983,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10819,6 +11001,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10862,6 +11045,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10905,6 +11089,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10926,6 +11111,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -10965,6 +11151,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11017,6 +11204,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11036,7 +11224,10 @@ export interface operations {
     };
     "wallets.put": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -11068,6 +11259,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11112,11 +11304,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11145,6 +11340,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11193,6 +11389,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11223,12 +11420,15 @@ export interface operations {
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11257,6 +11457,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11274,6 +11475,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11287,6 +11489,8 @@ export interface operations {
                 };
             };
             409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
             422: components["responses"]["Flat422"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
@@ -11341,6 +11545,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11410,6 +11615,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11467,6 +11673,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11543,6 +11750,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11571,6 +11779,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11616,6 +11825,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11692,6 +11902,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11760,6 +11971,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11829,6 +12041,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11877,6 +12090,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11933,6 +12147,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -11993,6 +12208,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12052,6 +12268,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12101,6 +12318,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12225,6 +12443,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12302,6 +12521,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12347,6 +12567,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12409,6 +12630,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12453,6 +12675,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12504,12 +12727,15 @@ export interface operations {
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12534,6 +12760,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12547,6 +12774,8 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
             422: components["responses"]["Flat422"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
@@ -12555,7 +12784,10 @@ export interface operations {
     };
     "quotes.create": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -12585,6 +12817,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12645,11 +12878,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12671,11 +12907,14 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12693,6 +12932,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12716,6 +12956,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12739,7 +12980,10 @@ export interface operations {
     };
     "quotes.createBatch": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -12777,6 +13021,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12828,11 +13073,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12854,11 +13102,14 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12876,6 +13127,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12897,6 +13149,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -12948,6 +13201,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13003,6 +13257,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13031,6 +13286,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13048,6 +13304,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13071,6 +13328,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13111,6 +13369,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13167,6 +13426,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13195,6 +13455,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13212,6 +13473,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13248,6 +13510,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13304,6 +13567,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13325,6 +13589,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13343,6 +13608,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13386,6 +13652,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13436,6 +13703,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13457,6 +13725,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13475,6 +13744,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13521,6 +13791,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13600,6 +13871,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13621,6 +13893,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13639,6 +13912,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13660,6 +13934,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13686,6 +13961,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13722,6 +13998,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13773,6 +14050,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13794,6 +14072,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13812,6 +14091,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13857,6 +14137,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13885,6 +14166,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13906,6 +14188,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13924,6 +14207,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -13972,6 +14256,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14004,6 +14289,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14025,6 +14311,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14043,6 +14330,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14102,6 +14390,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14233,6 +14522,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14261,6 +14551,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14303,6 +14594,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14420,6 +14712,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14448,6 +14741,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14465,6 +14759,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14518,6 +14813,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14563,6 +14859,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14591,6 +14888,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14608,6 +14906,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14629,6 +14928,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14687,6 +14987,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14813,6 +15114,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14841,6 +15143,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14858,6 +15161,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14879,6 +15183,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14925,6 +15230,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14976,6 +15282,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15004,6 +15311,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15021,6 +15329,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15073,6 +15382,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15134,6 +15444,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15162,6 +15473,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15185,7 +15497,10 @@ export interface operations {
     };
     "storefront.estimate": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -15223,6 +15538,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15311,11 +15627,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15341,7 +15660,10 @@ export interface operations {
     };
     "storefront.address": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -15382,6 +15704,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15497,11 +15820,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15521,6 +15847,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15542,6 +15869,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15566,7 +15894,10 @@ export interface operations {
     };
     "storefront.invoice": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header: {
                 /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
                 "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
@@ -15600,6 +15931,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15749,11 +16081,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15777,6 +16112,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15800,6 +16136,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15831,6 +16168,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -15848,6 +16187,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15906,11 +16246,14 @@ export interface operations {
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -15939,6 +16282,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -15974,6 +16319,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16037,11 +16383,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16065,6 +16414,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16095,6 +16445,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -16123,6 +16475,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16158,11 +16511,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16195,6 +16551,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -16228,6 +16586,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16265,11 +16624,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16293,6 +16655,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16323,6 +16686,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -16355,6 +16720,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16404,11 +16770,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16428,6 +16797,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16458,6 +16828,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -16489,6 +16861,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16524,11 +16897,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16548,6 +16924,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16578,6 +16955,8 @@ export interface operations {
                 wallet_address?: string;
                 /** @description The network of `wallet_address`. */
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
@@ -16606,6 +16985,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16662,11 +17042,14 @@ export interface operations {
              *     `INVALID_JSON`: The body is not valid JSON.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16701,6 +17084,8 @@ export interface operations {
                 wallet_network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Where it goes, as far as that is known: shipping and tax may depend on it. */
                 zip_code?: string;
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -16718,6 +17103,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16759,11 +17145,14 @@ export interface operations {
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16815,6 +17204,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16885,9 +17275,9 @@ export interface operations {
             /**
              * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              */
@@ -16895,6 +17285,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -16908,33 +17299,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            403: components["responses"]["Wrapped403"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -16962,6 +17327,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17016,6 +17382,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17044,6 +17411,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17063,7 +17431,10 @@ export interface operations {
     };
     "webhooks.create": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17095,6 +17466,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17151,6 +17523,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17179,6 +17552,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17200,6 +17574,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17223,7 +17598,10 @@ export interface operations {
     };
     "webhooks.retrieve": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -17243,6 +17621,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17284,11 +17663,14 @@ export interface operations {
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17311,7 +17693,10 @@ export interface operations {
     };
     "webhooks.remove": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17333,6 +17718,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17369,35 +17755,13 @@ export interface operations {
                     "application/json": components["schemas"]["OneWebhookEndpoint"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
             409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
@@ -17406,7 +17770,10 @@ export interface operations {
     };
     "webhooks.change": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17440,6 +17807,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17495,6 +17863,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17523,6 +17892,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17547,7 +17917,10 @@ export interface operations {
     };
     "webhooks.rotateSecret": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17578,6 +17951,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17615,7 +17989,10 @@ export interface operations {
     };
     "webhooks.test": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17637,6 +18014,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17659,31 +18037,7 @@ export interface operations {
                     "application/json": components["schemas"]["SentTest"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
@@ -17696,6 +18050,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17709,6 +18064,8 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
@@ -17717,7 +18074,10 @@ export interface operations {
     };
     "webhooks.replay": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -17752,6 +18112,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17788,12 +18149,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17818,6 +18182,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17856,6 +18221,8 @@ export interface operations {
                 starting_after?: string;
                 /** @description Id of the first object of a page: what is newer follows. */
                 ending_before?: string;
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -17876,6 +18243,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17928,11 +18296,14 @@ export interface operations {
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -17955,7 +18326,10 @@ export interface operations {
     };
     "webhooks.delivery": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
                 "X-Service-Version"?: components["parameters"]["ServiceVersion"];
@@ -17975,6 +18349,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18024,11 +18399,14 @@ export interface operations {
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18048,6 +18426,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18067,7 +18446,10 @@ export interface operations {
     };
     "webhooks.redeliver": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -18089,6 +18471,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18122,31 +18505,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueuedWebhookDelivery"];
                 };
             };
-            /**
-             * @description `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
-             *
-             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
-             *
-             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            400: components["responses"]["Wrapped400"];
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             /** @description `DELIVERY_NOT_FOUND`: No such webhook delivery. */
@@ -18154,6 +18513,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18175,6 +18535,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18188,6 +18549,8 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
@@ -18228,6 +18591,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18258,11 +18622,11 @@ export interface operations {
             /**
              * @description `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
              *     `INVALID_JSON`: The body is not valid JSON.
-             *
-             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              *
@@ -18272,6 +18636,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18285,33 +18650,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Wrapped401"];
-            /**
-             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
-             *
-             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
-             *
-             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
-             *
-             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
-             *
-             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            403: components["responses"]["Wrapped403"];
             409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
@@ -18323,7 +18662,10 @@ export interface operations {
     };
     "simulator.simulateInvoice": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -18370,6 +18712,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18481,12 +18824,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18507,6 +18853,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -18515,6 +18863,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18532,6 +18881,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18557,6 +18907,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18586,6 +18937,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18603,7 +18955,10 @@ export interface operations {
     };
     "simulator.simulateOrder": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -18638,6 +18993,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18774,12 +19130,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18800,6 +19159,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -18808,6 +19169,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18825,6 +19187,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18848,6 +19211,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18877,6 +19241,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18894,7 +19259,10 @@ export interface operations {
     };
     "simulator.setFault": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -18928,6 +19296,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -18976,12 +19345,15 @@ export interface operations {
              *
              *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
              *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
              */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -19002,6 +19374,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -19010,6 +19384,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -19033,7 +19408,10 @@ export interface operations {
     };
     "simulator.advanceClock": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
             header?: {
                 /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -19063,6 +19441,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -19112,6 +19491,8 @@ export interface operations {
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
              *
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
@@ -19120,6 +19501,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];

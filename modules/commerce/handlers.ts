@@ -8,8 +8,7 @@ import {
   jsonText,
   readEnvironment,
   replayed,
-  RequestInfo,
-  writeEnvironment
+  RequestInfo
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -37,11 +36,6 @@ const shopkeeper = Effect.flatMap(CurrentPrincipal, (principal) =>
 const reader = Effect.fnUntraced(function*(asked: Environment | undefined) {
   const principal = yield* shopkeeper
   return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, asked) }
-})
-
-const writer = Effect.fnUntraced(function*(asked: Environment | undefined) {
-  const principal = yield* shopkeeper
-  return { merchantId: principal.merchantId, environment: yield* writeEnvironment(principal, asked) }
 })
 
 const filterOf = (
@@ -105,8 +99,8 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
     .handle("retrieve", Effect.fnUntraced(function*({ params, query }) {
       return jsonText(wrapped(orderObject(yield* visible(yield* reader(query.environment), params.order_id))))
     }))
-    .handle("cancel", Effect.fnUntraced(function*({ params, payload, query }) {
-      const order = yield* visible(yield* writer(query.environment), params.order_id)
+    .handle("cancel", Effect.fnUntraced(function*({ params, payload }) {
+      const order = yield* visible(yield* shopkeeper, params.order_id)
       const field = "refund_destination_wallet_address_bsc"
       const address = payload?.[field] ?? null
       const destination = address === null
@@ -117,8 +111,8 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
       const fact = { _tag: "CancelRequested", reason: payload?.reason ?? null, destination } as const
       return yield* change(order, fact, cancelledObject)
     }))
-    .handle("refundDestination", Effect.fnUntraced(function*({ params, payload, query }) {
-      const order = yield* visible(yield* writer(query.environment), params.order_id)
+    .handle("refundDestination", Effect.fnUntraced(function*({ params, payload }) {
+      const order = yield* visible(yield* shopkeeper, params.order_id)
       const { address, memo = null, network } = payload
       const destination = yield* refunds.check({ network, address, memo }, order.environment)
       return yield* change(order, { _tag: "RefundDestinationSet", destination }, orderObject)

@@ -1,7 +1,7 @@
 /** The events API (contract §4.1, §4.2): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { errors, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped } from "../../runtime/Http.ts"
 import { Event } from "../../schemas/Event.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageLimits } from "./machine.ts"
@@ -43,7 +43,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
         "ENVIRONMENT_FORBIDDEN", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
       )
     }).annotate(ParameterCodes, { type: "INVALID_EVENT_TYPE" })
-      .annotateMerge(OpenApi.annotations({
+      .annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
         summary: "List events, newest first",
         description: "A merchant key reads both environments unless `environment` names one; a commerce key reads the " +
           "commerce events of its own. A cursor is a position: `ending_before` an event you have gives what is newer."
@@ -56,7 +56,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
         ...authErrors,
         "INVALID_EVENT_ID", "EVENT_NOT_FOUND", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"
       )
-    }).annotateMerge(OpenApi.annotations({
+    }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "Retrieve an event",
       description: "The same text that webhooks and websockets carry, but for `pending_webhooks`, which is live."
     }))

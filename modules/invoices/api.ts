@@ -8,7 +8,8 @@ import {
   Idempotent,
   listParameterCodes,
   MerchantAuth,
-  ParameterCodes
+  ParameterCodes,
+  UnknownParameters
 } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, PaymentId } from "../../schemas/Ids.ts"
 import { exampleInvoice, Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
@@ -295,7 +296,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     // A number beyond every float, like 1e400, is no JSON value any more when the fields are read.
     .annotate(ParameterCodes, { amount: "INVALID_AMOUNT_FORMAT", amount_usd: "INVALID_AMOUNT_FORMAT" })
     .middleware(IdempotencyRequired)
-    .annotateMerge(OpenApi.annotations({
+    .annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "Create an invoice",
       description: "Asks for `amount` (integer usd_millis) or `amount_usd` (dollars, at most 3 decimals), $0.01 to " +
         "$1,000,000, and answers with the page where a payor pays it. The merchant's settings are copied into the " +
@@ -305,7 +306,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     query: { ...ListQuery.fields, customer_id: Schema.optionalKey(shortText) },
     success: InvoiceList,
     error: listErrors
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "List invoices",
     description: "Newest first, by `page` or by cursor. A walk by cursor shows every invoice that was there when it " +
       "began exactly once, whoever creates others meanwhile; so does a walk by page within a `created_lte` in the past."
@@ -320,7 +321,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     },
     success: InvoiceTotals.annotate({ examples: [totalsExample] }),
     error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", ...scopeErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Count invoices and add up their amounts",
     description: "Counts and amounts by status of the invoices that pass every filter given, all as of one moment. "
       + "`created_gte` and `created_lte` are inclusive."
@@ -344,7 +345,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     query: { environment, expand, payments_limit: upTo(100) },
     success: ExpandedInvoice,
     error: errors("flat", "INVALID_LIMIT", "VALIDATION_ERROR", ...readErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Get an invoice",
     description: "By its id, or by a customer id: then the newest invoice of that customer. An id of an invoice wins."
   })),

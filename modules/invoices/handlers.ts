@@ -9,8 +9,7 @@ import {
   jsonText,
   readEnvironment,
   replayed,
-  RequestInfo,
-  writeEnvironment
+  RequestInfo
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -168,9 +167,10 @@ interface Extras {
 const requirePaymentUrlAccess = (
   principal: Principal,
   environment: Environment | undefined
-): Effect.Effect<unknown, PublicError> =>
-  Effect.mapError(writeEnvironment(principal, environment), ({ code }) =>
-    publicError(code, {
+): Effect.Effect<void, PublicError> =>
+  environment === undefined || environment === principal.environment
+    ? Effect.void
+    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", {
       message: "expand: payment_url lets its holder pay the invoice and set its refund address, so only a key of "
         + `${environment} may read it. Use such a key, or leave payment_url out of expand`,
       param: "expand"
@@ -356,10 +356,9 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
   /** Runs a change of an invoice this caller may see, in its own environment, and answers with the invoice. */
   const change = Effect.fnUntraced(function*(
     id: string,
-    asked: Environment | undefined,
     plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
   ) {
-    const { invoice } = yield* visible.one(id, yield* writeEnvironment(yield* CurrentPrincipal, asked))
+    const { invoice } = yield* visible.one(id)
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
     const { aggregate } = yield* invoices.change(
@@ -375,13 +374,13 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
   })
 
   return group
-    .handle("create", Effect.fnUntraced(function*({ payload, query }) {
+    .handle("create", Effect.fnUntraced(function*({ payload }) {
       const principal = yield* CurrentPrincipal
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       const owner = {
         merchantId: principal.merchantId,
-        environment: yield* writeEnvironment(principal, query.environment),
+        environment: principal.environment,
         commerce: principal.scope === "commerce"
       }
       const cause = { requestId, idempotencyKey: idempotency.key }
@@ -439,15 +438,15 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       const [shown] = yield* shownPayments(invoice, payments.filter(({ id }) => id === params.payment_id))
       return jsonText(JSON.stringify(shown))
     }))
-    .handle("amend", ({ params, payload, query }) =>
-      change(params.customer_id, query.environment, Effect.fnUntraced(function*({ invoice }) {
+    .handle("amend", ({ params, payload }) =>
+      change(params.customer_id, Effect.fnUntraced(function*({ invoice }) {
         const { metadata: asked, ...rest } = payload
         if (asked === undefined) return { _tag: "Amend", ...rest }
         const metadata = amendedMetadata(invoice.metadata, asked)
         yield* checkMetadata(metadata)
         return { _tag: "Amend", ...rest, metadata }
       })))
-    .handle("cancel", ({ params, query }) => change(params.id, query.environment, () => Effect.succeed({ _tag: "Cancel" })))
+    .handle("cancel", ({ params }) => change(params.id, () => Effect.succeed({ _tag: "Cancel" })))
 }))
 
 /** The filters that the list and the totals share. */

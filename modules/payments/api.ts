@@ -1,7 +1,7 @@
 /** The payor's endpoints: definitions only (contract §4.6; API reference, "Payor session endpoints"). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { AnyOrigin, errors, Flat, Revalidated, SchemesTogether } from "../../runtime/Http.ts"
+import { AnyOrigin, errors, Flat, Revalidated, SchemesTogether, UnknownParameters } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, TokenId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -275,7 +275,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.get("sessionDetails", "/api/v1/payments/session-details", {
     success: SessionDetails,
     error: errors("flat", ...sessionErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Read the invoice of a session",
     description: "What a payment page shows. `locked_*` are set while a part is paid and the rest must come the same way."
   })),
@@ -287,7 +287,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     },
     success: Schema.Array(AvailableToken),
     error: errors("flat", "NETWORK_REQUIRED", "VALIDATION_ERROR", ...sessionErrors)
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "List the tokens an invoice can be paid in",
     description: "`monitored` (default): tokens of networks that are watched; `all`: also of the others; `network`: of the " +
       "one that `network` names. `available_only=true` leaves out what cannot be paid now. Tokens that are inactive or " +
@@ -307,7 +307,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
       "ROUTE_LOCKED",
       "NETWORK_DEGRADED"
     )
-  }).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
     summary: "Allocate a payment address",
     description: "The invoice's address for a token, what to send there, and a socket to follow. The same address comes " +
       "back for the life of the invoice; without a price the address is right all the same and `quote_status` says so."
@@ -315,7 +315,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.get("paymentStatus", "/api/v1/payments/payment-status", {
     success: PaymentStatusReport,
     error: errors("flat", ...sessionErrors)
-  }).annotate(Revalidated, true).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotate(Revalidated, true).annotateMerge(OpenApi.annotations({
     summary: "Poll the progress of a payment",
     description: "Carries an `ETag`: sent back as `If-None-Match`, it is answered with 304 while nothing has changed."
   })),

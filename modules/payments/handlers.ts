@@ -7,6 +7,7 @@ import { EventBus } from "../../runtime/EventBus.ts"
 import { jsonText, merchantCredentials, Throttle } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
+import { admitting } from "../../runtime/http/Admission.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/PaymentRoute.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -45,8 +46,8 @@ export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
       : Effect.tapError(openFor(request), (error) => Effect.sync(() => refused.set(request, error)))
   })
   // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
-  const open: PayorSession["Service"]["sessionToken"] = (handler) =>
-    Effect.provideServiceEffect(handler, CurrentSession, opened as Effect.Effect<CurrentSession["Service"]>)
+  const open: PayorSession["Service"]["sessionToken"] = (handler, called) =>
+    Effect.provideServiceEffect(admitting(handler, called), CurrentSession, opened as Effect.Effect<CurrentSession["Service"]>)
   return PayorSession.of({ sessionToken: open, signature: open })
 }))
 

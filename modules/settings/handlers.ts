@@ -7,8 +7,7 @@ import {
   readEnvironment,
   replayed,
   RequestInfo,
-  requireMerchantScope,
-  writeEnvironment
+  requireMerchantScope
 } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
@@ -23,15 +22,14 @@ export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(
       const environment = yield* readEnvironment(principal, query.environment)
       return jsonText(JSON.stringify(yield* settings.read(principal.merchantId, environment)))
     }))
-    .handle("change", Effect.fnUntraced(function*({ payload, query }) {
+    .handle("change", Effect.fnUntraced(function*({ payload }) {
       const principal = yield* requireMerchantScope
-      const environment = yield* writeEnvironment(principal, query.environment)
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       const cause = { requestId, idempotencyKey: idempotency.key }
       const after = yield* settings.change(
         principal.merchantId,
-        environment,
+        principal.environment,
         mayMoveDefault(principal),
         payload,
         cause,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import {
-  CurrentPrincipal, jsonText, RequestInfo, revocableAs, writeEnvironment
+  CurrentPrincipal, jsonText, RequestInfo, revocableAs
 } from "../../runtime/Http.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
@@ -16,15 +16,14 @@ export const handlers = HttpApiBuilder.group(StreamsApi, "streams", Effect.fn(fu
   const tickets = yield* Tickets
   const { publicUrl } = yield* Settings
 
-  return group.handle("createTicket", Effect.fnUntraced(function*({ payload: { scope, ttl_seconds }, query }) {
+  return group.handle("createTicket", Effect.fnUntraced(function*({ payload: { scope, ttl_seconds } }) {
     const principal = yield* CurrentPrincipal
-    const environment = yield* writeEnvironment(principal, query.environment)
     const objection = objectionTo(principal, scope)
     if (objection !== undefined) return yield* objection
     const named = revocableAs(principal)
     if (named === null) return yield* publicError("UNAUTHORIZED")
     const { apiVersion } = yield* RequestInfo
-    const { credential, merchantId } = principal
+    const { credential, environment, merchantId } = principal
     const { expiresAt, ticket } = yield* tickets.make(
       { merchantId, scope, environment, apiVersion, credential, revocableAs: named },
       ttl_seconds ?? ticketSeconds.maximum

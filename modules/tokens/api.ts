@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped } from "../../runtime/Http.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { AcceptancePolicy, FoundToken, TokenRecord, TokenType } from "../../schemas/Token.ts"
@@ -137,7 +137,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
       query: { environment: Schema.optionalKey(Environment) },
       success: TokenList,
       error: errors("flat", ...readErrors)
-    }).annotate(ParameterCodes, parameterCodes).annotateMerge(OpenApi.annotations({
+    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "List supported tokens",
       description: "Every active token of an environment, the credential's own unless `environment` names the other " +
         "one. Sorted by network, symbol, id. Under `selective` blocked tokens are left out; under `accept_none` every " +
@@ -159,7 +159,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
       },
       success: TokenSearchPage,
       error: errors("flat", "INVALID_LIMIT", "INVALID_OFFSET", ...readErrors)
-    }).annotate(ParameterCodes, parameterCodes).annotateMerge(OpenApi.annotations({
+    }).annotate(ParameterCodes, parameterCodes).annotate(UnknownParameters, "warned").annotateMerge(OpenApi.annotations({
       summary: "Search supported tokens",
       description: "Tokens of an environment, inactive ones included, sorted by network, symbol, id. `total` counts " +
         "after all filters. `blocked` filters under `selective`; under `accept_all` `true` finds nothing, under " +

@@ -6,7 +6,6 @@ import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
-import { Settings } from "../../runtime/Settings.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import * as Search from "../../runtime/tokencatalog/Search.ts"
 import type { Principal } from "../../schemas/Auth.ts"
@@ -62,7 +61,6 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
   const chains = yield* Chains
   const policies = yield* TokenPolicies
   const quotes = yield* Quotes
-  const settings = yield* Settings
   const search = yield* Search.make
 
   const policyOf = Effect.fnUntraced(function*(asked: Environment | undefined) {
@@ -70,19 +68,9 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
     return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, asked))
   })
 
-  /** A key writes in its own environment; a wallet where it says, if that is served here. */
-  const writtenEnvironment = ({ environment, kind }: Principal, asked: Environment | undefined) => {
-    if (asked === undefined || asked === environment) return Effect.succeed(environment)
-    if (kind === "key") return Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" }))
-    return settings.environments.includes(asked)
-      ? Effect.succeed(asked)
-      : Effect.fail(publicError(asked === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED"))
-  }
-
   /** Changes the policy of `environment` and answers what `body` makes of it; the reply lands in the same commit. */
   const change = Effect.fnUntraced(function*(
-    { merchantId }: Principal,
-    environment: Environment,
+    { environment, merchantId }: Principal,
     decide: PolicyChange["decide"],
     body: (before: PolicyState, after: PolicyState) => object
   ) {
@@ -144,10 +132,8 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
     }))
     .handle("choosePolicy", Effect.fnUntraced(function*({ payload }) {
       const principal = yield* requireMerchantScope
-      const environment = yield* writtenEnvironment(principal, payload.environment)
       return yield* change(
         principal,
-        environment,
         (current) => choose(current, payload.acceptance_policy),
         (_, after) => policyBody(after)
       )
@@ -157,7 +143,6 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
       yield* known(principal, [tokenId])
       return yield* change(
         principal,
-        principal.environment,
         (current) => block(current, [tokenId], blocked),
         () => ({ success: true, blocked })
       )
@@ -167,7 +152,6 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
       yield* known(principal, token_ids)
       return yield* change(
         principal,
-        principal.environment,
         (current) => block(current, token_ids, blocked),
         (before, after) => ({ success: true, updated: changes(before.blocked, after.blocked) })
       )

@@ -5,9 +5,7 @@ import type { WalletOwner } from "../../runtime/Chains.ts"
 import {
   Idempotency, jsonText, readEnvironment, replayed, requireMerchantScope, RequestInfo
 } from "../../runtime/Http.ts"
-import { Settings } from "../../runtime/Settings.ts"
-import { publicError } from "../../schemas/Errors.ts"
-import type { Environment, Family } from "../../schemas/Network.ts"
+import type { Family } from "../../schemas/Network.ts"
 import { Wallets } from "./actor.ts"
 import { WalletsApi } from "./api.ts"
 
@@ -15,19 +13,11 @@ const removed = JSON.stringify({ success: true })
 
 export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(function*(group) {
   const wallets = yield* Wallets
-  const { environments } = yield* Settings
 
-  /** Whose wallet is written: a key writes in its own environment, a signed-in merchant in the one that is named. */
-  const ownerOf = Effect.fnUntraced(function*(family: Family, asked: Environment | undefined) {
-    const principal = yield* requireMerchantScope
-    const environment = asked ?? principal.environment
-    if (environment !== principal.environment && principal.kind === "key") {
-      return yield* publicError("ENVIRONMENT_FORBIDDEN")
-    }
-    if (!environments.includes(environment)) {
-      return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
-    }
-    const owner: WalletOwner = { merchantId: principal.merchantId, environment, family }
+  /** Whose wallet is written, and why. */
+  const ownerOf = Effect.fnUntraced(function*(family: Family) {
+    const { environment, merchantId } = yield* requireMerchantScope
+    const owner: WalletOwner = { merchantId, environment, family }
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
     return {
@@ -44,13 +34,13 @@ export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(fu
       return jsonText(JSON.stringify({ wallets: yield* wallets.list(principal.merchantId, environment) }))
     }))
     .handle("put", Effect.fnUntraced(function*({ params, payload }) {
-      const { cause, keep, owner } = yield* ownerOf(params.family, payload.environment)
+      const { cause, keep, owner } = yield* ownerOf(params.family)
       const given = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
       const shown = yield* wallets.put(owner, given, cause, (wallet) => keep(JSON.stringify(wallet))).pipe(replayed)
       return jsonText(JSON.stringify(shown))
     }))
-    .handle("remove", Effect.fnUntraced(function*({ params, query }) {
-      const { cause, keep, owner } = yield* ownerOf(params.family, query.environment)
+    .handle("remove", Effect.fnUntraced(function*({ params }) {
+      const { cause, keep, owner } = yield* ownerOf(params.family)
       yield* wallets.remove(owner, cause, () => keep(removed)).pipe(replayed)
       return jsonText(removed)
     }))

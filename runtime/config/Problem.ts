@@ -1,5 +1,6 @@
 /** What is wrong with a config: all problems at once, each where it stands and with what to do about it. */
 import { Schema } from "effect"
+import { nearestWord } from "../Spelling.ts"
 import { codeFrame, type KeyPath, keySpanOf, positionOf, printPath, type Source, type Span, spanOf } from "./Source.ts"
 
 /** One thing to fix. `variable` names the environment variable where the value did not come from the file. */
@@ -61,30 +62,8 @@ const spanFor = (source: Source, { at, path }: Problem): Span => {
 
 /** The known word nearest to `word`, or undefined when none is near enough to be what was meant. */
 export const nearest = (word: string, known: ReadonlyArray<string>): string | undefined => {
-  const [best] = known
-    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .toSorted((a, b) => a.distance - b.distance)
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
-const editDistance = (a: string, b: string): number => {
-  const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, column) => column)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      row.push(Math.min(
-        rows[i - 1]![j]! + 1,
-        row[j - 1]! + 1,
-        rows[i - 1]![j - 1]! + (same ? 0 : 1),
-        swapped ? rows[i - 2]![j - 2]! + 1 : Infinity
-      ))
-    }
-    rows.push(row)
-  }
-  return rows[a.length]![b.length]!
+  const best = nearestWord(word, known)
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.word : undefined
 }
 
 /** `Did you mean "x"?`, or what there is to choose from. */

@@ -3,11 +3,12 @@ import { Clock, Deferred, Effect, Layer, Scope } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
-import { Environment } from "../../schemas/Network.ts"
+import type { Environment } from "../../schemas/Network.ts"
 import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, Throttle } from "../Http.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
+import { admit, type Called } from "./Admission.ts"
 import { versionOf } from "./Versions.ts"
 
 /** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
@@ -145,20 +146,14 @@ export const presentedBy = (headers: Headers.Headers): Presented => {
   return { _tag: "Refused", error: publicError(/^bearer\b/i.test(authorization) ? "TOKEN_INVALID" : "UNAUTHORIZED") }
 }
 
-/**
- * The environment a URL's query names once, if it is one: that of a wallet's call (API reference, "Decisions", A9).
- * Anything else is for the route's own schema to judge.
- */
-export const environmentNamed = (url: string): Environment | undefined => {
-  const query = url.includes("environment=") ? url.slice(url.indexOf("?") + 1) : ""
-  const [named, ...others] = new URLSearchParams(query).getAll("environment")
-  return others.length === 0 ? Environment.literals.find((environment) => environment === named) : undefined
-}
-
-const objectionToEnvironment = (environment: Environment, served: ReadonlySet<Environment>): PublicError | undefined =>
+const objectionToEnvironment = (
+  environment: Environment,
+  served: ReadonlySet<Environment>,
+  param: string | null = null
+): PublicError | undefined =>
   served.has(environment)
     ? undefined
-    : publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
+    : publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", { param })
 
 /** What speaks against a known key in this request, if anything. */
 export const objectionTo = (
@@ -211,10 +206,12 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
 
     type Authenticated = Effect.Effect<Grant, PublicError>
 
-    const byToken = (request: Request, token: string): Authenticated =>
-      Effect.flatMap(verifyBearer(token), (grant) => {
-        const environment = environmentNamed(request.url) ?? grant.environment
-        const objection = objectionToEnvironment(environment, served)
+    /** The caller in the environment that the call is in: a wallet's is the one it names. */
+    const placed = (called: Called, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
+      Effect.flatMap(admit(called, grant), (named): Authenticated => {
+        if (grant.kind === "key") return Effect.succeed(grant)
+        const environment = named ?? grant.environment
+        const objection = objectionToEnvironment(environment, served, named === undefined ? null : "environment")
         return objection === undefined ? Effect.succeed({ ...grant, environment }) : Effect.fail(objection)
       })
 
@@ -225,17 +222,18 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
       const found = presented._tag === "Key"
         ? byKey(request, presented)
         : presented._tag === "Bearer"
-        ? byToken(request, presented.token)
+        ? verifyBearer(presented.token)
         : Effect.fail(presented.error)
       return Effect.catch(found, (error) => throttle.refused(request, error))
     }
 
-    const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>) =>
+    const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>, called: Called) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(authenticate(request), (principal) =>
+        Effect.flatMap(authenticate(request), (grant) =>
           Effect.flatMap(RequestInfo, (facts) => {
-            facts.apiVersion = versionOf(request.headers, principal.apiVersion)
-            return throttle.credential(principal, Effect.provideService(app, CurrentPrincipal, principal))
+            facts.apiVersion = versionOf(request.headers, grant.apiVersion)
+            return throttle.credential(grant, Effect.flatMap(placed(called, grant), (principal) =>
+              Effect.provideService(app, CurrentPrincipal, principal)))
           })).pipe(
             // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.
             Effect.tapError((error) =>

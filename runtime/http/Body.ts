@@ -1,5 +1,5 @@
 /** Request bodies before any schema sees them: size, encoding, depth, and strings that PostgreSQL cannot hold. */
-import { ByteSize, Effect } from "effect"
+import { ByteSize, Effect, Result, type Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
@@ -97,6 +97,31 @@ const checkedText = (request: HttpServerRequest.HttpServerRequest): Effect.Effec
  */
 export const guardBody = (request: HttpServerRequest.HttpServerRequest): void => {
   Object.defineProperty(request, "text", { value: checkedText(request) })
+}
+
+const malformed = publicError("INVALID_JSON")
+
+const parsed = (text: string): Effect.Effect<Schema.Json | undefined, PublicError> =>
+  text === ""
+    ? Effect.undefined
+    : Effect.fromResult(Result.try({ try: () => JSON.parse(text) as Schema.Json, catch: () => malformed }))
+
+const parsedBodies = new WeakMap<HttpServerRequest.HttpServerRequest, Effect.Effect<Schema.Json | undefined, PublicError>>()
+
+/**
+ * The body as JSON, parsed once for all middlewares that ask; undefined where it is empty. Fails with `INVALID_JSON`, and
+ * as the checked text does.
+ */
+export const jsonBody = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Schema.Json | undefined, PublicError> => {
+  if (!hasBody(request)) return Effect.undefined
+  return parsedBodies.get(request) ??
+    Effect.flatMap(request.text as unknown as Effect.Effect<string, PublicError>, (text) => {
+      const body = parsed(text)
+      parsedBodies.set(request, body)
+      return body
+    })
 }
 
 /** Whether the request announces a body. */

@@ -89,7 +89,7 @@ const allowedHeaders =
 
 /** What a page of another origin may read of an answer, beside its body. */
 const exposedHeaders = "x-request-id, x-service-version, etag, retry-after, deprecation, sunset, ratelimit-limit, "
-  + "ratelimit-remaining, ratelimit-reset, ratelimit-policy"
+  + "ratelimit-remaining, ratelimit-reset, ratelimit-policy, x-service-warning"
 
 /** The answer to a browser that asks whether it may call: any origin, never with credentials. Kept for a day. */
 const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerResponse =>

@@ -1,5 +1,5 @@
 /** Requests that may be sent twice and must act once (API reference, "Idempotency"). */
-import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Metric } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Metric, type Schema } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
@@ -9,6 +9,7 @@ import { Commit, Replayed, type ReplyWrite } from "../Commit.ts"
 import { CurrentPrincipal, Idempotency, IdempotencyRequired, Idempotent, jsonText, RequestInfo } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
+import { jsonBody } from "./Body.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
 import { errorResponse, familyOf, publicErrorOf } from "./Families.ts"
 import { boundPath } from "./Paths.ts"
@@ -36,18 +37,13 @@ export const readKey = (header: string): string | undefined => {
   return key === "" ? undefined : key
 }
 
-const malformed = publicError("INVALID_JSON")
-
 /**
  * SHA-256 of the canonical form of a body; the empty body has a fingerprint of its own. A key of commerce scope asks
  * something else than a merchant's with the same body: it must never be given what only the merchant's may see.
  */
-const fingerprintOf = (text: string, { scope }: Principal): Effect.Effect<string, PublicError> => {
+const fingerprintOf = (body: Schema.Json | undefined, { scope }: Principal): string => {
   const mark = scope === "merchant" ? "" : `${scope} `
-  return text === ""
-    ? Effect.succeed(sha256(mark))
-    : Effect.map(Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => malformed }), (body) =>
-      sha256(`${mark}${canonicalJson(body)}`))
+  return sha256(body === undefined ? mark : `${mark}${canonicalJson(body)}`)
 }
 
 const replays = Metric.counter("idempotency_replays_total", {
@@ -224,7 +220,7 @@ const make = Effect.gen(function*() {
       const key = readKey(header)
       if (key === undefined) return yield* Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
       const principal = yield* CurrentPrincipal
-      const fingerprint = yield* fingerprintOf(yield* request.text, principal)
+      const fingerprint = fingerprintOf(yield* jsonBody(request), principal)
       const scope = `${request.method} ${boundPath(request.url)} ${key}`
       const now = yield* Clock.currentTimeMillis
       return yield* once(app, { principal, key, scope, fingerprint }, endpoint, now + waitMillis)

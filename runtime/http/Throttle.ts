@@ -1,7 +1,6 @@
 /** Who may call how often: the limits of the settings over the windows of `RateLimits.ts`, and what answers say of it. */
 import { Context, Effect, Layer, Metric, Record } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type AddressLimit, AddressLimitOf, Anonymous, type Caller, type RequestFacts, RequestInfo, Throttle } from "../Http.ts"
@@ -12,6 +11,7 @@ import * as Memory from "../ratelimits/Memory.ts"
 import { Settings, type SettingsValue } from "../Settings.ts"
 import { fromZero } from "../Telemetry.ts"
 import { callerBehind, prefixesOf } from "./Addresses.ts"
+import { admitting, type Called } from "./Admission.ts"
 
 /** Names of windows: those of addresses, of who proved who it is, and of webhook endpoints. */
 type LimitName = AddressLimit | "key" | "merchant" | "session" | "endpoint"
@@ -171,12 +171,13 @@ const anonymous = Effect.map(
   (throttle) =>
   (
     app: App,
-    { endpoint, group }: { readonly endpoint: HttpApiEndpoint.Top; readonly group: HttpApiGroup.Top }
+    called: Called
   ) => {
+    const { endpoint, group } = called
     const named = Context.getOption(endpoint.annotations, AddressLimitOf)
     const limit = named._tag === "Some" ? named.value : Context.get(group.annotations, AddressLimitOf)
     return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      Effect.andThen(throttle.address(request, limit), app))
+      Effect.andThen(throttle.address(request, limit), admitting(app, called)))
   }
 )
 

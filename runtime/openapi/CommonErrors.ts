@@ -20,7 +20,7 @@ const withIdempotencyKey: ReadonlyArray<ErrorCode> = [
 /** The codes an endpoint can answer beside those it declares itself. */
 export const commonCodes = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<ErrorCode> => [
   ...always,
-  ...endpoint.payload.size > 0 && endpoint.method !== "GET" ? withBody : [],
+  ...endpoint.method !== "GET" ? withBody : [],
   ...passes(endpoint, MerchantAuth) ? authenticationErrors : [],
   ...passes(endpoint, IdempotencyRequired) ? ["IDEMPOTENCY_KEY_MISSING" as const] : [],
   ...passes(endpoint, Idempotent) || passes(endpoint, IdempotencyRequired) ? withIdempotencyKey : []

@@ -5,7 +5,7 @@
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { apiVersion } from "../../schemas/Event.ts"
-import { codesOf, IdempotencyRequired, Idempotent, Revalidated, SchemesTogether } from "../Http.ts"
+import { codesOf, IdempotencyRequired, Idempotent, MerchantAuth, Revalidated, SchemesTogether } from "../Http.ts"
 import { familyOf } from "../http/Families.ts"
 import { endpointsOf } from "../http/Routes.ts"
 import { commonCodes, passes } from "./CommonErrors.ts"
@@ -51,7 +51,9 @@ const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApi
     const known = parameter.in === "path" ? pathDescriptions : queryDescriptions
     return { ...parameter, description: said ?? known[parameter.name] ?? parameter.name, schema: rest }
   })
+  const isMerchants = passes(endpoint, MerchantAuth) && endpoint.path.startsWith("/api/")
   const shared: ReadonlyArray<keyof typeof parameters> = [
+    ...isMerchants && !named.some(({ name }) => name === "environment") ? ["Environment" as const] : [],
     ...passes(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
     ...passes(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
     ...Context.get(endpoint.annotations, Revalidated) ? ["IfNoneMatch" as const] : [],

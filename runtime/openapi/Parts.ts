@@ -1,6 +1,7 @@
 /** Parts of the OpenAPI document that every operation shares: header parameters, response headers, error bodies. */
 import { type JsonSchema, Schema } from "effect"
 import { errorCodes, FlatErrorBody, WrappedErrorBody } from "../../schemas/Errors.ts"
+import { Environment } from "../../schemas/Network.ts"
 import { apiVersion } from "../../schemas/Event.ts"
 
 /** The request id of every example. */
@@ -39,6 +40,14 @@ export const parameters = {
     description: "The version the answer is given in. Absent: the version your API key is pinned to.",
     schema: text([apiVersion])
   },
+  Environment: {
+    name: "environment",
+    in: "query",
+    required: false,
+    description: "Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. "
+      + "A key's environment is its own, and naming the other one is refused.",
+    schema: { type: "string", enum: Environment.literals }
+  },
   RequestId: {
     name: "X-Request-Id",
     in: "header",
@@ -76,6 +85,11 @@ export const headers = {
   "RateLimit-Remaining": count("Calls left in the window.", 99),
   "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
   "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
+  "X-Service-Warning": {
+    description: "Names of the request that this route does not know, which it ignored, each with the nearest that it does; "
+      + "only then sent.",
+    schema: text(["unknown query parameter \"statsu\", nearest is \"status\""])
+  },
   Deprecation: { description: "When this version was announced to end; only then sent.", schema: text(["@1766320496"]) },
   Sunset: { description: "When this version ends; sent with `Deprecation`.", schema: text(["Sun, 21 Nov 2027 00:00:00 GMT"]) },
   "Retry-After": { ...count("Whole seconds to wait before trying again.", 1, 1), required: true },
@@ -85,7 +99,7 @@ export const headers = {
   "Idempotent-Replayed": { description: "`true` when this is the stored answer of an earlier call.", schema: text(["true"]) }
 } as const
 
-const answered = ["X-Request-Id", "X-Service-Version", "Deprecation", "Sunset"]
+const answered = ["X-Request-Id", "X-Service-Version", "X-Service-Warning", "Deprecation", "Sunset"]
 
 const limited = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy"]
 

@@ -3,6 +3,7 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
+import { admitting, type Called } from "../../../runtime/http/Admission.ts"
 import { errors, jsonText, SchemesTogether, Throttle, Wrapped } from "../../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
@@ -80,7 +81,7 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
     })
 
     // Either scheme of the reference runs the same check, which judges a request once.
-    const check = <A, E, R>(app: Effect.Effect<A, E, R>) =>
+    const check = <A, E, R>(app: Effect.Effect<A, E, R>, called: Called) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         const before = judged.get(request)
         if (before !== undefined) return before === null ? app : Effect.fail(before)
@@ -89,7 +90,7 @@ export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<Reta
             Effect.tap(() => Effect.sync(() => judged.set(request, null))),
             Effect.tapError((error) => Effect.sync(() => judged.set(request, error as PublicError)))
           ),
-          app
+          admitting(app, called)
         )
       })
     return RetailerSignature.of({ retailerSignature: check as never, retailerTimestamp: check as never })

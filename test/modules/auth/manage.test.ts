@@ -141,7 +141,7 @@ layer(served())("API keys", (it) => {
         [{ name: "" }, "400 VALIDATION_ERROR", "name"],
         [{ name: "n".repeat(256) }, "400 VALIDATION_ERROR", "name"],
         [{ scope: "admin" }, "400 VALIDATION_ERROR", "scope"],
-        [{ environment: "testnet" }, "400 VALIDATION_ERROR", "environment"],
+        [{ environment: "testnet" }, "400 INVALID_ENVIRONMENT", "environment"],
         [{ expires_at: 0 }, "400 VALIDATION_ERROR", "expires_at"],
         [{ expires_at: "tomorrow" }, "400 VALIDATION_ERROR", "expires_at"],
         [{ expires_at: 1.5 }, "400 VALIDATION_ERROR", "expires_at"],

@@ -277,14 +277,21 @@ layer(served as Layer.Layer<Api>)("the door", (it) => {
     Effect.gen(function*() {
       const { call } = yield* Api
       const wallet = { authorization: "Bearer wallet-a" }
-      for (const query of ["", "?environment=devnet", "?environment=live", "?environment=devnet&environment=mainnet", "?xenvironment=mainnet"]) {
-        const answer = yield* call(`/api/v1/things${query}`, { headers: wallet })
-        assert.deepStrictEqual([answer.status, answer.json.environment], [200, "devnet"], query)
+      for (const query of ["", "?environment=devnet"]) {
+        for (const headers of [wallet, key]) {
+          const answer = yield* call(`/api/v1/things${query}`, { headers })
+          assert.deepStrictEqual([answer.status, answer.json.environment], [200, "devnet"], query)
+        }
       }
-      for (const query of ["?environment=mainnet", "?a=b&environment=mainnet"]) {
-        expectError(yield* call(`/api/v1/things${query}`, { headers: wallet }), "wrapped", "MAINNET_NOT_ENABLED")
+      for (const query of ["?environment=live", "?environment=devnet&environment=mainnet", "?environment=", "?environment=DEVNET"]) {
+        for (const headers of [wallet, key]) {
+          const answer = yield* call(`/api/v1/things${query}`, { headers })
+          assert.deepStrictEqual([answer.status, answer.json.error.code], [400, "INVALID_ENVIRONMENT"], query)
+        }
       }
-      const named = yield* call("/api/v1/things?environment=mainnet", { headers: key })
-      assert.deepStrictEqual([named.status, named.json.environment], [200, "devnet"])
+      const mainnet = "/api/v1/things?environment=mainnet"
+      assert.strictEqual((yield* call(mainnet, { headers: wallet })).json.error.code, "MAINNET_NOT_ENABLED")
+      expectError(yield* call(mainnet, { headers: key }), "wrapped", "ENVIRONMENT_FORBIDDEN")
+      expectError(yield* call("/api/v1/things?xenvironment=mainnet", { headers: key }), "wrapped", "VALIDATION_ERROR")
     }))
 })
