@@ -3,7 +3,7 @@ import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
-import { EpochSeconds, KeyId } from "../../schemas/Ids.ts"
+import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
 import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./machine.ts"
@@ -211,7 +211,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     description: "Keys of the caller's environment, revoked and expired ones included."
   })),
   HttpApiEndpoint.patch("change", "/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: ApiKeyChange,
     success: OneApiKey,
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION")
@@ -220,7 +220,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     description: "Only an `active` key can be changed. In force everywhere within 5 seconds."
   })),
   HttpApiEndpoint.delete("revoke", "/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: [ApiKeyRevocation, Schema.Void],
     success: RevokedApiKey,
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND")
@@ -231,7 +231,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
       + "revoked before. Revoking twice is the same as once."
   })),
   HttpApiEndpoint.post("rotate", "/:id/rotate", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: ApiKeyRotation,
     success: RotatedApiKey,
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION", "API_KEY_LIMIT_REACHED")

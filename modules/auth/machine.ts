@@ -153,7 +153,8 @@ export const objectionToChange = (change: KeyChange, nowSeconds: number): Public
     return invalidParameter("expires_at", "a time to come: epoch seconds, or ISO 8601 with a zone")
   }
   if (change.apiVersion !== undefined && findVersion(change.apiVersion) === undefined) {
-    return invalidParameter("api_version", `one of the versions ${versions.map(({ version }) => version).join(", ")}`)
+    const known = versions.map(({ version }) => version).join(", ")
+    return publicError("INVALID_VERSION", { param: "api_version", message: `api_version: The versions are ${known}` })
   }
   return undefined
 }

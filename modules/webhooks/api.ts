@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
-import { DeliveryId, EndpointId, EpochSeconds, EventId } from "../../schemas/Ids.ts"
+import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { MomentFrom, MomentTo, TimeFrom } from "../../schemas/Time.ts"
 import {
@@ -65,7 +65,8 @@ export const WebhookEndpointChange = Schema.Struct({
   status: Schema.optionalKey(EndpointStatus).annotate({
     description: "`disabled`: nothing is sent, and what waits is canceled. `enabled`: its failures so far are forgotten"
   }),
-  ordered: Schema.optionalKey(Ordered)
+  ordered: Schema.optionalKey(Ordered),
+  api_version: absent(Schema.String).annotate({ description: "Only its own: an endpoint keeps its version for good" })
 }).annotate({ identifier: "WebhookEndpointChange", examples: [{ status: "enabled", enabled_events: ["invoice.paid"] }] })
 
 export const SecretRotation = Schema.Struct({
@@ -233,7 +234,7 @@ const QueuedReplay = success(Schema.Struct({
 
 /** What makes an endpoint or changes one can be refused with. */
 const written = [
-  "WEBHOOK_URL_INVALID", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
+  "WEBHOOK_URL_INVALID", "INVALID_VERSION", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
 ] as const
 
 const manual = "10 a minute for each endpoint, together with the other calls that make deliveries by hand."
@@ -252,16 +253,20 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     query: {
       environment: Schema.optionalKey(Environment).annotate({
         description: "Endpoints that hear of this environment. Absent: all that the caller manages."
-      })
+      }),
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
+      starting_after: Schema.optionalKey(Schema.String),
+      ending_before: Schema.optionalKey(Schema.String)
     },
     success: WebhookEndpointList,
-    error: errors("wrapped", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN")
+    error: errors("wrapped", "INVALID_LIMIT", "INVALID_CURSOR", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN")
   }).annotateMerge(OpenApi.annotations({
     summary: "List webhook endpoints, newest first",
-    description: "All of them, on one page. A key sees those of its environment, a commerce key those that commerce keys made."
+    description: "A key sees those of its environment, a commerce key those that commerce keys made. A cursor is the id of an endpoint "
+      + "that is there."
   })),
   HttpApiEndpoint.get("retrieve", "/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     success: OneWebhookEndpoint,
     error: errors("wrapped", "WEBHOOK_NOT_FOUND")
   }).annotateMerge(OpenApi.annotations({
@@ -269,7 +274,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     description: "Its state: whether it is enabled, why not, and how many attempts failed in a row. Never its secret."
   })),
   HttpApiEndpoint.patch("change", "/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: WebhookEndpointChange,
     success: OneWebhookEndpoint,
     error: errors("wrapped", ...written, "WEBHOOK_NOT_FOUND")
@@ -279,7 +284,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
       "after enabling it."
   })),
   HttpApiEndpoint.delete("remove", "/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     success: OneWebhookEndpoint,
     error: errors("wrapped", "WEBHOOK_NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
@@ -288,7 +293,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
       "was, `disabled`."
   })),
   HttpApiEndpoint.post("rotateSecret", "/:id/rotate-secret", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: SecretRotation,
     success: RotatedSecret,
     error: errors("wrapped", "WEBHOOK_NOT_FOUND")
@@ -298,7 +303,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
       "secret from before the old one ends now. `secret` is shown this once."
   })),
   HttpApiEndpoint.post("test", "/:id/test", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     success: SentTest,
     error: errors("wrapped", "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
@@ -306,7 +311,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     description: `Makes a \`test.ping\` event and delivers it to this endpoint, whatever its filters. ${manual}`
   })),
   HttpApiEndpoint.post("replay", "/:id/replay", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: WebhookReplay,
     success: QueuedReplay,
     error: errors("wrapped", "INVALID_EVENT_ID", "INVALID_EVENT_TYPE", "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED")
@@ -317,7 +322,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
       `already is not queued again. ${manual}`
   })),
   HttpApiEndpoint.get("deliveries", "/:id/deliveries", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     query: {
       status: Schema.optionalKey(DeliveryStatus).annotate({ description: "Only deliveries in this state." }),
       event_id: Schema.optionalKey(Schema.String).annotate({ description: "Only deliveries of this event." }),
@@ -337,7 +342,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
       description: "What was sent, what waits and what was given up. Filters combine; a cursor is the id of a delivery."
     })),
   HttpApiEndpoint.get("delivery", "/deliveries/:delivery_id", {
-    params: { delivery_id: Schema.String },
+    params: { delivery_id: PathId },
     success: OneWebhookDelivery,
     error: errors("wrapped", "DELIVERY_NOT_FOUND")
   }).annotateMerge(OpenApi.annotations({
@@ -345,7 +350,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     description: "Each attempt of the last 30 days: when, how it ended, how long it took, and the first 4 KiB of the answer."
   })),
   HttpApiEndpoint.post("redeliver", "/deliveries/:delivery_id/redeliver", {
-    params: { delivery_id: Schema.String },
+    params: { delivery_id: PathId },
     success: QueuedWebhookDelivery,
     error: errors("wrapped", "DELIVERY_NOT_FOUND", "WEBHOOK_DISABLED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({

@@ -3,11 +3,11 @@ import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { answering, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
-import type { PublicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints, type EndpointWithSecret } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
-import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd } from "./machine.ts"
+import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd, pageOfEndpoints } from "./machine.ts"
 import { type Attempt, type Delivery, type Failing, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
 
@@ -76,7 +76,8 @@ const changeOf = (sent: typeof WebhookEndpointChange.Type): EndpointChange => ({
   ...(sent.environment === undefined ? {} : { environment: sent.environment }),
   ...(sent.description === undefined ? {} : { description: sent.description }),
   ...(sent.status === undefined ? {} : { status: sent.status }),
-  ...(sent.ordered === undefined ? {} : { ordered: sent.ordered })
+  ...(sent.ordered === undefined ? {} : { ordered: sent.ordered }),
+  ...(typeof sent.api_version === "string" ? { apiVersion: sent.api_version } : {})
 })
 
 export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(function*(group) {
@@ -101,9 +102,10 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
       )
     }))
     .handle("list", Effect.fnUntraced(function*({ query }) {
-      const found = yield* endpoints.list(yield* CurrentPrincipal, query.environment)
+      const found = pageOfEndpoints(yield* endpoints.list(yield* CurrentPrincipal, query.environment), query)
+      if (isPublicError(found)) return yield* found
       const now = yield* nowSeconds
-      return listed(found.map((endpoint) => endpointObject(endpoint, now)), false)
+      return listed(found.page.map((endpoint) => endpointObject(endpoint, now)), found.hasMore)
     }))
     .handle("retrieve", Effect.fnUntraced(function*({ params }) {
       const found = yield* endpoints.get(yield* CurrentPrincipal, params.id)

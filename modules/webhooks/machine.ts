@@ -87,6 +87,21 @@ const filtersOf = (enabledEvents: ReadonlyArray<string>): ReadonlyArray<string> 
     : invalidParameter(`enabled_events.${unknown}`, "an event type, a `prefix.*` of one, or `*`")
 }
 
+const objectionToVersion = (version: string): PublicError | undefined =>
+  findVersion(version) === undefined
+    ? refuse("INVALID_VERSION", "api_version", `api_version: The versions are ${versions.map((each) => each.version).join(", ")}`)
+    : undefined
+
+/** An endpoint keeps its version, because its receiver was written for it; sending the same one is no change. */
+const objectionToOtherVersion = (asked: string | undefined, own: string): PublicError | undefined =>
+  asked === undefined || asked === own
+    ? undefined
+    : objectionToVersion(asked) ?? refuse(
+      "VALIDATION_ERROR",
+      "api_version",
+      `api_version: This endpoint stays with ${own}: make another endpoint for ${asked}, and delete this one once that is in use`
+    )
+
 /**
  * What `principal` gets for `request`, or why not. An endpoint made by a key has the key's environment; one made by a
  * commerce key hears of commerce only (API reference, "Endpoint management"). Total.
@@ -101,10 +116,8 @@ export const decideEndpoint = (
   if (isPublicError(environment)) return environment
   const filters = filtersOf(request.enabledEvents)
   if (isPublicError(filters)) return filters
-  if (findVersion(request.apiVersion) === undefined) {
-    const known = versions.map(({ version }) => version).join(", ")
-    return refuse("VALIDATION_ERROR", "api_version", `api_version: the versions are ${known}`)
-  }
+  const unknown = objectionToVersion(request.apiVersion)
+  if (unknown !== undefined) return unknown
   return {
     url: request.url,
     environment,
@@ -139,6 +152,8 @@ export interface EndpointChange {
   readonly description?: string | null
   readonly status?: "enabled" | "disabled"
   readonly ordered?: boolean
+  /** Only the endpoint's own. */
+  readonly apiVersion?: string
 }
 
 /** Why an endpoint is disabled where its owner did it; other reasons are the deliverer's. */
@@ -173,6 +188,8 @@ export const changeEndpoint = <E extends EndpointState>(
     ? endpoint.environment
     : environmentOf(principal, change.environment, served)
   if (isPublicError(environment)) return environment
+  const otherVersion = objectionToOtherVersion(change.apiVersion, endpoint.apiVersion)
+  if (otherVersion !== undefined) return otherVersion
   const filters = change.enabledEvents === undefined ? endpoint.filters : filtersOf(change.enabledEvents)
   if (isPublicError(filters)) return filters
   return changed(endpoint, now, {
@@ -251,6 +268,35 @@ export const deliveryUuid = (id: string): string | undefined => deliveryPattern.
 
 /** Deliveries on a page (API reference, "Conventions"). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
+
+/** How a list of endpoints is paged, as it was sent. */
+export interface EndpointsQuery {
+  readonly limit?: number
+  readonly starting_after?: string
+  readonly ending_before?: string
+}
+
+/**
+ * A page of `endpoints`, which are newest first, or why there is none. `hasMore` is of the direction that the page goes:
+ * older, or newer with `ending_before`.
+ */
+export const pageOfEndpoints = <E extends { readonly id: string }>(
+  endpoints: ReadonlyArray<E>,
+  { ending_before: before, limit = pageLimits.default, starting_after: after }: EndpointsQuery
+): { readonly page: ReadonlyArray<E>; readonly hasMore: boolean } | PublicError => {
+  if (after !== undefined && before !== undefined) {
+    return refuse("INVALID_CURSOR", "ending_before", "Send starting_after or ending_before, not both")
+  }
+  const cursor = (after ?? before)?.toLowerCase()
+  const at = cursor === undefined ? -1 : endpoints.findIndex(({ id }) => id === cursor)
+  if (cursor !== undefined && at === -1) {
+    const param = after === undefined ? "ending_before" : "starting_after"
+    return refuse("INVALID_CURSOR", param, `${param}: Expected the id of an endpoint of this list`)
+  }
+  const beyond = before === undefined ? endpoints.slice(at + 1) : endpoints.slice(0, at)
+  const page = before === undefined ? beyond.slice(0, limit) : beyond.slice(-limit)
+  return { page, hasMore: beyond.length > page.length }
+}
 
 /** The parameters of a list of deliveries as they were sent. */
 export interface DeliveriesQuery {

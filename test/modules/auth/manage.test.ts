@@ -256,7 +256,7 @@ layer(served())("API keys", (it) => {
       const pinned = yield* who(key)
       assert.deepStrictEqual([pinned.json.version, pinned.headers.get("x-service-version")], ["2026-01-15", "2026-01-15"])
       const bad = yield* change({ api_version: "2020-01-01" })
-      assert.deepStrictEqual([codeOf(bad), bad.json.error.param], ["400 VALIDATION_ERROR", "api_version"])
+      assert.deepStrictEqual([codeOf(bad), bad.json.error.param], ["400 INVALID_VERSION", "api_version"])
       yield* call({ wallet }, "DELETE", `/${id}`)
       assert.strictEqual(codeOf(yield* change({ name: "Late" })), "409 INVALID_TRANSITION")
     }))

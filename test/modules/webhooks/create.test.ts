@@ -148,7 +148,7 @@ layer(served)("creating a webhook endpoint", (it) => {
       for (const filter of ["*", "invoice.paid", "invoice_payment.*", "commerce.order.*", "commerce.*", "test.ping"]) {
         assert.strictEqual((yield* create("5", { ...wanted, enabled_events: [filter] })).status, 200)
       }
-      refused(yield* create("5", { ...wanted, api_version: "2020-01-01" }), 400, "VALIDATION_ERROR", "api_version")
+      refused(yield* create("5", { ...wanted, api_version: "2020-01-01" }), 400, "INVALID_VERSION", "api_version")
       for (const url of ["http://shop.example/", "https://127.0.0.1/", "https://redis/", "nonsense"]) {
         refused(yield* create("5", { ...wanted, url }), 400, "WEBHOOK_URL_INVALID", "url")
       }
