@@ -140,7 +140,10 @@ export const SettingsSchema = Schema.Struct({
       retryBaseSeconds: Schema.optionalKey(Seconds),
       /** What each further retry multiplies the delay by; default 8. */
       retryFactor: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))),
-      /** `host:port` of receivers that may be local and plain http. Devnet only. */
+      /**
+       * `host:port` of receivers that may be local and plain http; `localhost:*`, `127.0.0.1:*` and `[::1]:*` are every port of
+       * this machine but the service's own, as long as nobody else reaches the service. Devnet only.
+       */
       devnetReceivers: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
       /**
        * `http(s)://[user:password@]host:port` of the proxy that https webhooks leave by; it resolves their names and must

@@ -60,6 +60,10 @@ export class GuardRefused extends Schema.TaggedError<GuardRefused>()("GuardRefus
 
 /** What the first gate judges by. */
 export interface EgressPolicy {
+  /** Names of this very machine of which every port may be called, by plain http too. Empty on mainnet. */
+  readonly localHosts: ReadonlySet<string>
+  /** Ports of the service itself, which are not among them. */
+  readonly ownPorts: ReadonlySet<string>
   /** `host:port` that may be local and plain http. Empty on mainnet. */
   readonly devnetReceivers: ReadonlySet<string>
   /** Host names of this deployment itself. */
@@ -71,6 +75,10 @@ export interface EgressPolicy {
 /** `host:port` of a URL or of a configured receiver, with the port written out. */
 const hostAndPort = (url: URL): string => `${url.hostname}:${url.port || (url.protocol === "https:" ? "443" : "80")}`
 
+/** Hosts of the entries of `webhooks.devnetReceivers` that name every port: `localhost:*`. */
+const hostsOfAnyPort = (entries: ReadonlyArray<string>): ReadonlyArray<string> =>
+  entries.flatMap((entry) => entry.endsWith(":*") ? [entry.slice(0, -2).toLowerCase()] : [])
+
 /** Reads `webhooks.devnetReceivers`: entries without a port stand for both default ports. */
 export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(entries.flatMap((entry) =>
@@ -78,6 +86,19 @@ export const receiverSet = (entries: ReadonlyArray<string>): ReadonlySet<string>
       ? [hostAndPort(new URL(`${scheme}//${entry}`))]
       : [])
   ))
+
+/** Names and addresses of this very machine, as a URL spells them. */
+const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
+
+/**
+ * Whether nobody but this machine's own users reaches a deployment: it listens and is published on loopback, and no proxy
+ * stands before it. Only then may they have any port of the machine called: strangers would read what answers there.
+ */
+const isPrivateToMachine = (
+  { http, publicUrl }: Pick<Settings["Service"], "http" | "publicUrl">
+): boolean =>
+  loopbackHosts.has(http.host === "::1" ? "[::1]" : http.host)
+  && http.trustProxy.length === 0 && URL.canParse(publicUrl) && loopbackHosts.has(new URL(publicUrl).hostname)
 
 /** The host of a URL, as gates compare it; undefined where there is none. */
 export const hostOf = (url: string): string | undefined =>
@@ -89,7 +110,10 @@ const withoutDot = (host: string) => host.replace(/\.$/, "")
  * The policy of a deployment. Local receivers are for devnet alone: no mainnet may share its process.
  */
 export const egressPolicy = (
-  { environments, http, publicUrl, webhooks }: Pick<Settings["Service"], "environments" | "http" | "publicUrl" | "webhooks">
+  { environments, http, publicUrl, rpc, webhooks }: Pick<
+    Settings["Service"],
+    "environments" | "http" | "publicUrl" | "rpc" | "webhooks"
+  >
 ): Result.Result<EgressPolicy, GuardRefused> => {
   const receivers = webhooks.devnetReceivers ?? []
   if (receivers.length > 0 && environments.includes("mainnet")) {
@@ -97,8 +121,20 @@ export const egressPolicy = (
       new GuardRefused({ reason: "webhooks.devnetReceivers works on devnet only: remove it, or serve devnet alone" })
     )
   }
+  const localHosts = hostsOfAnyPort(receivers)
+  const elsewhere = localHosts.find((host) => !loopbackHosts.has(host))
+  if (elsewhere !== undefined) {
+    return Result.fail(
+      new GuardRefused({
+        reason: `webhooks.devnetReceivers: "${elsewhere}:*" is not this machine: every port may be named for `
+          + `${[...loopbackHosts].join(", ")} only, so name the port`
+      })
+    )
+  }
   const own = hostOf(publicUrl)
   return Result.succeed({
+    localHosts: new Set(isPrivateToMachine({ http, publicUrl }) ? localHosts : []),
+    ownPorts: new Set([http.port, rpc.port].map(String)),
     devnetReceivers: receiverSet(receivers),
     ownHosts: new Set([...own === undefined ? [] : [own], http.host]),
     ownAddresses: new Set()
@@ -111,6 +147,9 @@ export type UrlVerdict =
   | { readonly _tag: "Refused"; readonly reason: string }
 
 const refused = (reason: string): UrlVerdict => ({ _tag: "Refused", reason })
+
+const isOnMachine = (url: URL, { localHosts, ownPorts }: EgressPolicy): boolean =>
+  localHosts.has(url.hostname) && !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
 
 /** The first gate: judges the URL as written, without looking anything up. */
 export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
@@ -125,6 +164,7 @@ export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") return refused("The URL must start with https://")
   if (policy.devnetReceivers.has(hostAndPort(url))) return { _tag: "Allowed", url, local: true }
+  if (isOnMachine(url, policy)) return { _tag: "Allowed", url, local: true }
   if (url.protocol !== "https:") return refused("The URL must start with https://")
   const reason = hostReason(text, url) ?? portReason(url)
   if (reason !== undefined) return refused(reason)

@@ -1,9 +1,11 @@
 /** The pure parts of delivery: signatures, the retry rule, the first gate. */
+import { parse } from "jsonc-parser"
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
-import { checkUrl, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
+import { checkUrl, egressPolicy, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
 import { deliveryHeaders, secretOf, serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 
 const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -103,7 +105,7 @@ describe("the retry rule", () => {
   })
 })
 
-const policy = { devnetReceivers: new Set<string>(), ownHosts: new Set(["pay.example.com"]), ownAddresses: new Set(["8.8.4.4", "2606:4700::53"]) }
+const policy = { localHosts: new Set<string>(), ownPorts: new Set<string>(), devnetReceivers: new Set<string>(), ownHosts: new Set(["pay.example.com"]), ownAddresses: new Set(["8.8.4.4", "2606:4700::53"]) }
 const verdict = (url: string) => checkUrl(url, policy)._tag
 
 describe("the egress guard", () => {
@@ -151,6 +153,43 @@ describe("the egress guard", () => {
       assert.strictEqual(judge(url)._tag, "Refused", url)
     }
     assert.deepInclude(judge("https://shop.example/"), { local: false })
+  })
+
+  const deployment = { environments: ["devnet"], http: { host: "127.0.0.1", port: 8080, trustProxy: [] },
+    publicUrl: "http://127.0.0.1:8080", rpc: { port: 8081 }, webhooks: { devnetReceivers: ["localhost:*", "127.0.0.1:*", "[::1]:*"] } }
+  const verdictOf = (change: object, url: string) => {
+    const policy = egressPolicy({ ...deployment, ...change } as never)
+    return policy._tag === "Success" ? checkUrl(url, policy.success)._tag : policy._tag
+  }
+  const onMachine = ["http://localhost:3000/hooks", "http://127.0.0.1:5173/", "http://[::1]:8000/", "http://localhost/", "https://localhost:4443/"]
+
+  it("lets any port of this machine be called on devnet, but those of the service itself", () => {
+    for (const url of onMachine) assert.strictEqual(verdictOf({}, url), "Allowed", url)
+    const refused = [
+      "http://localhost:8080/api/v1/webhooks", "http://127.0.0.1:8081/rpc", "http://10.0.0.1:3000/", "http://foo.localhost:3000/",
+      "http://127.0.0.2:3000/", "http://shop.example/", "http://user@localhost:3000/", "ftp://localhost:3000/"
+    ]
+    for (const url of refused) assert.strictEqual(verdictOf({}, url), "Refused", url)
+    assert.strictEqual(verdictOf({}, "https://shop.example/hooks"), "Allowed")
+  })
+
+  it("lets no port of this machine be called where mainnet is served, or where others than its users reach the service", () => {
+    const reached = [
+      { environments: ["mainnet"], webhooks: {} }, { environments: ["devnet", "mainnet"], webhooks: {} }, { webhooks: {} }, { http: { ...deployment.http, host: "0.0.0.0" } },
+      { http: { ...deployment.http, trustProxy: ["10.0.0.0/8"] } }, { publicUrl: "https://pay.example" }
+    ]
+    for (const change of reached) {
+      for (const url of onMachine) assert.strictEqual(verdictOf(change, url), "Refused", `${JSON.stringify(change)} ${url}`)
+      assert.strictEqual(verdictOf(change, "https://shop.example/hooks"), "Allowed")
+    }
+    const contradictions = [{ environments: ["mainnet"] }, { environments: ["devnet", "mainnet"] }, { webhooks: { devnetReceivers: ["10.0.0.1:*"] } }]
+    for (const change of contradictions) assert.strictEqual(verdictOf(change, onMachine[0]!), "Failure", JSON.stringify(change))
+  })
+
+  it("is open to every port of this machine in the devnet config that the service starts with", () => {
+    const text = readFileSync(new URL("../../../config/devnet.jsonc", import.meta.url), "utf8")
+    const { webhooks } = parse(text)
+    for (const url of onMachine) assert.strictEqual(verdictOf({ webhooks }, url), "Allowed", url)
   })
 
   it("takes no text for a public address that is none", () => {
