@@ -93,6 +93,9 @@ export const PaymentMetadata = Schema.Struct({
   required_confirmations: Schema.Int,
   block_number: Schema.NullOr(Schema.Int),
   exception: Schema.NullOr(PaymentExceptionType),
+  late_at: Schema.optionalKey(EpochSeconds.annotate({
+    description: "When the payment was seen, where that was after the invoice's end. Absent otherwise"
+  })),
   /** Since version 2026-11-01; null for payments seen before that version. */
   token: Schema.NullOr(PaymentToken)
 })

@@ -44,7 +44,7 @@ export const Metrics = Schema.Struct({
       "Median of the seconds from creation to payment of the invoices paid in the span, at most 6.25 % off; null where none was."
     ),
     payments: described(Schema.Int, "Counted payments confirmed in the span."),
-    payments_late: described(Schema.Int, "Invoices whose newest counted payment was seen in the span and after their end."),
+    payments_late: described(Schema.Int, "Counted payments that were seen in the span and after the end of their invoice, each one."),
     payments_reverted: described(Schema.Int, "Payments priced in the span that are no longer on their chain."),
     webhook_attempts: described(Schema.Int, "Attempts to deliver a webhook that ended in the span."),
     webhook_success_ratio: described(

@@ -57,25 +57,19 @@ const one = (at: number, key: string, amount: bigint): Contribution => ({ at, ke
 
 /**
  * Invoices by when they were paid, with the bin of the seconds from their creation to then
- * (`<invoice_type>:paid:<bin>`), and by when their newest payment came where that was after their end
- * (`<invoice_type>:late`). How many were created and how they stand is in the sum that the invoices module keeps.
+ * (`<invoice_type>:paid:<bin>`). How many were created and how they stand is in the sum that the invoices module keeps.
  */
 export const paidInvoices: Rollup = {
   sum: "metrics.invoices",
-  version: 1,
+  version: 2,
   object: "invoice",
   widths: [86_400, 3_600, 900],
   contributions: (invoice) => {
-    const { created_at, expires_at, invoice_type, last_payment_at, paid_at } = invoice as WireObject & {
+    const { created_at, invoice_type, paid_at } = invoice as WireObject & {
       readonly created_at: number
-      readonly expires_at: number
       readonly paid_at: number | null
-      readonly last_payment_at: number | null
     }
-    return [
-      ...(paid_at === null ? [] : [one(paid_at, `${invoice_type}:paid:${binOf(paid_at - created_at)}`, 0n)]),
-      ...(last_payment_at === null || last_payment_at <= expires_at ? [] : [one(last_payment_at, `${invoice_type}:late`, 0n)])
-    ]
+    return paid_at === null ? [] : [one(paid_at, `${invoice_type}:paid:${binOf(paid_at - created_at)}`, 0n)]
   }
 }
 
@@ -85,6 +79,7 @@ interface PaymentSnapshot extends WireObject {
   readonly confirmed_at: number | null
   readonly metadata: {
     readonly quote?: { readonly priced_at: number } | null
+    readonly late_at?: number
     readonly token?: { readonly id: number } | null
   }
 }
@@ -93,19 +88,24 @@ interface PaymentSnapshot extends WireObject {
 const countedAt = ({ confirmed_at, status }: PaymentSnapshot): number | null => isCounted(status) ? confirmed_at : null
 
 /**
- * Counted payments by when they were confirmed (`<invoice_type>:counted:<network>:<token id or nothing>`), and reverted
- * ones by when they were priced, the one time they keep (`<invoice_type>:reverted`).
+ * Counted payments by when they were confirmed (`<invoice_type>:counted:<network>:<token id or nothing>`), those of them
+ * that came after their invoice's end by when they were seen (`<invoice_type>:late`), and reverted ones by when they were
+ * priced, the one time they keep (`<invoice_type>:reverted`).
  */
 export const payments: Rollup = {
   sum: "metrics.payments",
-  version: 1,
+  version: 2,
   object: "invoice_payment",
   widths: [86_400, 3_600, 900],
   contributions: (object) => {
     const payment = object as PaymentSnapshot
     const { amount, invoice_type, metadata, network, status } = payment
     const at = countedAt(payment)
-    if (at !== null) return [one(at, `${invoice_type}:counted:${network}:${metadata.token?.id ?? ""}`, BigInt(amount))]
+    const { late_at: lateAt } = metadata
+    if (at !== null) {
+      const counted = one(at, `${invoice_type}:counted:${network}:${metadata.token?.id ?? ""}`, BigInt(amount))
+      return lateAt === undefined ? [counted] : [counted, one(lateAt, `${invoice_type}:late`, 0n)]
+    }
     const priced = metadata.quote?.priced_at
     return status === "reverted" && priced !== undefined ? [one(priced, `${invoice_type}:reverted`, BigInt(amount))] : []
   }
@@ -287,11 +287,12 @@ const addTo = (figures: Figures, { amount, count, key, sum }: Sum, { attempts, s
     if (kind === "expired") figures.createdExpired += count
     if (kind === "underpaid") figures.createdUnderpaid += count
   } else if (sum === paidInvoices.sum) {
-    if (kind === "paid") figures.paid += count
-    else figures.late += count
+    figures.paid += count
   } else if (sum === payments.sum && kind === "counted") {
     figures.payments += count
     figures.amountPaid += amount
+  } else if (sum === payments.sum && kind === "late") {
+    figures.late += count
   } else if (sum === payments.sum) {
     figures.reverted += count
   } else if (sum === attempts) {

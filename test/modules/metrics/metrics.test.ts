@@ -70,7 +70,7 @@ const recount = (all: ReadonlyArray<Aggregate>, { from, to }: Stretch) => {
         ? null
         : Math.round(created.filter(({ status }) => status === "paid").length / created.length * 1000) / 1000,
       payments: counted.length,
-      payments_late: invoices.filter(({ expiresAt, lastPaymentAt }) => within(lastPaymentAt) && lastPaymentAt! > expiresAt).length,
+      payments_late: every.filter(({ invoice, seenAt, status }) => isCounted(status) && within(seenAt) && seenAt > invoice.expiresAt).length,
       payments_reverted: every.filter(({ metadata, status }) => status === "reverted" && within(metadata.quote?.priced_at)).length,
       webhook_attempts: 0,
       webhook_success_ratio: null
