@@ -32,6 +32,9 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   endpoint: endpointPerMinute
 })
 
+/** By then the whole window is free: no answer names a later moment, whatever was rounded. */
+const windowSeconds = windowMillis / 1000
+
 const limited = Metric.counter("rate_limited_total", { description: "Calls refused by a limit", incremental: true })
 
 /** Whole seconds; for a refused caller so many that the wait is over for certain, because the edge itself is not past it. */
@@ -53,7 +56,7 @@ const make = Effect.gen(function*() {
   const settings = yield* Settings
   const limits = limitsOf(settings)
   const limitTexts = Record.map(limits, String)
-  const policies = Record.map(limits, (limit) => `${limit};w=${windowMillis / 1000}`)
+  const policies = Record.map(limits, (limit) => `${limit};w=${windowSeconds}`)
   const callerOf = callerBehind(settings.http.trustProxy)
   const inFlight = new Map<string, number>()
   /** The limits that a request was counted for by its address. */
@@ -63,7 +66,7 @@ const make = Effect.gen(function*() {
   const tell = ({ answerHeaders }: RequestFacts, name: LimitName, remaining: number, seconds: number) => {
     answerHeaders["ratelimit-limit"] = limitTexts[name]
     answerHeaders["ratelimit-remaining"] = String(remaining)
-    answerHeaders["ratelimit-reset"] = String(seconds)
+    answerHeaders["ratelimit-reset"] = String(Math.min(seconds, windowSeconds))
     answerHeaders["ratelimit-policy"] = policies[name]
   }
 

@@ -35,14 +35,14 @@ class SlidingWindow {
     while (this.head < stamps.length && now - stamps[this.head]! > span) this.head++
     const used = stamps.length - this.head
     if (used >= limit) {
-      return { accepted: false, remaining: 0, resetMillis: stamps[stamps.length - limit]! + span - now }
+      return { accepted: false, remaining: 0, resetMillis: span - (now - stamps[stamps.length - limit]!) }
     }
     if (this.head >= compactAt && this.head * 2 >= stamps.length) {
       stamps.splice(0, this.head)
       this.head = 0
     }
     stamps.push(now)
-    return { accepted: true, remaining: limit - used - 1, resetMillis: stamps[this.head]! + span - now }
+    return { accepted: true, remaining: limit - used - 1, resetMillis: span - (now - stamps[this.head]!) }
   }
 }
 

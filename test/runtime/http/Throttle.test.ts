@@ -31,6 +31,15 @@ const as = (key: string, path = "/api/v1/things") =>
 const later = TestClock.adjust("10 minutes")
 
 layer(served as Layer.Layer<Api>)("a caller", (it) => {
+  it.effect("is never told to wait longer than a window for its calls to come back", () =>
+    Effect.gen(function*() {
+      yield* later
+      const answers = yield* Effect.forEach(Array.from({ length: 5 }), () => as("merchant-b"))
+      assert.deepStrictEqual(answers.map(({ status }) => status), [200, 200, 200, 429, 429])
+      for (const answer of answers) assert.isAtMost(Number(answer.headers.get("ratelimit-reset")), 60)
+      yield* later
+    }))
+
   it.effect("is told its limit with every answer, and refused in the route's family beyond it", () =>
     Effect.gen(function*() {
       yield* later
@@ -101,7 +110,7 @@ layer(served as Layer.Layer<Api>)("a caller", (it) => {
       yield* open
       const refused = yield* open
       assert.deepStrictEqual([refused.status, refused.json.code, ...told(refused)], [
-        429, "RATE_LIMIT_EXCEEDED", "2", "0", "61", "2;w=60"
+        429, "RATE_LIMIT_EXCEEDED", "2", "0", "60", "2;w=60"
       ])
       assert.include(refused.headers.get("access-control-expose-headers")!, "retry-after")
       assert.deepStrictEqual(told(yield* as("nobody")), ["4", "3", "60", "4;w=60"])

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { RateLimits, windowMillis } from "../../../runtime/RateLimits.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
@@ -46,6 +46,16 @@ describe("windows in memory", () => {
       assert.isFalse((yield* limits.take("key", "k", 2)).accepted)
       yield* TestClock.adjust(1)
       assert.isTrue((yield* limits.take("key", "k", 2)).accepted)
+    }).pipe(Effect.provide(Memory.layer)))
+
+  it.effect("never name a moment beyond the window, at whatever fraction of a millisecond the call comes", () =>
+    Effect.gen(function*() {
+      const limits = yield* RateLimits
+      for (let index = 0; index < 2_000; index++) {
+        yield* TestClock.adjust(Duration.nanos(BigInt(7_919 * index + 123_457)))
+        const verdict = yield* limits.take("key", `k${index}`, 5)
+        assert.isAtMost(verdict.resetMillis, windowMillis)
+      }
     }).pipe(Effect.provide(Memory.layer)))
 
   it.effect("are bounded: idle ones are forgotten, then a newcomer takes over the emptiest, with the calls in it", () =>
