@@ -1,5 +1,5 @@
 /** Identifiers as they cross the wire, and the total order of event ids. */
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 
 /** A pattern in Unicode mode also stands in the OpenAPI document, whose patterns have no other. */
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/u
@@ -13,6 +13,14 @@ const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expec
 /** A lower-case UUID: invoices, payments, orders, estimates, addresses (API reference, "Conventions"). */
 export const Uuid = uuid
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
+
+const uuidOfAnyCase = /^(?:[a-z]+_)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu
+
+/** An id in a path. UUIDs are the same in either case (RFC 9562, section 4); they are compared in lower case. */
+export const PathId = Schema.String.pipe(Schema.decodeTo(Schema.String, {
+  decode: SchemaGetter.transform((text) => uuidOfAnyCase.test(text) ? text.toLowerCase() : text),
+  encode: SchemaGetter.transform((text) => text)
+}))
 
 export const InvoiceId = uuid.pipe(Schema.brand("InvoiceId"))
 export type InvoiceId = typeof InvoiceId.Type

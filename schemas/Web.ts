@@ -19,6 +19,28 @@ export const HttpsUrl = Schema.String.annotate({
   Schema.makeFilter((text: string) => isHttpsUrl(text) || "Expected an https URL without credentials")
 )
 
+/** Hosts of pages that come from the developer's own machine. */
+const localHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
+
+/** Whether a URL is of a page on this very machine without TLS, on any port, without credentials: for play money only. */
+export const isLocalPage = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { hostname, password, protocol, username } = new URL(text)
+  return protocol === "http:" && localHosts.has(hostname) && username === "" && password === ""
+    && /^http:\/\/[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
+}
+
+/** Where a payor's browser returns to: {@link HttpsUrl}, or what {@link isLocalPage} is, which only devnet may have. */
+export const ReturnUrl = Schema.String.check(
+  Schema.isMaxLength(maximumUrl),
+  Schema.makeFilter((text: string) =>
+    isHttpsUrl(text) || isLocalPage(text) || "Expected an https URL without credentials, or on devnet http://localhost")
+).annotate({
+  description: "An https URL without credentials, at most 2,000 characters. On devnet also `http://localhost`, `http://127.0.0.1` "
+    + "and `http://[::1]`, on any port.",
+  format: "uri"
+})
+
 /** Characters of a picture that is sent as a data URI, at most. Ours: 16 KiB; it travels with every page. */
 const maximumPicture = 16_384
 

@@ -1157,7 +1157,7 @@ export interface paths {
         };
         /**
          * List webhook endpoints, newest first
-         * @description All of them, on one page. A key sees those of its environment, a commerce key those that commerce keys made.
+         * @description A key sees those of its environment, a commerce key those that commerce keys made. A cursor is the id of an endpoint that is there.
          */
         get: operations["webhooks.list"];
         put?: never;
@@ -4029,6 +4029,11 @@ export interface components {
                 required_confirmations: number;
                 block_number: number | null;
                 exception: ("underpaid_expired" | "overpaid" | "late_payment" | "wrong_token" | "wrong_network" | "missing_memo" | "duplicate_payment" | "below_dust" | "reorged" | "screened" | "settlement_failed" | "expiry_unseen") | null;
+                /**
+                 * @description When the payment was seen, where that was after the invoice's end. Absent otherwise
+                 * @example 1766320496
+                 */
+                late_at?: number;
                 token: {
                     /** @description Null for a token that is not in the catalogue: do not trust its symbol */
                     id: number | null;
@@ -4646,17 +4651,121 @@ export interface components {
              * @description What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for 24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost value. `manual`: nothing until you say.
              * @enum {string}
              */
-            late_payment_policy: "spot_rate" | "locked_rate" | "manual";
-            /** @description Seconds after the end in which funds still count, 0 to 1 year. */
-            late_window_seconds: number;
-            /** @description Seconds after the end in which a part payment may be completed before an exception opens, 0 to 30 days. */
-            underpaid_grace_seconds: number;
-            /** @enum {string} */
-            partial_payment_policy: "lock_route" | "any_route";
-            /** @description Milliseconds until an invoice expires, 1 minute to 30 days. */
-            invoice_default_expires_in: number;
-            /** @enum {string} */
-            confirmation_policy: "fast" | "standard" | "final";
+            status?: "enabled" | "disabled";
+            /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
+            ordered?: boolean;
+            /** @description Only its own: an endpoint keeps its version for good */
+            api_version?: string | null;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *             "object": "webhook_endpoint",
+         *             "url": "https://shop.example/hooks",
+         *             "status": "enabled",
+         *             "enabled_events": [
+         *               "invoice.*"
+         *             ],
+         *             "environment": "devnet",
+         *             "api_version": "2026-01-15",
+         *             "description": "Shop",
+         *             "ordered": false,
+         *             "previous_secret_expires_at": null,
+         *             "consecutive_failures": 0,
+         *             "disabled_reason": null,
+         *             "created_at": 1766320496,
+         *             "updated_at": 1766320496
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        WebhookEndpointList: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @enum {string} */
+                object: "list";
+                data: components["schemas"]["WebhookEndpoint"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
+         *         "object": "webhook_endpoint",
+         *         "url": "https://shop.example/hooks",
+         *         "status": "enabled",
+         *         "enabled_events": [
+         *           "invoice.*"
+         *         ],
+         *         "environment": "devnet",
+         *         "api_version": "2026-01-15",
+         *         "description": "Shop",
+         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+         *         "ordered": false,
+         *         "previous_secret_expires_at": null,
+         *         "consecutive_failures": 0,
+         *         "disabled_reason": null,
+         *         "created_at": 1766320496,
+         *         "updated_at": 1766320496
+         *       }
+         *     }
+         */
+        CreatedWebhookEndpoint: {
+            /** @enum {boolean} */
+            success: true;
+            data: {
+                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @enum {string} */
+                object: "webhook_endpoint";
+                url: string;
+                /** @enum {string} */
+                status: "enabled" | "disabled";
+                enabled_events: string[];
+                environment: ("devnet" | "mainnet") | null;
+                api_version: string;
+                description: string | null;
+                /** @description What its deliveries are signed with, shown this once */
+                secret: string;
+                /**
+                 * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
+                 * @example false
+                 */
+                ordered: boolean;
+                /** @description Until when deliveries are signed with the secret before the last rotation too */
+                previous_secret_expires_at: number | null;
+                /** @description Attempts that failed since the last that succeeded */
+                consecutive_failures: number;
+                /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
+                disabled_reason: string | null;
+                /** @example 1766320496 */
+                created_at: number;
+                /** @example 1766320496 */
+                updated_at: number;
+            };
+        };
+        /**
+         * @example {
+         *       "url": "https://shop.example/hooks",
+         *       "enabled_events": [
+         *         "invoice.*"
+         *       ],
+         *       "description": "Shop"
+         *     }
+         */
+        NewWebhookEndpoint: {
+            /** @description `https`, on a public address, without credentials */
+            url: string;
             /**
              * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
              * @enum {string}
@@ -4752,7 +4861,7 @@ export interface components {
                 median_seconds_to_pay: number | null;
                 /** @description Counted payments confirmed in the span. */
                 payments: number;
-                /** @description Invoices whose newest counted payment was seen in the span and after their end. */
+                /** @description Counted payments that were seen in the span and after the end of their invoice, each one. */
                 payments_late: number;
                 /** @description Payments priced in the span that are no longer on their chain. */
                 payments_reverted: number;
@@ -11738,6 +11847,8 @@ export interface operations {
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
@@ -12183,7 +12294,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of an invoice; a customer id is not taken here. */
+                /** @description Invoice id, or your own customer id. */
                 customer_id: string;
             };
             cookie?: never;
@@ -14582,7 +14693,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of the order. */
+                /** @description Id of a commerce order. */
                 order_id: string;
             };
             cookie?: never;
@@ -14792,7 +14903,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of the order. */
+                /** @description Id of a commerce order. */
                 order_id: string;
             };
             cookie?: never;
@@ -14965,7 +15076,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of the order. */
+                /** @description Id of a commerce order. */
                 order_id: string;
             };
             cookie?: never;
@@ -15218,7 +15329,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of the order. */
+                /** @description Id of a commerce order. */
                 order_id: string;
             };
             cookie?: never;
@@ -16698,7 +16809,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of an item of the cart. */
+                /** @description item_id */
                 item_id: string;
             };
             cookie?: never;
@@ -16840,7 +16951,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of an item of the cart. */
+                /** @description item_id */
                 item_id: string;
             };
             cookie?: never;
@@ -17310,6 +17421,12 @@ export interface operations {
             query?: {
                 /** @description Endpoints that hear of this environment. Absent: all that the caller manages. */
                 environment?: "devnet" | "mainnet";
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
             };
             header?: {
                 /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
@@ -17370,7 +17487,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             * @description `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
@@ -17507,11 +17628,11 @@ export interface operations {
             /**
              * @description `WEBHOOK_URL_INVALID`: The URL must be public https without credentials.
              *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *
@@ -17847,11 +17968,11 @@ export interface operations {
             /**
              * @description `WEBHOOK_URL_INVALID`: The URL must be public https without credentials.
              *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
-             *
-             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
              *     `INVALID_JSON`: The body is not valid JSON.
              *

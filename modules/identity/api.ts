@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
-import { EpochSeconds, MerchantId, SignInWalletId } from "../../schemas/Ids.ts"
+import { EpochSeconds, MerchantId, PathId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
 /** Characters of an address, at most: the longest family's have 108. */
@@ -278,7 +278,7 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
       "that wallet signs in for this merchant."
   })),
   HttpApiEndpoint.delete("unlink", "/api/v1/auth/wallets/:id", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     success: LinkedWallet,
     error: errors("wrapped", "NOT_FOUND", "INVALID_TRANSITION", ...walletErrors)
   }).annotateMerge(OpenApi.annotations({

@@ -11,14 +11,14 @@ import {
   ParameterCodes,
   UnknownParameters
 } from "../../runtime/Http.ts"
-import { EpochSeconds, InvoiceId, PaymentId } from "../../schemas/Ids.ts"
+import { EpochSeconds, InvoiceId, PathId, PaymentId } from "../../schemas/Ids.ts"
 import { exampleInvoice, Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network, networks } from "../../schemas/Network.ts"
 import { Payment } from "../../schemas/Payment.ts"
 import { TimeFrom, TimeTo } from "../../schemas/Time.ts"
-import { EmailAddress, HttpsUrl, Locale } from "../../schemas/Web.ts"
+import { EmailAddress, Locale, ReturnUrl } from "../../schemas/Web.ts"
 
 const shortText = Schema.String.check(Schema.isMaxLength(255))
 const customerId = shortText.check(Schema.isNonEmpty())
@@ -35,7 +35,7 @@ export const InvoiceFields = Schema.Struct({
   customer_email: absent(EmailAddress),
   invoice_title: absent(shortText),
   invoice_footer: absent(longText),
-  payment_return_url: absent(HttpsUrl),
+  payment_return_url: absent(ReturnUrl),
   payment_return_url_enabled: absent(Schema.Boolean),
   locale: absent(Locale),
   payment_tolerance_bps: absent(ToleranceBasisPoints),
@@ -289,6 +289,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
       "INVALID_AMOUNT_FORMAT",
       "INVALID_AMOUNT_RANGE",
       "VALIDATION_ERROR",
+      "UNSUPPORTED_NETWORK",
       "INVOICE_CREATE_FAILED",
       ...writeErrors
     )
@@ -350,7 +351,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     description: "By its id, or by a customer id: then the newest invoice of that customer. An id of an invoice wins."
   })),
   HttpApiEndpoint.get("status", "/api/v1/invoices/:id/status", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     query: { environment },
     success: InvoiceStatusView,
     error: errors("flat", ...readErrors)
@@ -359,7 +360,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     description: "The invoice with its newest payment, whatever that payment's status; null without one."
   })),
   HttpApiEndpoint.get("payments", "/api/v1/invoices/:id/payments", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     query: {
       environment,
       limit: upTo(100),
@@ -373,7 +374,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     description: "Every transfer that reached the invoice, rejected and reverted ones included, newest first."
   })),
   HttpApiEndpoint.get("payment", "/api/v1/invoice-payments/:payment_id", {
-    params: { payment_id: Schema.String },
+    params: { payment_id: PathId },
     query: { environment },
     success: Payment,
     error: errors("flat", "NOT_FOUND", "INVALID_ENVIRONMENT", ...scopeErrors)
@@ -383,7 +384,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   })),
   // One path, one name for its segment: GET calls it so (contract §4.5).
   HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
-    params: { customer_id: Schema.String.annotate({ description: "Id of an invoice; a customer id is not taken here." }) },
+    params: { customer_id: PathId.annotate({ description: "Id of an invoice; a customer id is not taken here." }) },
     query: writeQuery,
     payload: InvoiceChange,
     success: Invoice,
@@ -395,7 +396,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
       "is told by no event."
   })),
   HttpApiEndpoint.post("cancel", "/api/v1/invoices/:id/cancel", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     query: writeQuery,
     success: Invoice,
     error: errors("flat", "INVOICE_NOT_FOUND", "INVOICE_NOT_CANCELABLE", ...writeErrors)

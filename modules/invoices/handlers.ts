@@ -1,6 +1,7 @@
 /** Invoices between the wire and the actor: reads what was sent, says what was done. No rules of its own. */
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Chains } from "../../runtime/Chains.ts"
 import { type CommitCause, noCause } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
@@ -20,7 +21,8 @@ import { invalidParameter, validationError } from "../../schemas/InvalidInput.ts
 import { isUuid } from "../../schemas/Ids.ts"
 import { InvoiceStatus, type InvoiceType, metadataLimits } from "../../schemas/Invoice.ts"
 import { readInvoiceAmount, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
-import type { Environment } from "../../schemas/Network.ts"
+import { type Environment, familyOf } from "../../schemas/Network.ts"
+import { isLocalPage } from "../../schemas/Web.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices, type NewInvoice, type PayorRecord, PayorRecords } from "./actor.ts"
 import {
@@ -70,6 +72,7 @@ const readNewInvoice = Effect.fnUntraced(function*(
   const fields = yield* decodeFields(body).pipe(Effect.mapError(({ issue }) => validationError(issue)))
   const metadata = fields.metadata ?? {}
   yield* checkMetadata(metadata)
+  yield* checkReturnUrl(fields.payment_return_url ?? null, owner.environment)
   return {
     ...owner,
     amount,
@@ -88,6 +91,15 @@ const readNewInvoice = Effect.fnUntraced(function*(
     acceptedNetworks: fields.accepted_networks ?? null
   }
 })
+
+/** A payor with real money never returns to a page without TLS. Fails with `VALIDATION_ERROR`. */
+const checkReturnUrl = (url: string | null, environment: Environment): Effect.Effect<void, PublicError> =>
+  url !== null && environment === "mainnet" && isLocalPage(url)
+    ? Effect.fail(publicError("VALIDATION_ERROR", {
+      message: "payment_return_url: Expected an https URL: only devnet may return to http://localhost",
+      param: "payment_return_url"
+    }))
+    : Effect.void
 
 /** Holds metadata to {@link metadataLimits}. Fails with `VALIDATION_ERROR`. */
 export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): Effect.Effect<void, PublicError> => {
@@ -114,9 +126,30 @@ export const makeSession = Effect.gen(function*() {
   }
 })
 
+/**
+ * Refuses an invoice whose networks are all without a driver or a wallet to receive on: nobody could pay it. Fails with
+ * `UNSUPPORTED_NETWORK`.
+ */
+const makeNetworksCheck = Effect.gen(function*() {
+  const chains = yield* Chains
+  return Effect.fnUntraced(function*({ acceptedNetworks, environment, merchantId }: NewInvoice) {
+    if (acceptedNetworks === null) return
+    for (const network of acceptedNetworks) {
+      const hasDriver = chains.driver(network, environment) !== undefined
+      if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
+    }
+    yield* publicError("UNSUPPORTED_NETWORK", {
+      message: `accepted_networks: Nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}: name a network `
+        + "that GET /api/v1/networks/status lists and that has a wallet in GET /api/v1/merchant/wallets",
+      param: "accepted_networks"
+    })
+  })
+})
+
 /** A new invoice and the session its payor opens it with, as the body of the answer. */
 const makeCreate = Effect.gen(function*() {
   const invoices = yield* Invoices
+  const checkNetworks = yield* makeNetworksCheck
   const sessionOf = yield* makeSession
 
   const render = (invoice: InvoiceState) => {
@@ -139,7 +172,9 @@ const makeCreate = Effect.gen(function*() {
     keep: (text: string) => ReturnType<Idempotency["Service"]["reply"]>
   ) {
     let text = ""
-    yield* invoices.create(yield* readNewInvoice(body, owner), cause, (invoice) => {
+    const asked = yield* readNewInvoice(body, owner)
+    yield* checkNetworks(asked)
+    yield* invoices.create(asked, cause, (invoice) => {
       text = render(invoice)
       return keep(text)
     })
@@ -275,7 +310,8 @@ const makeVisible = Effect.gen(function*() {
   const byId = Effect.fnUntraced(function*(id: string, asked?: Environment) {
     const principal = yield* CurrentPrincipal
     const environment = yield* readEnvironment(principal, asked)
-    const found = isUuid(id) ? yield* invoices.get(principal.merchantId, id) : null
+    // A merchant's own customer id may look like ours in upper case: it is looked for as it was sent, after this.
+    const found = isUuid(id.toLowerCase()) ? yield* invoices.get(principal.merchantId, id.toLowerCase()) : null
     return found !== null && isVisible(found.invoice, principal, environment) ? found : null
   })
 
@@ -300,9 +336,19 @@ const makeVisible = Effect.gen(function*() {
   }
 })
 
+/** Nothing was created in a span that ends before it begins. Fails with `VALIDATION_ERROR`. */
+const checkSpan = (query: { readonly created_gte?: number; readonly created_lte?: number }): Effect.Effect<void, PublicError> =>
+  query.created_gte !== undefined && query.created_lte !== undefined && query.created_gte > query.created_lte
+    ? Effect.fail(publicError("VALIDATION_ERROR", {
+      message: `created_gte: Expected a time at or before created_lte: ${query.created_gte} is after ${query.created_lte}`,
+      param: "created_gte"
+    }))
+    : Effect.void
+
 const readFilter = Effect.fnUntraced(function*(query: ListQuery, customerId: string | undefined) {
   const principal = yield* CurrentPrincipal
   const environment = yield* readEnvironment(principal, query.environment)
+  yield* checkSpan(query)
   const statuses = readStatusFilter(query.status)
   if (statuses === null) {
     return yield* invalidParameter("status", `a comma list of ${InvoiceStatus.literals.join(", ")}, or all`)
@@ -399,6 +445,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     .handle("totals", Effect.fnUntraced(function*({ query }) {
       const principal = yield* CurrentPrincipal
       const environment = yield* readEnvironment(principal, query.environment)
+      yield* checkSpan(query)
       const byStatus = yield* invoices.totals(sharedFilter(principal, environment, query))
       return jsonText(JSON.stringify(totalsBody(byStatus)))
     }))

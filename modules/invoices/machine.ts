@@ -389,7 +389,8 @@ const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
   if (known !== undefined && known.status !== "reverted") return nothing(state)
   const reason = refusalOf(state, arrival)
   const status = reason === null ? "pending" : "rejected"
-  const metadata = { ...arrival.metadata, exception: reason }
+  const isAfterEnd = arrival.seenAt > state.invoice.expiresAt
+  const metadata = { ...arrival.metadata, exception: reason, ...(isAfterEnd ? { late_at: arrival.seenAt } : {}) }
   const asBefore = known !== undefined && known.units === arrival.units && known.metadata.quote !== null
   const payment: PaymentState = !asBefore
     ? {
@@ -678,13 +679,14 @@ const unsettled: PaymentSettlement = {
 }
 
 /**
- * A commerce invoice ends with its order only, and then also where a part has come or is under way: the order's refund
- * gives back what came, and what is under way is late when it is confirmed.
+ * The invoice of an order ends with its order only, and then also where a part has come or is under way: the order's
+ * refund gives back what came, and what is under way is late when it is confirmed. An invoice that a commerce key made
+ * without an order ends as any other.
  */
 const cancel = (state: Aggregate, byOwner: boolean): Step | Refusal => {
   const { invoice } = state
   const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOwner && invoice.status === "underpaid")
-  const isHeld = !byOwner && (hasPending(state) || invoice.type === "commerce")
+  const isHeld = !byOwner && (hasPending(state) || invoice.orderId !== null)
   if (!isOpen || isHeld) return "not_cancelable"
   const after: InvoiceState = { ...invoice, status: "canceled" }
   return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }

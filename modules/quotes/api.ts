@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
-import { EpochSeconds, QuoteId, TokenId } from "../../schemas/Ids.ts"
+import { EpochSeconds, PathId, QuoteId, TokenId } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -175,7 +175,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
       "told as an event. Without a fresh price the answer is 503 `QUOTE_UNAVAILABLE` with `Retry-After`."
   })),
   HttpApiEndpoint.get("get", "/api/v1/quotes/:quote_id", {
-    params: { quote_id: Schema.String },
+    params: { quote_id: PathId },
     query: { environment: Schema.optionalKey(Environment) },
     success: wrapped(IdentifiedQuote),
     error: errors("wrapped", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "QUOTE_NOT_FOUND", ...callerErrors)

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
-import { EpochSeconds, EventId } from "../../schemas/Ids.ts"
+import { EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
 import { aliased } from "../../schemas/Alias.ts"
 import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
@@ -83,7 +83,7 @@ const devnetOnly = ["UNAUTHORIZED", "API_KEY_INVALID", "SCOPE_MISMATCH", "DEVNET
 
 export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   HttpApiEndpoint.post("simulateInvoice", "/api/v1/devnet/invoices/:id/simulate", {
-    params: { id: Schema.String },
+    params: { id: PathId },
     payload: SimulateRequest,
     success: Schema.Struct({
       success: Schema.tag(true),
@@ -113,7 +113,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
       "that comes early moves `expires_at` to now, told by `invoice.updated`; then the clock's own rules apply."
   })),
   HttpApiEndpoint.post("simulateOrder", "/api/commerce/devnet/orders/:order_id/simulate", {
-    params: { order_id: Schema.String },
+    params: { order_id: PathId },
     payload: SimulateOrderRequest,
     success: Schema.Struct({
       success: Schema.tag(true),

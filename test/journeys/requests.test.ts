@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import type { Received, Sent } from "../support/Service.ts"
 import { answered } from "./Shop.ts"
-import { ask, type Credential, Tenants, tenants } from "./Tenants.ts"
+import { ask, type Credential, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
 
 /** Routes whose clients were written before there was a complete list of names. */
 const lenient: ReadonlySet<string> = new Set([
@@ -166,5 +166,129 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
         warningOf(typo),
         "unknown query parameter \"custmer_id\", nearest is \"customer_id\"; unknown query parameter \"statsu\", nearest is \"status\""
       )
+    }))
+
+  it.effect("for a version of the API that there is not is told which there are, by one code everywhere", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const url = "https://93.184.215.14/hooks"
+      const made = answered(200, yield* ask(service, a.merchant, "/api/v1/webhooks", { method: "POST", body: { url, enabled_events: ["*"] } }))
+      const key = yield* makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" })
+      const body = { api_version: "2020-01-01" }
+      for (const [method, path, more] of [
+        ["POST", "/api/v1/webhooks", { url, enabled_events: ["*"] }],
+        ["PATCH", `/api/v1/webhooks/${made.data.id}`, {}],
+        ["PATCH", `/api/v1/api-keys/${key.id}`, {}]
+      ] as const) {
+        const answer = yield* ask(service, a.merchant, path, { method, body: { ...more, ...body } })
+        assert.deepStrictEqual([answer.status, codeOf(answer), answer.json.error.param], [400, "INVALID_VERSION", "api_version"], path)
+        assert.include(answer.text, made.data.api_version)
+      }
+      const change = (api_version: string) =>
+        ask(service, a.merchant, `/api/v1/webhooks/${made.data.id}`, { method: "PATCH", body: { api_version } })
+      assert.strictEqual((yield* change(made.data.api_version)).status, 200)
+      const other = yield* change("2026-01-15")
+      assert.deepStrictEqual([other.status, codeOf(other)], [400, "VALIDATION_ERROR"])
+      answered(200, yield* ask(service, a.merchant, `/api/v1/webhooks/${made.data.id}`, { method: "DELETE" }))
+    }))
+
+  it.effect("for webhook endpoints is answered in pages, as every list is", () =>
+    Effect.gen(function*() {
+      const { b, service } = yield* Tenants
+      for (let n = 0; n < 12; n++) {
+        const body = { url: `https://93.184.215.14/${n}`, enabled_events: ["*"] }
+        answered(200, yield* ask(service, b.merchant, "/api/v1/webhooks", { method: "POST", body }))
+      }
+      const page = (query: string) => service.call(`/api/v1/webhooks${query}`, { headers: b.merchant })
+      const ids: ReadonlyArray<string> = answered(200, yield* page("?limit=100")).data.data.map(({ id }: any) => id)
+      const listed = (query: string) =>
+        Effect.map(page(query), (found) => {
+          const { data, has_more } = answered(200, found).data
+          return [data.map(({ id }: any) => ids.indexOf(id)), has_more]
+        })
+      assert.deepStrictEqual(yield* listed(""), [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], true])
+      assert.deepStrictEqual(yield* listed("?limit=100"), [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], false])
+      assert.deepStrictEqual(yield* listed(`?limit=2&starting_after=${ids[9]}`), [[10, 11], false])
+      assert.deepStrictEqual(yield* listed(`?limit=2&starting_after=${ids[3]!.toUpperCase().replace("WE_", "we_")}`), [[4, 5], true])
+      assert.deepStrictEqual(yield* listed(`?limit=2&ending_before=${ids[3]}`), [[1, 2], true])
+      assert.deepStrictEqual(yield* listed(`?limit=9&ending_before=${ids[3]}`), [[0, 1, 2], false])
+      for (const [query, code] of [
+        ["limit=0", "INVALID_LIMIT"], ["limit=101", "INVALID_LIMIT"], ["starting_after=x", "INVALID_CURSOR"],
+        [`starting_after=we_${randomUUID()}`, "INVALID_CURSOR"], [`starting_after=${ids[0]}&ending_before=${ids[1]}`, "INVALID_CURSOR"]
+      ]) assert.strictEqual(codeOf(yield* page(`?${query}`)), code, query)
+    }))
+
+  it.effect("for totals or a list of a span that ends before it begins is refused", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      for (const path of ["/api/v1/invoices/totals", "/api/v1/invoices", "/api/v1/invoices/customer/nobody"]) {
+        const answer = yield* service.call(`${path}?created_gte=20&created_lte=10`, { headers: a.merchant })
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "VALIDATION_ERROR"], path)
+        assert.include(answer.text, "created_gte", path)
+        assert.strictEqual((yield* service.call(`${path}?created_gte=10&created_lte=10`, { headers: a.merchant })).status, 200, path)
+      }
+    }))
+
+  it.effect("finds an object by its id in either case", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const customer = randomUUID().toUpperCase()
+      const { invoice_id } = answered(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5, customer_id: customer } }))
+      const get = (path: string) => service.call(path, { headers: a.merchant })
+      const upper = invoice_id.toUpperCase()
+      answered(200, yield* ask(service, a.merchant, "/api/v1/devnet/networks/base/fault", { method: "POST", body: { mode: "ok" } }))
+      for (const path of [`/api/v1/invoices/${upper}`, `/api/v1/invoices/${customer}`]) {
+        assert.strictEqual(answered(200, yield* get(path)).id, invoice_id, path)
+      }
+      for (const part of ["status", "payments"]) assert.strictEqual((yield* get(`/api/v1/invoices/${upper}/${part}`)).status, 200, part)
+      const { data } = answered(200, yield* ask(service, a.merchant, `/api/v1/devnet/invoices/${upper}/simulate`, { method: "POST", body: { action: "pay" } }))
+      assert.strictEqual((yield* get(`/api/v1/invoice-payments/${data.invoice_payment.id.toUpperCase()}`)).status, 200)
+      const hook = yield* makeWebhook(service, a, a.merchant)
+      assert.strictEqual((yield* get(`/api/v1/webhooks/we_${hook.slice(3).toUpperCase()}`)).status, 200)
+    }))
+
+  it.effect("for an invoice that nobody could pay, because none of its networks is served, is refused", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const create = (credential: Credential, networks: ReadonlyArray<string>) =>
+        ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5, accepted_networks: networks } })
+      const none = yield* create(a.mainnet, ["base", "solana"])
+      assert.deepStrictEqual([none.status, codeOf(none)], [400, "UNSUPPORTED_NETWORK"])
+      assert.include(none.text, "accepted_networks")
+      assert.strictEqual((yield* create(a.merchant, ["base"])).status, 200)
+      const served = answered(200, yield* service.call("/api/v1/networks/status?environment=devnet"))
+      const names: ReadonlyArray<string> = served.data.data.map(({ network }: any) => network)
+      const other = ["cardano", "sui", "ton", "solana"].find((network) => !names.includes(network))
+      if (other !== undefined) {
+        assert.strictEqual(codeOf(yield* create(a.merchant, [other])), "UNSUPPORTED_NETWORK")
+        assert.strictEqual((yield* create(a.merchant, [other, "base"])).status, 200)
+      }
+    }))
+
+  it.effect("may end an invoice that a commerce key made without an order", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const made = answered(200, yield* ask(service, a.commerce, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+      const canceled = yield* ask(service, a.commerce, `/api/v1/invoices/${made.invoice_id}/cancel`, { method: "POST" })
+      assert.deepInclude(answered(200, canceled), { status: "canceled", invoice_type: "commerce", commerce_order_id: null })
+    }))
+
+  it.effect("may name a return page of the developer's own machine on devnet, and only there", () =>
+    Effect.gen(function*() {
+      const { a, service } = yield* Tenants
+      const create = (credential: Credential, payment_return_url: string) =>
+        ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5, payment_return_url } })
+      for (const url of ["http://localhost/done", "http://localhost:3000/done?a=b", "http://127.0.0.1:5173/", "http://[::1]:8000/"]) {
+        const made = answered(200, yield* create(a.merchant, url))
+        const details = yield* service.call("/api/v1/payments/session-details", { headers: made.payment_session_headers })
+        assert.strictEqual(answered(200, details).payment_return_url, url)
+        const real = yield* create(a.mainnet, url)
+        assert.deepStrictEqual([real.status, codeOf(real)], [400, "VALIDATION_ERROR"], url)
+        assert.include(real.text, "payment_return_url")
+      }
+      for (const url of ["http://shop.example/", "http://localhost.shop.example/", "http://user@localhost/", "http://10.0.0.1/", "javascript:alert(1)"]) {
+        assert.strictEqual(codeOf(yield* create(a.merchant, url)), "VALIDATION_ERROR", url)
+      }
+      assert.strictEqual((yield* create(a.mainnet, "https://shop.example/done")).status, 200)
     }))
 })

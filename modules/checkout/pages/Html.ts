@@ -2,6 +2,7 @@
  * HTML by tagged templates that escape. What a template was written with is markup; everything put into it is text,
  * unless it is markup that another template made. Nothing else makes markup: its class stays in this file.
  */
+import { isLocalPage } from "../../../schemas/Web.ts"
 
 /** Finished markup. Only this file's functions make it. */
 class Markup {
@@ -174,7 +175,7 @@ export const styleElement = (css: string): Html => {
 export const webUrl = (text: string | null): Url | null => {
   if (text === null || !URL.canParse(text)) return null
   const { href, protocol } = new URL(text)
-  return protocol === "https:" ? new Address(href) : null
+  return protocol === "https:" || isLocalPage(href) ? new Address(href) : null
 }
 
 /** A path of this origin. Throws on what could lead to another. */

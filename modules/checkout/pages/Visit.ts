@@ -3,6 +3,7 @@
  * needed.
  */
 import { createHash } from "node:crypto"
+import { isLocalPage } from "../../../schemas/Web.ts"
 import { acceptLanguage, negotiate } from "./Languages.ts"
 import type { SimulatedPayment } from "../../payments/plugin.ts"
 import type { View } from "../machine.ts"
@@ -142,7 +143,7 @@ export const isNavigation = (headers: Readonly<Record<string, string | undefined
 export const returnUrlOf = (url: string | null, invoiceId: string, status: string): string | null => {
   if (url === null || !URL.canParse(url)) return null
   const target = new URL(url)
-  if (target.protocol !== "https:") return null
+  if (target.protocol !== "https:" && !isLocalPage(url)) return null
   target.search = `${target.search === "" ? "?" : `${target.search}&`}invoice_id=${invoiceId}&status=${status}`
   return target.href
 }

@@ -187,10 +187,12 @@ layer(target(), { excludeTestServices: true, timeout: "90 seconds" })("E", (it) 
       )
     }))
 
-  it.effect("57: unknown fields are ignored, everywhere alike", () =>
+  it.effect("57: unknown fields are named and ignored; an owner or an environment in the body gives no rights", () =>
     Effect.gen(function*() {
       const { call, create } = yield* Target
-      const made = harmless(yield* create({ amount: 1_000, merchant_id: 999, environment: "mainnet", status: "paid", x: {} }))
+      const made = harmless(yield* create({ amount: 1_000, merchant_id: 999, status: "paid", x: {} }))
+      assert.include(made.headers["x-service-warning"], "\"merchant_id\"")
+      assert.strictEqual(outcome(yield* create({ amount: 1_000, environment: "mainnet" })), "403 ENVIRONMENT_FORBIDDEN")
       assert.deepInclude(made.json.invoice, { environment: "devnet", status: "unpaid" })
       assert.notStrictEqual(made.json.invoice.merchant_id, 999)
       const hook = yield* call("/api/v1/webhooks", { body: { url: "http://nowhere.example", enabled_events: ["*"], x: 1 } })
