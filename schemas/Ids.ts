@@ -14,13 +14,20 @@ const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expec
 export const Uuid = uuid
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
-const uuidOfAnyCase = /^(?:[a-z]+_)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu
+const uuidOfAnyCase = /^(?:[a-z]+_)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/u
 
-/** An id in a path. UUIDs are the same in either case (RFC 9562, section 4); they are compared in lower case. */
-export const PathId = Schema.String.pipe(Schema.decodeTo(Schema.String, {
-  decode: SchemaGetter.transform((text) => uuidOfAnyCase.test(text) ? text.toLowerCase() : text),
-  encode: SchemaGetter.transform((text) => text)
-}))
+/**
+ * An id in a path; the reference describes it as what the name of its parameter says, or so. UUIDs are the same in either
+ * case (RFC 9562, section 4); they are compared in lower case.
+ */
+export const pathId = (description?: string) =>
+  Schema.String.annotate(description === undefined ? {} : { description }).pipe(Schema.decodeTo(Schema.String, {
+    decode: SchemaGetter.transform((text) => uuidOfAnyCase.test(text) ? text.toLowerCase() : text),
+    encode: SchemaGetter.transform((text) => text)
+  }))
+
+/** {@link pathId}, as the name of its parameter says. */
+export const PathId = pathId()
 
 export const InvoiceId = uuid.pipe(Schema.brand("InvoiceId"))
 export type InvoiceId = typeof InvoiceId.Type

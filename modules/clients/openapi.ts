@@ -4651,121 +4651,17 @@ export interface components {
              * @description What funds after the end are worth. `spot_rate`: the price then. `locked_rate`: the last quote shown, for 24 hours after the end and the price then afterwards, so that nobody gains by waiting until the tokens have lost value. `manual`: nothing until you say.
              * @enum {string}
              */
-            status?: "enabled" | "disabled";
-            /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
-            ordered?: boolean;
-            /** @description Only its own: an endpoint keeps its version for good */
-            api_version?: string | null;
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "object": "list",
-         *         "data": [
-         *           {
-         *             "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *             "object": "webhook_endpoint",
-         *             "url": "https://shop.example/hooks",
-         *             "status": "enabled",
-         *             "enabled_events": [
-         *               "invoice.*"
-         *             ],
-         *             "environment": "devnet",
-         *             "api_version": "2026-01-15",
-         *             "description": "Shop",
-         *             "ordered": false,
-         *             "previous_secret_expires_at": null,
-         *             "consecutive_failures": 0,
-         *             "disabled_reason": null,
-         *             "created_at": 1766320496,
-         *             "updated_at": 1766320496
-         *           }
-         *         ],
-         *         "has_more": false
-         *       }
-         *     }
-         */
-        WebhookEndpointList: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @enum {string} */
-                object: "list";
-                data: components["schemas"]["WebhookEndpoint"][];
-                has_more: boolean;
-            };
-        };
-        /**
-         * @example {
-         *       "success": true,
-         *       "data": {
-         *         "id": "we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34",
-         *         "object": "webhook_endpoint",
-         *         "url": "https://shop.example/hooks",
-         *         "status": "enabled",
-         *         "enabled_events": [
-         *           "invoice.*"
-         *         ],
-         *         "environment": "devnet",
-         *         "api_version": "2026-01-15",
-         *         "description": "Shop",
-         *         "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
-         *         "ordered": false,
-         *         "previous_secret_expires_at": null,
-         *         "consecutive_failures": 0,
-         *         "disabled_reason": null,
-         *         "created_at": 1766320496,
-         *         "updated_at": 1766320496
-         *       }
-         *     }
-         */
-        CreatedWebhookEndpoint: {
-            /** @enum {boolean} */
-            success: true;
-            data: {
-                /** @example we_550e8400-e29b-41d4-a716-446655440000 */
-                id: string;
-                /** @enum {string} */
-                object: "webhook_endpoint";
-                url: string;
-                /** @enum {string} */
-                status: "enabled" | "disabled";
-                enabled_events: string[];
-                environment: ("devnet" | "mainnet") | null;
-                api_version: string;
-                description: string | null;
-                /** @description What its deliveries are signed with, shown this once */
-                secret: string;
-                /**
-                 * @description One delivery at a time, in the order of the events; the next waits until it succeeded or was given up
-                 * @example false
-                 */
-                ordered: boolean;
-                /** @description Until when deliveries are signed with the secret before the last rotation too */
-                previous_secret_expires_at: number | null;
-                /** @description Attempts that failed since the last that succeeded */
-                consecutive_failures: number;
-                /** @description `merchant`: by you. `gone`: it answered 410. `failing`: it failed for five days. New ones may be added */
-                disabled_reason: string | null;
-                /** @example 1766320496 */
-                created_at: number;
-                /** @example 1766320496 */
-                updated_at: number;
-            };
-        };
-        /**
-         * @example {
-         *       "url": "https://shop.example/hooks",
-         *       "enabled_events": [
-         *         "invoice.*"
-         *       ],
-         *       "description": "Shop"
-         *     }
-         */
-        NewWebhookEndpoint: {
-            /** @description `https`, on a public address, without credentials */
-            url: string;
+            late_payment_policy: "spot_rate" | "locked_rate" | "manual";
+            /** @description Seconds after the end in which funds still count, 0 to 1 year. */
+            late_window_seconds: number;
+            /** @description Seconds after the end in which a part payment may be completed before an exception opens, 0 to 30 days. */
+            underpaid_grace_seconds: number;
+            /** @enum {string} */
+            partial_payment_policy: "lock_route" | "any_route";
+            /** @description Milliseconds until an invoice expires, 1 minute to 30 days. */
+            invoice_default_expires_in: number;
+            /** @enum {string} */
+            confirmation_policy: "fast" | "standard" | "final";
             /**
              * @description Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it.
              * @enum {string}
@@ -7345,6 +7241,8 @@ export interface components {
             status?: "enabled" | "disabled";
             /** @description One delivery at a time, in the order of the events: a failing one holds the others up until it is given up */
             ordered?: boolean;
+            /** @description Only its own: an endpoint keeps its version for good */
+            api_version?: string | null;
         };
         /**
          * @example {
@@ -11847,7 +11745,7 @@ export interface operations {
              *
              *     `VALIDATION_ERROR`: A field of the request is wrong.
              *
-             *     `UNSUPPORTED_NETWORK`: This network is not offered here.
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
@@ -12294,7 +12192,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Invoice id, or your own customer id. */
+                /** @description Id of an invoice; a customer id is not taken here. */
                 customer_id: string;
             };
             cookie?: never;
@@ -14141,6 +14039,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -14693,7 +14592,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of a commerce order. */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -14903,7 +14802,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of a commerce order. */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -15076,7 +14975,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of a commerce order. */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -15329,7 +15228,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description Id of a commerce order. */
+                /** @description Id of the order. */
                 order_id: string;
             };
             cookie?: never;
@@ -16809,7 +16708,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description item_id */
+                /** @description Id of an item of the cart. */
                 item_id: string;
             };
             cookie?: never;
@@ -16951,7 +16850,7 @@ export interface operations {
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
-                /** @description item_id */
+                /** @description Id of an item of the cart. */
                 item_id: string;
             };
             cookie?: never;
@@ -19661,6 +19560,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     [name: string]: unknown;
@@ -19696,6 +19596,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     [name: string]: unknown;
@@ -19749,6 +19650,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -19822,6 +19724,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     [name: string]: unknown;
@@ -19840,6 +19743,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];

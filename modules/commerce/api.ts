@@ -12,7 +12,7 @@ import {
 } from "../../runtime/Http.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
 import { aliased } from "../../schemas/Alias.ts"
-import { EpochSeconds, InvoiceId, PathId } from "../../schemas/Ids.ts"
+import { EpochSeconds, InvoiceId, pathId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -168,7 +168,7 @@ export const OrderQuery = Schema.Struct({
 })
 export type OrderQuery = typeof OrderQuery.Type
 
-const params = { order_id: PathId.annotate({ description: "Id of the order." }) }
+const params = { order_id: pathId("Id of the order.") }
 
 const owner = ["SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT", "SERVICE_UNAVAILABLE"] as const
 

@@ -11,7 +11,7 @@ import {
   ParameterCodes,
   UnknownParameters
 } from "../../runtime/Http.ts"
-import { EpochSeconds, InvoiceId, PathId, PaymentId } from "../../schemas/Ids.ts"
+import { EpochSeconds, InvoiceId, PathId, pathId, PaymentId } from "../../schemas/Ids.ts"
 import { exampleInvoice, Invoice, InvoiceStatus, InvoiceType, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { ExpiresIn, ToleranceBasisPoints } from "../../schemas/MerchantSettings.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -384,7 +384,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   })),
   // One path, one name for its segment: GET calls it so (contract §4.5).
   HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
-    params: { customer_id: PathId.annotate({ description: "Id of an invoice; a customer id is not taken here." }) },
+    params: { customer_id: pathId("Id of an invoice; a customer id is not taken here.") },
     query: writeQuery,
     payload: InvoiceChange,
     success: Invoice,

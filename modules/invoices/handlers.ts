@@ -96,7 +96,7 @@ const readNewInvoice = Effect.fnUntraced(function*(
 const checkReturnUrl = (url: string | null, environment: Environment): Effect.Effect<void, PublicError> =>
   url !== null && environment === "mainnet" && isLocalPage(url)
     ? Effect.fail(publicError("VALIDATION_ERROR", {
-      message: "payment_return_url: Expected an https URL: only devnet may return to http://localhost",
+      message: "payment_return_url must be an https URL: only devnet may return to http://localhost",
       param: "payment_return_url"
     }))
     : Effect.void
@@ -139,8 +139,8 @@ const makeNetworksCheck = Effect.gen(function*() {
       if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
     }
     yield* publicError("UNSUPPORTED_NETWORK", {
-      message: `accepted_networks: Nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}: name a network `
-        + "that GET /api/v1/networks/status lists and that has a wallet in GET /api/v1/merchant/wallets",
+      message: `accepted_networks must name a network that can be paid on: nothing can be received on ${acceptedNetworks.join(", ")} in `
+        + `${environment}. GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
       param: "accepted_networks"
     })
   })
@@ -340,7 +340,7 @@ const makeVisible = Effect.gen(function*() {
 const checkSpan = (query: { readonly created_gte?: number; readonly created_lte?: number }): Effect.Effect<void, PublicError> =>
   query.created_gte !== undefined && query.created_lte !== undefined && query.created_gte > query.created_lte
     ? Effect.fail(publicError("VALIDATION_ERROR", {
-      message: `created_gte: Expected a time at or before created_lte: ${query.created_gte} is after ${query.created_lte}`,
+      message: `created_gte must be at or before created_lte: ${query.created_gte} is after ${query.created_lte}`,
       param: "created_gte"
     }))
     : Effect.void

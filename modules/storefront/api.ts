@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, IdempotencyRequired, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
 import { aliased } from "../../schemas/Alias.ts"
-import { EpochSeconds, InvoiceId, MerchantId, PathId, Uuid } from "../../schemas/Ids.ts"
+import { EpochSeconds, InvoiceId, MerchantId, pathId, Uuid } from "../../schemas/Ids.ts"
 import { InvoiceStatus, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { readPrice, UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -557,7 +557,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
       `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${whose}`
   })),
   HttpApiEndpoint.put("resizeItem", `${carts}/items/:item_id`, {
-    params: { item_id: PathId.annotate({ description: "Id of an item of the cart." }) },
+    params: { item_id: pathId("Id of an item of the cart.") },
     query: customerQuery,
     payload: CartItemChange,
     success: success(CartItem),
@@ -567,7 +567,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     description: `Answers the item as it is then; with quantity 0 it is taken out. ${whose}`
   })),
   HttpApiEndpoint.delete("removeItem", `${carts}/items/:item_id`, {
-    params: { item_id: PathId.annotate({ description: "Id of an item of the cart." }) },
+    params: { item_id: pathId("Id of an item of the cart.") },
     query: customerQuery,
     payload: MaybeCustomer,
     success: Removed,

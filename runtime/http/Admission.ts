@@ -87,7 +87,7 @@ const badEnvironment = (code: ErrorCode, message: string): PublicError => public
 const namedIn = (value: unknown, code: ErrorCode): Environment | PublicError | undefined =>
   value === undefined || value === null || isEnvironment(value)
     ? value ?? undefined
-    : badEnvironment(code, "environment: Expected devnet or mainnet, once")
+    : badEnvironment(code, "environment must be devnet or mainnet, sent once")
 
 const fieldOf = (body: unknown, name: string): unknown =>
   typeof body === "object" && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined
@@ -100,7 +100,7 @@ const namedEnvironment = (code: ErrorCode, query: Query, body: unknown): Environ
   if (isPublicError(inBody) || inQuery === undefined) return inBody
   return inBody === undefined || inBody === inQuery
     ? inQuery
-    : badEnvironment(code, `environment: The query names ${inQuery} and the body ${inBody}: name one`)
+    : badEnvironment(code, `environment must be one: the query names ${inQuery} and the body ${inBody}`)
 }
 
 const unknownParameter = ({ name, nearest }: UnknownName, known: ReadonlySet<string>): PublicError =>

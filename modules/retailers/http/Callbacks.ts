@@ -6,7 +6,7 @@ import type { KeyObject } from "node:crypto"
 import { admitting, type Called } from "../../../runtime/http/Admission.ts"
 import { errors, jsonText, SchemesTogether, Throttle, Wrapped } from "../../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { isUuid, PathId } from "../../../schemas/Ids.ts"
+import { isUuid, pathId } from "../../../schemas/Ids.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { OrderId } from "../../../schemas/Order.ts"
 import { RetailReport } from "../../../schemas/Retail.ts"
@@ -39,7 +39,7 @@ const Reported = Schema.Struct({
 
 export class CallbacksGroup extends HttpApiGroup.make("retailerCallbacks").add(
   HttpApiEndpoint.post("report", "/:order_id", {
-    params: { order_id: PathId.annotate({ description: "The order as it was placed" }) },
+    params: { order_id: pathId("The order as it was placed") },
     payload: RetailReport,
     success: Reported,
     error: errors(
