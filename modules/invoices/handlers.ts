@@ -224,11 +224,12 @@ const requirePersonalAccess = (principal: Principal, name: Expansion, environmen
       message: `expand: ${name} takes a merchant key (mk_…) or a wallet. Leave it out of expand with a commerce key`,
       param: "expand"
     }))
-    : Effect.mapError(writeEnvironment(principal, environment), ({ code }) =>
-      publicError(code, {
-        message: `expand: ${name} takes a key of ${environment}. Use such a key, or leave ${name} out of expand`,
-        param: "expand"
-      }))
+    : environment === undefined || environment === principal.environment
+    ? Effect.void
+    : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", {
+      message: `expand: ${name} takes a key of ${environment}. Use such a key, or leave ${name} out of expand`,
+      param: "expand"
+    }))
 
 /**
  * What `expand` and `payments_limit` add to an invoice. Fails with `VALIDATION_ERROR`, `ENVIRONMENT_FORBIDDEN`,

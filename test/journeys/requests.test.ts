@@ -6,7 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import type { Received, Sent } from "../support/Service.ts"
+import { exchange, type Received, type Sent } from "../support/Service.ts"
 import { answered } from "./Shop.ts"
 import { ask, type Credential, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
 
@@ -143,7 +143,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
     Effect.gen(function*() {
       const { a, service } = yield* Tenants
       const headers = { ...a.merchant, "idempotency-key": randomUUID() }
-      const post = (path: string) => service.call(path, { method: "POST", headers, body: { amount_usd: 5 } })
+      const post = (path: string) => exchange(service.url, path, { method: "POST", headers, body: { amount_usd: 5 } })
       const made = []
       for (const path of ["/api/v1/invoices", "/api/v1/%69nvoices", "/%61%70i/v1/invoice%73", "/api/v%31/invoices?"]) {
         made.push(answered(200, yield* post(path)).invoice_id)
