@@ -138,7 +138,7 @@ const makeNetworksCheck = Effect.gen(function*() {
       const hasDriver = chains.driver(network, environment) !== undefined
       if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
     }
-    yield* publicError("UNSUPPORTED_NETWORK", {
+    return yield* publicError("UNSUPPORTED_NETWORK", {
       message: `accepted_networks must name a network that can be paid on: nothing can be received on ${acceptedNetworks.join(", ")} in `
         + `${environment}. GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
       param: "accepted_networks"
