@@ -6,17 +6,17 @@ import { answered, type Bill, mainUsdc, strangeToken, Till } from "./Till.ts"
 const dollars = (amount: number): bigint => BigInt(amount) * 1_000_000n
 
 /** An invoice of 25 dollars for which `amount` dollars were sent, once that is counted. */
-const sent = (amount: number, status: string) =>
+const sent = (amount: number, status: string, key?: string) =>
   Effect.gen(function*() {
     const { bill, choose, details, pay } = yield* Till
-    const made = yield* bill({ payment_return_url: "https://shop.example/done" })
+    const made = yield* bill({ payment_return_url: "https://shop.example/done" }, key)
     const { temp_address } = yield* choose(made)
     yield* pay(temp_address, dollars(amount))
     yield* details(made, ({ invoice_status }) => invoice_status === status)
     return made
   })
 
-/** Ends an invoice's time, and the grace of a part payment. */
+/** Ends an invoice's time. */
 const expire = ({ id, key }: Bill) =>
   Effect.gen(function*() {
     const { service } = yield* Till
@@ -72,7 +72,8 @@ export const reach: Readonly<Record<Screen, Effect.Effect<Bill, never, Till>>> =
     return made
   }),
   expired_partial: Effect.gen(function*() {
-    const made = yield* sent(10, "underpaid")
+    const { merchant } = yield* Till
+    const made = yield* sent(10, "underpaid", yield* merchant({ underpaid_grace_seconds: 0 }))
     yield* expire(made)
     return made
   }),
