@@ -188,6 +188,8 @@ export const SettingsSchema = Schema.Struct({
       pagePerMinute: byDefault(CallLimit, 300),
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),
+      /** For token badges from one address. Default 1,000: a page that lists every token asks for each one, once a week. */
+      badgePerMinute: byDefault(CallLimit, 1_000),
       /**
        * Connections that one address (IPv6: a /64) holds at once on the public port. Trusted proxies (`http.trustProxy`)
        * and this machine are not counted. Default 100 where mainnet is served, else 1,000.

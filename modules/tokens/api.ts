@@ -4,7 +4,9 @@
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped } from "../../runtime/Http.ts"
+import {
+  AddressLimitOf, Anonymous, errors, Flat, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped
+} from "../../runtime/Http.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { AcceptancePolicy, FoundToken, TokenRecord, TokenType } from "../../schemas/Token.ts"
@@ -224,7 +226,9 @@ export class TokenBadgesGroup extends HttpApiGroup.make("tokenBadges").add(
     error: errors("wrapped", "NOT_FOUND")
   })
 )
+  .middleware(Anonymous)
   .middleware(Wrapped)
+  .annotate(AddressLimitOf, "badge")
   .annotate(OpenApi.Exclude, true)
 {}
 

@@ -291,7 +291,7 @@ export const pageOfEndpoints = <E extends { readonly id: string }>(
   const at = cursor === undefined ? -1 : endpoints.findIndex(({ id }) => id === cursor)
   if (cursor !== undefined && at === -1) {
     const param = after === undefined ? "ending_before" : "starting_after"
-    return refuse("INVALID_CURSOR", param, `${param}: Expected the id of an endpoint of this list`)
+    return refuse("INVALID_CURSOR", param, `${param}: not the id of an endpoint of this list`)
   }
   const beyond = before === undefined ? endpoints.slice(at + 1) : endpoints.slice(0, at)
   const page = before === undefined ? beyond.slice(0, limit) : beyond.slice(-limit)

@@ -87,7 +87,7 @@ const badEnvironment = (code: ErrorCode, message: string): PublicError => public
 const namedIn = (value: unknown, code: ErrorCode): Environment | PublicError | undefined =>
   value === undefined || value === null || isEnvironment(value)
     ? value ?? undefined
-    : badEnvironment(code, "environment must be devnet or mainnet, sent once")
+    : badEnvironment(code, "environment must be one of devnet and mainnet, sent once")
 
 const fieldOf = (body: unknown, name: string): unknown =>
   typeof body === "object" && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined

@@ -29,6 +29,7 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   nonce: limits.noncePerMinute,
   page: limits.pagePerMinute,
   document: limits.documentPerMinute,
+  badge: limits.badgePerMinute,
   endpoint: endpointPerMinute
 })
 

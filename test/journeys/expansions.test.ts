@@ -27,7 +27,7 @@ const details = {
 }
 
 const payorEmail = "payor@elsewhere.example"
-const refundAddress = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
+const refundAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 /** An invoice with all that may be said of it, made with `credential`. */
 const makeInvoice = Effect.fnUntraced(function*(credential: Credential, fields: object = written) {

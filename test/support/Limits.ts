@@ -12,5 +12,6 @@ export const generousLimits: SettingsValue["limits"] = {
   noncePerMinute: 10_000_000,
   pagePerMinute: 10_000_000,
   documentPerMinute: 10_000_000,
+  badgePerMinute: 10_000_000,
   connectionsPerAddress: 10_000_000
 }

@@ -59,7 +59,8 @@ describe("a config", () => {
           anonymousPerMinute: 30,
           noncePerMinute: 10,
           pagePerMinute: 300,
-          documentPerMinute: 120
+          documentPerMinute: 120,
+          badgePerMinute: 1_000
         },
         telemetry: { logs: "auto", level: "info" }
       })
