@@ -170,6 +170,14 @@ const make = Effect.gen(function*() {
 
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
 
+/**
+ * The limit that the endpoint names, else its group, else the default. `Context.getOption` would
+ * answer the default of an endpoint that names none, and the group's limit would never apply.
+ */
+export const addressLimitOf = ({ endpoint, group }: Pick<Called, "endpoint" | "group">): AddressLimit =>
+  Context.getOrUndefined(endpoint.annotations, AddressLimitOf) ??
+    Context.get(group.annotations, AddressLimitOf)
+
 const anonymous = Effect.map(
   Throttle,
   (throttle) =>
@@ -177,9 +185,7 @@ const anonymous = Effect.map(
     app: App,
     called: Called
   ) => {
-    const { endpoint, group } = called
-    const named = Context.getOption(endpoint.annotations, AddressLimitOf)
-    const limit = named._tag === "Some" ? named.value : Context.get(group.annotations, AddressLimitOf)
+    const limit = addressLimitOf(called)
     return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.andThen(throttle.address(request, limit), admitting(app, called)))
   }

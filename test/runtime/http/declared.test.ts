@@ -7,6 +7,7 @@ import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { readdirSync } from "node:fs"
 import { PayorSession } from "../../../modules/payments/api.ts"
 import { Anonymous, MerchantAuth } from "../../../runtime/Http.ts"
+import { addressLimitOf } from "../../../runtime/http/Throttle.ts"
 import { commonCodes, passes } from "../../../runtime/openapi/CommonErrors.ts"
 import { documentOf } from "../../../runtime/openapi/Document.ts"
 import { type ErrorCode, errorCodes, statusOf } from "../../../schemas/Errors.ts"
@@ -84,6 +85,15 @@ describe("errors", () => {
 })
 
 describe("a route", () => {
+  it("is held to the limit that its group names, where it names none itself", () => {
+    const limitOf = (name: string) =>
+      new Set(endpoints.filter(({ endpoint, group }) => group.identifier === name && passes(endpoint, Anonymous))
+        .map(({ endpoint, group }) => addressLimitOf({ endpoint, group } as Parameters<typeof addressLimitOf>[0])))
+    assert.deepStrictEqual([...limitOf("tokenBadges")], ["badge"])
+    assert.deepStrictEqual([...limitOf("docs")], ["document"])
+    assert.isTrue(limitOf("sign-in").has("nonce"))
+  })
+
   it("is limited: by its credential, its session, or its caller's address", () => {
     const limited = [MerchantAuth, PayorSession, Anonymous]
     const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => passes(endpoint, middleware)))
