@@ -154,7 +154,13 @@ export class Till extends Context.Service<Till, {
       const token = tokens.find(({ token_symbol }: any) => token_symbol === symbol)
       assert.isDefined(token, `${symbol} is offered on ${network}`)
       const body = { network, token_id: token.id }
-      return answered(200, yield* running.service.call("/api/v1/payments/payment-addresses", { headers: session, body }))
+      // A service that has just begun to follow a mainnet gives out no address before it has read it up to its end.
+      const given = yield* until(
+        "an address is given",
+        running.service.call("/api/v1/payments/payment-addresses", { headers: session, body }),
+        ({ status }) => status !== 503
+      )
+      return answered(200, given)
     })
 
     const details = ({ session }: Bill, wanted: (details: any) => boolean) =>
