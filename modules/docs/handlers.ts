@@ -1,12 +1,8 @@
-/**
- * Serves the pages: each made at its first request, the reference soon after the start, then kept compressed; nothing else
- * of them stays in memory.
- */
+/** Serves the pages: each made at its first request, then kept compressed; nothing else of them stays in memory. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
-import { prepareLater } from "../../runtime/http/Preparation.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../schemas/Errors.ts"
@@ -63,7 +59,6 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
       return Effect.andThen(Effect.yieldNow, makeAsset(text, script))
     })
   )
-  yield* prepareLater("/docs", reference)
 
   const styleName = ({ hash }: Asset) => `style-${hash}.css`
   const scriptName = ({ hash }: Asset) => `reference-${hash}.js`

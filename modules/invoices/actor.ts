@@ -180,6 +180,12 @@ export class PayorRecords extends Context.Service<PayorRecords, {
   })
 }
 
+/** The invoice of an order ends with its order, so that no order waits for a payment that nobody can make. */
+const notCancelable = ({ orderId }: InvoiceState): PublicError =>
+  orderId === null ? publicError("INVOICE_NOT_CANCELABLE") : publicError("INVOICE_NOT_CANCELABLE", {
+    message: `This invoice is part of an order: cancel it with POST /api/commerce/merchant/orders/${orderId}/cancel`
+  })
+
 /** A decision with all that the companions add to it. */
 interface Concerted {
   readonly decision: Decision
@@ -204,7 +210,7 @@ const concert = Effect.fnUntraced(function*(
     const added = yield* follow({ before, decision: sum.decision, told: sum.told, now })
     all = [...all, ...added.commands ?? []]
     const decision = added.commands === undefined ? sum.decision : decide(before, all, now)
-    if (decision === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
+    if (decision === "not_cancelable") return yield* notCancelable(before.invoice)
     sum = {
       decision,
       writes: [...sum.writes, ...added.writes ?? []],
@@ -332,7 +338,7 @@ export class Invoices extends Context.Service<Invoices, {
         const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
         const planned = yield* plan(current, now)
         const first = decide(current, planned.commands, now)
-        if (first === "not_cancelable") return yield* publicError("INVOICE_NOT_CANCELABLE")
+        if (first === "not_cancelable") return yield* notCancelable(current.invoice)
         const concerned = isIdle(current, first) && planned.told === undefined ? [] : companions.current()
         const { after, decision, events, told, writes } = yield* concert(
           concerned,

@@ -635,14 +635,14 @@ const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"])
   })
 })
 
-const untold = Metric.counter("dust_transfers_untold_total", {
+const dustOverLimit = Metric.counter("dust_transfers_over_limit_total", {
   description: "Transfers too small to count, beyond those that an invoice tells of",
   incremental: true
 })
 
 /** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
-  yield* fromZero(untold)
+  yield* fromZero(dustOverLimit)
   const chains = yield* Chains
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
@@ -701,7 +701,7 @@ const makeCredit = Effect.gen(function*() {
     const fresh = known === undefined || known.status === "reverted" || again
     const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
     if (arrival !== null && known === undefined && isDustBeyondLimit(arrival, payments)) {
-      if (entry.status === "seen") yield* Metric.update(untold, 1)
+      if (entry.status === "seen") yield* Metric.update(dustOverLimit, 1)
       return { commands: [], writes: [chains.handled(entry, depthOf(entry, invoice))] }
     }
     const threshold = chains.driver(entry.network, entry.environment)?.agreementAbove ?? null

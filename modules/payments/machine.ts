@@ -186,11 +186,6 @@ const memoPattern = /^[\x20-\x7e]{1,120}$/
 export const isMemo = (network: Network, memo: string): boolean =>
   memoFamilies.has(familyOf(network)) && memoPattern.test(memo)
 
-/** Whether an `If-None-Match` header names `etag`; compared weakly, as RFC 9110 says for it. */
-export const matchesEtag = (header: string | undefined, etag: string): boolean =>
-  header !== undefined &&
-  (header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag))
-
 /** Amounts as every payor body carries them. */
 export const amounts = (invoice: { amount: UsdMillis; amountPaid: UsdMillis }, left: UsdMillis) => ({
   amount_paid: usdWire(invoice.amountPaid),

@@ -23,7 +23,7 @@ export {
   type Route,
   SimulatedPayments
 } from "./actor.ts"
-export { isMemo, matchesEtag, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
+export { isMemo, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
 export type { RefundDestination } from "./repo.ts"
 
 export const plugin = Plugin.make({

@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
 import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { Quotes } from "../../runtime/Quotes.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import * as Search from "../../runtime/tokencatalog/Search.ts"
@@ -49,7 +50,7 @@ export const badgeHandlers = HttpApiBuilder.group(ServedTokensApi, "tokenBadges"
     const svg = tokenBadge(symbol)
     const etag = `"${createHash("sha256").update(svg).digest("hex").slice(0, 16)}"`
     const headers = { ...badgeHeaders, etag }
-    return asked["if-none-match"]?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag) === true
+    return matchesEtag(asked["if-none-match"], etag)
       ? HttpServerResponse.empty({ status: 304, headers })
       : HttpServerResponse.text(svg, { contentType: "image/svg+xml", headers })
   })))

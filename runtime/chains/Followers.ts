@@ -21,8 +21,8 @@ import {
 import { type Looks, noLooks, pausedIds, step as stepLooks } from "./Looks.ts"
 import * as Receivers from "./Receivers.ts"
 import {
-  advanced, anchorHeight, completed, type Forgotten, higher, isBelieved, isAstray, isOpen, isRead, leavesGap, lower, lowestInDoubt, nextHeights, nextRepair,
-  reanchored, type Repair, repairBatch, restoreFrom, skipped, stillForgotten
+  advanced, anchorHeight, completed, type Forgotten, higher, isAstray, isBelieved, isOpen, isRead, leavesGap, lower,
+  lowestInDoubt, nextHeights, nextRepair, reanchored, type Repair, repairBatch, restoreFrom, skipped, stillForgotten
 } from "./Repairs.ts"
 import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
 import {
@@ -306,8 +306,8 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
 
   /**
    * Entries that seeing a block's transfers at `point` makes or changes: those of tokens in the catalogue first, and of
-   * others no more than the limits of {@link screen} and {@link admit}, beside `wanted` (keys of transfers). What is left out is counted and
-   * logged.
+   * others no more than the limits of {@link screen} and {@link admit}, beside `wanted` (keys of transfers). What is
+   * left out is counted and logged.
    */
   const sightings = Effect.fnUntraced(function*(
     transfers: ReadonlyArray<ObservedTransfer>,

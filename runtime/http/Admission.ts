@@ -84,7 +84,7 @@ const isEnvironment = (value: unknown): value is Environment => environments.inc
 const badEnvironment = (code: ErrorCode, message: string): PublicError => publicError(code, { message, param: "environment" })
 
 /** The environment that a query or a body names, if it names one. */
-const namedIn = (value: unknown, code: ErrorCode): Environment | PublicError | undefined =>
+const readName = (value: unknown, code: ErrorCode): Environment | PublicError | undefined =>
   value === undefined || value === null || isEnvironment(value)
     ? value ?? undefined
     : badEnvironment(code, "environment must be one of devnet and mainnet, sent once")
@@ -94,9 +94,9 @@ const fieldOf = (body: unknown, name: string): unknown =>
 
 /** The environment that a call names, by its query or by the body of a write. */
 const namedEnvironment = (code: ErrorCode, query: Query, body: unknown): Environment | PublicError | undefined => {
-  const inQuery = namedIn(query["environment"], code)
+  const inQuery = readName(query["environment"], code)
   if (isPublicError(inQuery) || body === undefined) return inQuery
-  const inBody = namedIn(fieldOf(body, "environment"), code)
+  const inBody = readName(fieldOf(body, "environment"), code)
   if (isPublicError(inBody) || inQuery === undefined) return inBody
   return inBody === undefined || inBody === inQuery
     ? inQuery
@@ -112,7 +112,7 @@ const unknownParameter = ({ name, nearest }: UnknownName, known: ReadonlySet<str
   })
 
 /** What is decided of a call before its handler runs. */
-interface Verdict {
+interface Decision {
   /** Where it acts, if it names it. */
   readonly environment: Environment | undefined
   /** For the header `X-Service-Warning`; undefined: nothing is unknown. */
@@ -123,12 +123,12 @@ interface Verdict {
  * A wallet acts where its call says. A key is bound to its environment: what it writes is there, and what it reads too
  * where the route does not take the other one; routes that only warn of what they do not know warn of that as well.
  */
-const judge = (
+const decide = (
   input: Input,
   query: Query,
   body: unknown,
   principal: Principal | undefined
-): Verdict | PublicError => {
+): Decision | PublicError => {
   const parameters = unknownParameters(query, input.parameters)
   if (parameters.length > 0 && input.unknownParameters === "refused") {
     return unknownParameter(parameters[0]!, input.parameters)
@@ -170,10 +170,10 @@ export const admit = (
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const query = Context.getUnsafe(fiber.context as Context.Context<never>, HttpServerRequest.ParsedSearchParams)
     const conclude = (body: unknown): Effect.Effect<Environment | undefined, PublicError> => {
-      const verdict = judge(input, query, body, principal)
-      if (isPublicError(verdict)) return Effect.fail(verdict)
-      if (verdict.warning !== undefined) fiber.getRef(RequestInfo).answerHeaders["x-service-warning"] = verdict.warning
-      return Effect.succeed(verdict.environment)
+      const decision = decide(input, query, body, principal)
+      if (isPublicError(decision)) return Effect.fail(decision)
+      if (decision.warning !== undefined) fiber.getRef(RequestInfo).answerHeaders["x-service-warning"] = decision.warning
+      return Effect.succeed(decision.environment)
     }
     if (!input.isWrite || !hasBody(request)) return conclude(undefined)
     return Effect.matchEffect(jsonBody(request), {

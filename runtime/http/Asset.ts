@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { brotliCompress, constants, gunzip, gzip } from "node:zlib"
+import { matchesEtag } from "./Etags.ts"
 
 /** Brotli's effort, 0 to 11: from here on each step costs twice the time for a percent of size. */
 const brotliQuality = 6
@@ -89,8 +90,7 @@ export const serve = (
   // Weak, because the bytes differ by encoding.
   const etag = `W/"${hash}"`
   const headers = { ...more, etag, "cache-control": cacheControl, vary: "accept-encoding" }
-  const known = asked["if-none-match"]?.split(",").map((tag) => tag.trim()) ?? []
-  if (known.includes(etag) || known.includes("*")) return Effect.succeed(HttpServerResponse.empty({ status: 304, headers }))
+  if (matchesEtag(asked["if-none-match"], etag)) return Effect.succeed(HttpServerResponse.empty({ status: 304, headers }))
   const accepted = asked["accept-encoding"] ?? ""
   const answer = (body: Uint8Array, encoding: Readonly<Record<string, string>> = {}) =>
     HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })

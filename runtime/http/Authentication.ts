@@ -207,7 +207,7 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
     type Authenticated = Effect.Effect<Grant, PublicError>
 
     /** The caller in the environment that the call is in: a wallet's is the one it names. */
-    const placed = (called: Called, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
+    const inNamedEnvironment = (called: Called, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
       Effect.flatMap(admit(called, grant), (named): Authenticated => {
         if (grant.kind === "key") return Effect.succeed(grant)
         const environment = named ?? grant.environment
@@ -232,7 +232,7 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
         Effect.flatMap(authenticate(request), (grant) =>
           Effect.flatMap(RequestInfo, (facts) => {
             facts.apiVersion = versionOf(request.headers, grant.apiVersion)
-            return throttle.credential(grant, Effect.flatMap(placed(called, grant), (principal) =>
+            return throttle.credential(grant, Effect.flatMap(inNamedEnvironment(called, grant), (principal) =>
               Effect.provideService(app, CurrentPrincipal, principal)))
           })).pipe(
             // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.

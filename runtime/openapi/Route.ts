@@ -1,10 +1,10 @@
-/** `/openapi.json`: the document of what this deployment serves, made soon after the start and kept compressed. */
+/** `/openapi.json`: the document of what this deployment serves, made at the first request and kept compressed. */
 import { Effect } from "effect"
 import { type HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import { Throttle } from "../Http.ts"
 import { makeAsset, revalidated, serve } from "../http/Asset.ts"
-import { prepareLater, runInSlices } from "../http/Preparation.ts"
+import { runInSlices } from "../http/Preparation.ts"
 import { documentSteps, textSteps } from "./Document.ts"
 
 /** Any page may read the document: tools that draw it run elsewhere. */
@@ -18,10 +18,10 @@ export const mount = Effect.fnUntraced(function*(
 ) {
   const asset = yield* Effect.cached(
     Effect.suspend(() => runInSlices(documentSteps(apis, publicUrl))).pipe(
-      Effect.flatMap((document) => Effect.flatMap(runInSlices(textSteps(document)), (text) => makeAsset(text, "application/json")))
+      Effect.flatMap((document) => runInSlices(textSteps(document))),
+      Effect.flatMap((text) => makeAsset(text, "application/json"))
     )
   )
-  yield* prepareLater("/openapi.json", asset)
   const throttle = yield* Throttle
   yield* router.add(
     "GET",

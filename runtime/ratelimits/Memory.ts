@@ -7,7 +7,7 @@ import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
  * when 50,000 strangers ask once, 55 MB when 50,000 keys all use up 100 calls a minute. An IPv6 address counts in three
  * ranges, and so takes up to three of them. Nothing else of a stranger is kept: after 50,000 addresses had asked the running
  * service once, over a connection each, its live heap was 15 MB larger. The process grew by 185 MB, 40 MB where they came
- * over kept connections: that is what V8 had not given back of the collected connections.
+ * over kept connections: most likely memory of collected connections that V8 had not given back.
  */
 export const maximumWindows = 50_000
 

@@ -64,7 +64,7 @@ export const checkKeys = ({ last, sealed }: Evidence, given: GivenKeys): { reado
     const finding = given.isFileAbsent
       ? `${given.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
       : `no key of ${given.keptIn} opens the sealed values in this database: they were made with another master key. `
-    return `${finding}`
+    return finding
       + `${restoreAdvice(given, "the key it was made with")} ${consequence} ${giveUpAdvice(given, "unknown")}`
   }
   if (given.values.includes(last.value)) return { remember: newest !== last.value }

@@ -3,28 +3,15 @@
  * Method: ours and those of two generators drive one journey against a running service, each typed, and tell the same facts.
  */
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as MerchantClient from "../../modules/clients/client.ts"
 import { createClient } from "../../modules/clients/fetch.ts"
 import * as DevnetClient from "../../modules/simulator/client.ts"
 import * as ShopClient from "../../modules/storefront/client.ts"
-import { freshDatabase } from "../support/Database.ts"
 import { driveGenerated, heyApi, openapiTypescript } from "../support/GeneratedClients.ts"
-import { configOf, type DemoKeys, type Service, startService, temporaryDirectory } from "../support/Service.ts"
-
-/** A service of its own, with the demo merchant's keys. */
-class Shop extends Context.Service<Shop, { readonly service: Service; readonly keys: DemoKeys }>()("test/Shop") {}
-
-const shop = Layer.effect(
-  Shop,
-  Effect.gen(function*() {
-    const { url } = yield* freshDatabase
-    const directory = yield* temporaryDirectory
-    const service = yield* startService({ directory, config: configOf({ database: url, chains: [{ use: "simulated" }] }) })
-    return Shop.of({ service, keys: yield* service.keys })
-  })
-)
+import type { DemoKeys } from "../support/Service.ts"
+import { DemoShop } from "./DemoShop.ts"
 
 /** What a program tells of its journey. */
 interface Journey {
@@ -246,16 +233,16 @@ const onEffect = Effect.fnUntraced(function*(baseUrl: string, keys: DemoKeys) {
 })
 
 describe("from an invoice to a refund", () => {
-  layer(shop, { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(DemoShop.layer, { timeout: 60_000, excludeTestServices: true })((it) => {
     it.effect("the three clients for Effect go together", () =>
       Effect.gen(function*() {
-        const { keys, service } = yield* Shop
+        const { keys, service } = yield* DemoShop
         judge(yield* onEffect(service.url, keys))
       }).pipe(Effect.provide(FetchHttpClient.layer)))
 
     it.effect("the client without Effect goes alone", () =>
       Effect.gen(function*() {
-        const { keys, service } = yield* Shop
+        const { keys, service } = yield* DemoShop
         judge(yield* Effect.promise(() => withoutEffect(service.url, keys)))
       }))
 
@@ -264,7 +251,7 @@ describe("from an invoice to a refund", () => {
     ] as const) {
       it.effect(`the client that ${name} makes of the document goes alone`, () =>
         Effect.gen(function*() {
-          const { keys, service } = yield* Shop
+          const { keys, service } = yield* DemoShop
           judge(JSON.parse(yield* driveGenerated(generator, service, program, [keys.merchant_key, keys.commerce_key])) as Journey)
         }), 120_000)
     }

@@ -4,27 +4,13 @@
  * program on each is compiled and drives the same journey: create, read, walk pages, cancel, errors.
  */
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, Stream } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as EffectClient from "../../modules/clients/client.ts"
 import { createClient, TillwireError } from "../../modules/clients/fetch.ts"
 import { PublicError } from "../../schemas/Errors.ts"
-import { freshDatabase } from "../support/Database.ts"
 import { driveGenerated, type Generator, heyApi as heyApiGenerator, openapiTypescript } from "../support/GeneratedClients.ts"
-import { configOf, type DemoKeys, type Service, startService, temporaryDirectory } from "../support/Service.ts"
-
-/** A service of its own, with the demo merchant's keys. */
-class Shop extends Context.Service<Shop, { readonly service: Service; readonly keys: DemoKeys }>()("test/Shop") {}
-
-const shop = Layer.effect(
-  Shop,
-  Effect.gen(function*() {
-    const { url } = yield* freshDatabase
-    const directory = yield* temporaryDirectory
-    const service = yield* startService({ directory, config: configOf({ database: url, chains: [{ use: "simulated" }] }) })
-    return Shop.of({ service, keys: yield* service.keys })
-  })
-)
+import { DemoShop } from "./DemoShop.ts"
 
 /** What each program tells: the same facts, whichever client found them. */
 interface Told {
@@ -138,12 +124,12 @@ console.log(JSON.stringify({
 /** Drives a program against the service and reads what it tells. */
 const drive = (generator: Generator, program: string) =>
   Effect.gen(function*() {
-    const { keys, service } = yield* Shop
+    const { keys, service } = yield* DemoShop
     judge(JSON.parse(yield* driveGenerated(generator, service, program, [keys.merchant_key])) as Told)
   })
 
 describe("clients", () => {
-  layer(shop, { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(DemoShop.layer, { timeout: 60_000, excludeTestServices: true })((it) => {
     it.effect("of @hey-api/openapi-ts drive the service", () =>
       drive(heyApiGenerator, heyApi), 120_000)
 
@@ -152,7 +138,7 @@ describe("clients", () => {
 
     it.effect("of ours without Effect drive the service", () =>
       Effect.gen(function*() {
-        const { keys, service } = yield* Shop
+        const { keys, service } = yield* DemoShop
         const client = createClient({ baseUrl: service.url, apiKey: keys.merchant_key })
         const told = yield* Effect.promise(async (): Promise<Told> => {
           const first = await client.post("/api/v1/invoices", { body: { amount_usd: 5 } })
@@ -185,7 +171,7 @@ describe("clients", () => {
 
     it.effect("of ours on Effect drive the service", () =>
       Effect.gen(function*() {
-        const { keys, service } = yield* Shop
+        const { keys, service } = yield* DemoShop
         const client = yield* EffectClient.make({ baseUrl: service.url, apiKey: Redacted.make(keys.merchant_key) })
         const create = client.invoices.create({ query: {}, payload: { amount_usd: 5 } })
         const first = yield* Effect.provideService(create, EffectClient.IdempotencyKey, "effect-1")

@@ -168,6 +168,12 @@ layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it)
       const order = yield* buy()
       const key = randomUUID()
       yield* refused(400, "IDEMPOTENCY_KEY_MISSING", `orders/${order.id}/cancel`, {})
+      const { keys, service } = yield* Mall
+      const alone = yield* service.call(`/api/v1/invoices/${order.invoiceId}/cancel`, {
+        body: {}, headers: { "x-api-key": keys.merchant_key }
+      })
+      assert.strictEqual(alone.json.code, "INVOICE_NOT_CANCELABLE")
+      assert.include(alone.json.error, `POST /api/commerce/merchant/orders/${order.id}/cancel`)
       const first = yield* ok(`orders/${order.id}/cancel`, {}, withKey(key))
       assert.deepStrictEqual(first, { order_id: order.id, status: "cancelled", substatus: "CANCELLED_BY_MERCHANT", refund_quote: null })
       const again = yield* call(`orders/${order.id}/cancel`, {}, withKey(key))

@@ -2,7 +2,7 @@
  * The service on mainnet rules as an operator runs it: the real process between endpoints that go wrong on demand, a real
  * node behind them, and the internal door, spoken to byte by byte so that anything can be said to it.
  */
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { HDKey } from "@scure/bip32"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
@@ -12,6 +12,7 @@ import { chaosDeployment } from "./chaos/Run.ts"
 import { connect, emptyDatabase } from "./Database.ts"
 import { type NodeProxy, nodeProxy } from "./NodeProxy.ts"
 import { freePort } from "./Ports.ts"
+import { makeRestartable } from "./Restartable.ts"
 import { exchange, rpcToken, type Service, startService, temporaryDirectory, until } from "./Service.ts"
 
 /** What the door answered to one call. */
@@ -102,22 +103,8 @@ export const town = (pollMillis = 25): Effect.Effect<Town, never, Scope.Scope> =
     })
     const ports = { http: yield* freePort, rpc: yield* freePort }
     const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
-    let running: { readonly service: Service; readonly scope: Scope.Closeable } | null = null
-    const boot = Effect.gen(function*() {
-      const scope = yield* Scope.make()
-      const service = yield* Scope.provide(startService({ directory, ports, ...deployment }), scope)
-      running = { service, scope }
-    })
-    const end = (signal: "SIGTERM" | "SIGKILL") =>
-      Effect.suspend(() => {
-        const ending = running
-        running = null
-        return ending === null
-          ? Effect.void
-          : Effect.andThen(ending.service.stop(signal), Scope.close(ending.scope, Exit.void))
-      })
-    yield* Effect.acquireRelease(boot, () => end("SIGTERM"))
-    const service = () => running!.service
+    const { boot, current, end } = yield* makeRestartable(startService({ directory, ports, ...deployment }))
+    const service = () => current()!
     const another = Effect.flatMap(temporaryDirectory, (other) => startService({ directory: other, ...deployment }))
 
     const call: Town["call"] = (name, payload, at = service()) => rpcCall(at, name, payload)

@@ -149,7 +149,7 @@ export type UrlVerdict =
 const refused = (reason: string): UrlVerdict => ({ _tag: "Refused", reason })
 
 const isOnMachine = (url: URL, { localHosts, ownPorts }: EgressPolicy): boolean =>
-  localHosts.has(url.hostname) && !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
+  localHosts.has(url.hostname) && url.port !== "0" && !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
 
 /** The first gate: judges the URL as written, without looking anything up. */
 export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
@@ -165,6 +165,7 @@ export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
   if (url.protocol !== "https:" && url.protocol !== "http:") return refused("The URL must start with https://")
   if (policy.devnetReceivers.has(hostAndPort(url))) return { _tag: "Allowed", url, local: true }
   if (isOnMachine(url, policy)) return { _tag: "Allowed", url, local: true }
+  if (policy.localHosts.has(url.hostname)) return refused("The port is 0 or the service's own: name the port of your receiver")
   if (url.protocol !== "https:") return refused("The URL must start with https://")
   const reason = hostReason(text, url) ?? portReason(url)
   if (reason !== undefined) return refused(reason)

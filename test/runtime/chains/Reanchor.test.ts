@@ -12,7 +12,6 @@ import { Chains } from "../../../runtime/Chains.ts"
 import { forgottenMillis } from "../../../runtime/chains/Repairs.ts"
 import { ringSize } from "../../../runtime/chains/Depth.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
-import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
@@ -23,6 +22,7 @@ import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { type NodeFault, type NodeProxy, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
+import { markHandledAt } from "./Rig.ts"
 
 const mainnet = "mainnet" as const
 const token = { ...testUsdc, network: "base" as const, environment: mainnet, address: usdc }
@@ -46,15 +46,7 @@ const inProcess = <A>(
 ) =>
   Effect.gen(function*() {
     const chains = yield* Chains
-    const commit = yield* Commit
-    yield* chains.onTransfer((entry) =>
-      commit.append({
-        merchantId: entry.merchantId,
-        environment: entry.environment,
-        cause: noCause,
-        writes: [chains.handled(entry, { blocks: 3, finalized: false })],
-        events: []
-      }))
+    yield* markHandledAt(3)
     yield* chains.register(yield* makeDriver({
       network: "base",
       environment: mainnet,

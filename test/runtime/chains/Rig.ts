@@ -46,8 +46,8 @@ export const eventually = <A, E, R>(look: Effect.Effect<A | undefined, E, R>): E
     Effect.orDie
   )
 
-/** Marks every entry as dealt with at one block's depth, as payments do. */
-export const markHandled = Effect.gen(function*() {
+/** Marks every entry as dealt with at a depth of so many blocks, as payments do. */
+export const markHandledAt = Effect.fnUntraced(function*(blocks: number) {
   const chains = yield* Chains
   const commit = yield* Commit
   yield* chains.onTransfer((entry) =>
@@ -55,10 +55,12 @@ export const markHandled = Effect.gen(function*() {
       merchantId: entry.merchantId,
       environment: entry.environment,
       cause: noCause,
-      writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+      writes: [chains.handled(entry, { blocks, finalized: false })],
       events: []
     }))
 })
+
+export const markHandled = markHandledAt(1)
 
 export const invoiceId = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 

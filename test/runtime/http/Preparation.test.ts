@@ -1,11 +1,10 @@
 /**
- * Goal: making a large body holds up no other request, and the first reader does not wait for it.
- * Method: the steps with a fiber beside them, and a clock that the test moves.
+ * Goal: making a large body holds up no other request.
+ * Method: the steps with a fiber beside them.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
-import { prepareLater, runInSlices, sliceMillis } from "../../../runtime/http/Preparation.ts"
+import { runInSlices, sliceMillis } from "../../../runtime/http/Preparation.ts"
 
 /** Keeps the processor busy for `millis`. */
 const work = (millis: number) => {
@@ -47,25 +46,5 @@ describe("the steps of a large body", () => {
         return sum
       }
       assert.strictEqual(yield* runInSlices(steps()), 500_500)
-    }))
-})
-
-describe("a large body", () => {
-  it.effect("is made once the service has run for 5 seconds, though nobody asked for it, and not before", () =>
-    Effect.gen(function*() {
-      let made = 0
-      const asset = yield* Effect.cached(Effect.sync(() => ++made))
-      yield* prepareLater("/page", asset)
-      yield* TestClock.adjust("4999 millis")
-      assert.strictEqual(made, 0)
-      yield* TestClock.adjust("1 millis")
-      assert.strictEqual(made, 1)
-      assert.strictEqual(yield* asset, 1)
-    }))
-
-  it.effect("that cannot be made ahead ends nothing", () =>
-    Effect.gen(function*() {
-      yield* prepareLater("/page", Effect.die(new Error("no such file")))
-      yield* TestClock.adjust("5 seconds")
     }))
 })

@@ -3,6 +3,7 @@ import { parse } from "jsonc-parser"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
+import { Result } from "effect"
 import { Webhook } from "standardwebhooks"
 import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
 import { checkUrl, egressPolicy, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
@@ -167,9 +168,12 @@ describe("the egress guard", () => {
     for (const url of onMachine) assert.strictEqual(verdictOf({}, url), "Allowed", url)
     const refused = [
       "http://localhost:8080/api/v1/webhooks", "http://127.0.0.1:8081/rpc", "http://10.0.0.1:3000/", "http://foo.localhost:3000/",
-      "http://127.0.0.2:3000/", "http://shop.example/", "http://user@localhost:3000/", "ftp://localhost:3000/"
+      "http://127.0.0.2:3000/", "http://shop.example/", "http://user@localhost:3000/", "ftp://localhost:3000/",
+      "http://localhost:0/"
     ]
     for (const url of refused) assert.strictEqual(verdictOf({}, url), "Refused", url)
+    const own = checkUrl("http://localhost:8080/hooks", Result.getOrThrow(egressPolicy(deployment as never)))
+    assert.deepInclude(own, { reason: "The port is 0 or the service's own: name the port of your receiver" })
     assert.strictEqual(verdictOf({}, "https://shop.example/hooks"), "Allowed")
   })
 

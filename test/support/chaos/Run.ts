@@ -2,7 +2,7 @@
  * The service on mainnet rules between two endpoints that fail in every way, its customers, and its operator;
  * afterwards a judge who reads the chain itself says what is wrong. One seed decides everything but the interleaving.
  */
-import { Effect, Exit, Fiber, Redacted, Schema, Scope } from "effect"
+import { Effect, Fiber, Redacted, Schema, type Scope } from "effect"
 import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
 import { HDKey } from "@scure/bip32"
 import { randomUUID } from "node:crypto"
@@ -10,6 +10,7 @@ import { AuthRpc } from "../../../modules/auth/rpc.ts"
 import * as RpcDoor from "../../../runtime/rpc/Client.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { seeded } from "../Crash.ts"
+import { makeRestartable } from "../Restartable.ts"
 import { configOf, masterKey, rpcToken, type Sent, type Service, until } from "../Service.ts"
 import { type Branches, inactiveToken, makeWorld, type Payment, strangeToken, usdc, type World } from "./Chain.ts"
 import {
@@ -193,39 +194,26 @@ const lookAgain = Effect.sleep(againMillis)
 
 /** The deployment: one process at a time, its merchants, and what was said to them. */
 const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: Endpoints) {
-  let running: { readonly service: Service; readonly scope: Scope.Closeable } | null = null
+  const { boot, current, end } = yield* makeRestartable(run.start(endpoints))
   let isShut = false
   const refused = new Map<string, string>()
 
-  const boot = Effect.gen(function*() {
-    const scope = yield* Scope.make()
-    const service = yield* Scope.provide(run.start(endpoints), scope)
-    running = { service, scope }
-  })
-  const end = (signal: "SIGTERM" | "SIGKILL") =>
-    Effect.suspend(() => {
-      const ending = running
-      running = null
-      return ending === null
-        ? Effect.void
-        : Effect.andThen(ending.service.stop(signal), Scope.close(ending.scope, Exit.void))
-    })
-  yield* Effect.acquireRelease(boot, () => end("SIGTERM"))
-
   /** One request; undefined without an answer. */
   const ask = (path: string, sent: Sent = {}) =>
-    Effect.suspend(() =>
-      running === null || isShut
+    Effect.suspend(() => {
+      const service = current()
+      return service === null || isShut
         ? Effect.as(lookAgain, undefined)
-        : running.service.call(path, sent).pipe(
+        : service.call(path, sent).pipe(
           Effect.timeout(10_000),
           Effect.catchCause(() => Effect.succeed(undefined))
-        ))
+        )
+    })
 
   const operate = (call: OperatorCall, payload: Readonly<Record<string, Schema.Json>>) =>
     Effect.suspend(() => {
-      if (running === null) return Effect.void
-      const { service } = running
+      const service = current()
+      if (service === null) return Effect.void
       return Effect.scoped(Effect.gen(function*() {
         const client = yield* RpcClient.make(OperatorRpc)
         yield* client[call](payload)
@@ -239,7 +227,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
 
   /** Merchants as an operator makes them. */
   const openShops = Effect.suspend(() => {
-    const { service } = running!
+    const service = current()!
     return Effect.scoped(Effect.gen(function*() {
       const client = yield* RpcClient.make(AuthRpc)
       return yield* Effect.forEach(policies, ({ lateNeedsPerson, requiredDepth, ...settings }, place) =>
