@@ -29,7 +29,9 @@
  *   placed, shipped -> cancelled(CANCELLED_BY_RETAILER)                 the retailer cancels by itself
  *
  * Nothing leaves delivered, cancelled and failed. What arrives for one that ended is refunded. An order that ends after it
- * was paid, and whose payment is gone by then or goes later, takes its invoice to canceled in the same commit.
+ * was paid, and whose payment is gone by then or goes later, takes its invoice to canceled in the same commit. So does one
+ * whose payment goes while its retailer may have it: the invoice is canceled at once, and the order fails when the
+ * retailer has given it back.
  *
  * The gate: an order is submitted for placement only while its invoice is paid and every payment that counted when it
  * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the commit
@@ -326,14 +328,17 @@ interface Step {
 }
 
 /**
- * An order that was paid and has ended can never be paid again. Where its payment is gone, its invoice is canceled in the
- * same commit, so that nobody is asked to pay for nothing and what arrives later is late. An invoice that is paid stays
- * so: it is not payable, and its status says that money came.
+ * An order that was paid and has ended can never be paid again, nor can one whose retailer is only asked to give it back
+ * before it fails. Where its payment is gone, its invoice is canceled in the same commit, so that nobody is asked to pay
+ * for nothing and what arrives later is late. An invoice that is paid stays so: it is not payable, and its status says
+ * that money came.
  */
-const withInvoiceEnded = (step: Step, { invoice }: Aggregate): Step => {
+const withInvoiceEnded = (step: Step, current: Aggregate): Step => {
   const { commands, order } = step
-  const isOver = invoice.status === "paid" || invoice.status === "canceled"
-  if (!isEnded(order) || order.paidBy.length === 0 || isOver) return step
+  const { status } = current.invoice
+  const isOver = status === "paid" || status === "canceled"
+  const canNotBePaid = isEnded(order) || (order.status === "processing" && !isStuck(order, current))
+  if (!canNotBePaid || order.paidBy.length === 0 || isOver) return step
   return {
     order: { ...order, payment: { ...order.payment, status: "canceled" } },
     commands: [...commands, { _tag: "Cancel", byOwner: true }]
@@ -485,19 +490,23 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   if (isSubmitted && order.tries > 0) {
     return order.isAsked ? { ...order, isAsked: false, dueAt: now } : { ...order, dueAt: order.dueAt ?? now }
   }
-  const isStuck = current.payments.some(({ id, status }) => status === "manual_retry" && order.paidBy.includes(id))
-  if (current.invoice.status !== "paid" && !isStuck) {
+  const isWaiting = isStuck(order, current)
+  if (current.invoice.status !== "paid" && !isWaiting) {
     return to(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
   }
   if (current.invoice.status === "paid" && isGivenBack(order, current)) {
     return to(order, "failed", "PAYMENT_REVERSED", "Payment was given back", now)
   }
-  const isManual = isStuck || current.payments.some(({ id, settlement }) =>
+  const isManual = isWaiting || current.payments.some(({ id, settlement }) =>
     settlement?.status === "manual" && order.paidBy.includes(id))
   return isManual
     ? to(order, "processing", "SETTLEMENT_REVIEW", "Settlement needs an operator", now)
     : to(order, "processing", "AWAITING_SETTLEMENT", "Settlement under way", now)
 }
+
+/** A payment it was paid by waits for an operator, who may still make it count. */
+const isStuck = ({ paidBy }: Pick<OrderState, "paidBy">, { payments }: Pick<Aggregate, "payments">): boolean =>
+  payments.some(({ id, status }) => status === "manual_retry" && paidBy.includes(id))
 
 const isForPlacement = ({ substatus }: OrderState): boolean =>
   substatus === "PROVIDER_PLACEMENT_SUBMITTED" || substatus === "PROVIDER_PLACEMENT_RETRYING"
@@ -747,12 +756,16 @@ export const withRefund = (order: OrderState, refund: RefundView): OrderState =>
   return { ...order, refunds, refundQuote: view.status === "succeeded" ? null : order.refundQuote }
 }
 
-/** What is to be given back now; the refund engine knows what of it is on its way already. */
+/**
+ * What is to be given back now; the refund engine knows what of it is on its way already. What comes late for an order
+ * that goes on without its payment waits until its retailer has answered: it is all that may pay for goods under way.
+ */
 const refundAsk = (before: OrderState, after: OrderState, hasDestination: boolean): RefundAsk | null => {
   const ask = { destination: after.refundDestination, feeFree: after.status === "failed" }
   const isNew = after.received > before.received
   if (!isEnded(after)) {
-    return after.receivedLate > before.receivedLate ? { ...ask, reason: "late_payment", lateOnly: true } : null
+    const isUnpaid = after.payment.status === "canceled"
+    return !isUnpaid && after.receivedLate > before.receivedLate ? { ...ask, reason: "late_payment", lateOnly: true } : null
   }
   const isEnding = !isEnded(before)
   const isLeft = after.received > after.refunded

@@ -298,6 +298,7 @@ export const decide = (
     state = step.next
     opens.push(...step.opens)
     if (command._tag === "Settle") step.events.forEach((event) => coalesce(events, event))
+    else if (command._tag === "Cancel") coalesceCancel(events, step.events, before.invoice)
     else events.push(...step.events)
   }
   const versions = new Map(before.payments.map((payment) => [payment.id, payment.version]))
@@ -332,6 +333,27 @@ const coalesce = (events: Array<EventDraft>, told: EventDraft): void => {
   } else {
     events.push(told)
   }
+}
+
+/**
+ * A cancel in the decision that took the money away is told with it: one `invoice.updated`, from the state before both to
+ * the state after, so that nobody is shown an invoice that can be paid in between. Where the decision told of more than
+ * updates, as of a part that was paid, all of it is told.
+ */
+const coalesceCancel = (
+  events: Array<EventDraft>,
+  cancel: ReadonlyArray<EventDraft>,
+  before: InvoiceState
+): void => {
+  const ofInvoice = events.filter(({ object }) => object.object === "invoice")
+  if (ofInvoice.length === 0 || ofInvoice.some(({ type }) => type !== "invoice.updated")) {
+    events.push(...cancel)
+    return
+  }
+  const others = events.filter(({ object }) => object.object !== "invoice")
+  const from = invoiceObject(before)
+  const merged = cancel.map((event) => ({ ...event, previousAttributes: previousAttributes(from, event.object) }))
+  events.splice(0, events.length, ...others, ...merged)
 }
 
 interface Step {

@@ -478,6 +478,28 @@ layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an orde
       assert.include(failed.refund, { status: "AWAITING_DESTINATION", amount: total, fee: 0, reason: "late_payment" })
     }))
 
+  it.effect("whose settled payment vanishes cannot be paid again, not even before its retailer was asked to give it back", () =>
+    Effect.gen(function*() {
+      const stall = yield* openStall
+      const sale = yield* sell(stall, { product_id: "SIM-PLACE-UNAVAILABLE-9" })
+      yield* money(stall, sale, "pay")
+      yield* money(stall, sale, "settle")
+      const isRetrying = (order: any) => stateOf(order) === "processing PROVIDER_PLACEMENT_RETRYING"
+      yield* until("its retailer was called", orderOf(stall, sale), isRetrying)
+      const { event_ids } = yield* money(stall, sale, "reorg")
+      assert.strictEqual(stateOf(yield* orderOf(stall, sale)), "processing PROVIDER_PLACEMENT_RETRYING")
+      yield* stall.own("/api/v1/devnet/clock/advance", { body: { seconds: 60 } })
+      yield* until("it has failed", orderOf(stall, sale), (order) => stateOf(order) === "failed PAYMENT_REVERSED")
+      const told = (yield* eventsOf(stall)).filter(({ data: { object } }) => object.id === sale.invoiceId)
+      const atReversal = told.findIndex(({ id }) => event_ids.includes(id))
+      assert.deepStrictEqual(told.slice(atReversal).map(({ data: { object }, type }) => `${type} ${object.status}`), [
+        "invoice.updated canceled", "invoice.canceled canceled"
+      ])
+      const { refund, total_amount } = yield* orderOf(stall, sale)
+      assert.deepInclude(told[atReversal].data.previous_attributes, { status: "paid", amount_paid: total_amount })
+      assert.include(refund, { status: "AWAITING_DESTINATION", amount: total_amount, fee: 0 })
+    }))
+
   it.effect("is taken through its steps back to back, faster than its retailer is asked, without an error in the log", () =>
     Effect.gen(function*() {
       const { service } = yield* Mall

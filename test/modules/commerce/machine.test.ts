@@ -25,6 +25,7 @@ import {
   type Command,
   decide as decideInvoice,
   type Decision,
+  invoiceObject,
   type InvoiceState,
   isPayable,
   nothingToSee,
@@ -154,20 +155,28 @@ const settlement = (status: SettlementStatus, at: number): PaymentSettlement => 
   network: null
 })
 
+/** A world after a commit, and what the commit told of the order and of the invoice. */
+interface Committed extends World {
+  readonly events: ReadonlyArray<EventDraft>
+  readonly invoiceEvents: ReadonlyArray<EventDraft>
+  readonly decided: Exclude<ReturnType<typeof decide>, PublicError>
+}
+
 /** As the companion commits it: commands of the change, the order's facts, and what the order commands. */
 const commit = (
   before: World,
   commands: ReadonlyArray<Command>,
   facts: ReadonlyArray<OrderFact>,
   now: number
-): (World & { readonly events: ReadonlyArray<EventDraft>; readonly decided: Exclude<ReturnType<typeof decide>, PublicError> }) | PublicError => {
+): Committed | PublicError => {
   const first = decideInvoice(before.invoice, commands, now) as Decision
   const decided = decide(before.order, facts, first.next, now)
   if (isPublicError(decided)) return decided
   const last = decideInvoice(before.invoice, [...commands, ...decided.commands], now)
   assert.isObject(last, "what an order commands of its invoice is never refused")
+  const { events: invoiceEvents, next } = last as Decision
   const done = concluded(before.order, decided.next, now)
-  return { order: done?.order ?? before.order, invoice: (last as Decision).next, events: done?.events ?? [], decided }
+  return { order: done?.order ?? before.order, invoice: next, events: done?.events ?? [], invoiceEvents, decided }
 }
 
 const committed = (before: World, commands: ReadonlyArray<Command>, facts: ReadonlyArray<OrderFact> = [], now = start + 60) => {
@@ -334,6 +343,11 @@ const isGateOpen = ({ invoice: { invoice, payments } }: World, paidBy: ReadonlyS
   return invoice.status === "paid" && waiting.length === 0 && sum >= invoice.amount - BigInt(invoice.policy.tolerance)
 }
 
+/** Money it was paid by is gone and nothing makes up for it; money that waits for an operator may yet count. */
+const isLost = ({ invoice: { invoice, payments }, order }: World): boolean =>
+  order.status === "processing" && invoice.status !== "paid" &&
+  !payments.some(({ id, status }) => status === "manual_retry" && order.paidBy.includes(id))
+
 /** From each status to those the table of the reference names. */
 const followers: Readonly<Record<string, ReadonlyArray<string>>> = {
   pending_payment: ["pending_payment", "processing", "cancelled", "failed"],
@@ -389,6 +403,9 @@ describe("an order, whatever happens", () => {
         if (after.decided.refund !== null && !after.decided.refund.lateOnly) {
           assert.include(["cancelled", "failed"], current.order.status)
           assert.strictEqual(after.decided.refund.feeFree, current.order.status === "failed")
+        }
+        if (before.order.status === "processing" && isLost(current)) {
+          assert.isFalse(isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
         }
         const hasEnded = current.order.status === "cancelled" || current.order.status === "failed"
         assert.isFalse(hasEnded && isPayable(current.invoice.invoice, now), `${move.kind} ${stateOf(current)}`)
@@ -492,6 +509,40 @@ describe("an order, by the documented accidents", () => {
       assert.include([...later.invoice.openExceptions], `late_payment:${paymentId(index)}`)
       assert.deepInclude(later.decided.refund, { reason: "late_payment", lateOnly: false, feeFree: true })
     }
+  })
+
+  it("whose payment goes is never told to be payable again, whether its retailer was called or not", () => {
+    const revert: Command = { _tag: "Revert", paymentId: paymentId(1) }
+    const called = committed(submitted, [], [begun])
+    const answered = committed(called, [], [{ _tag: "RetailerAnswered" }])
+    for (const before of [paid, submitted, called, answered]) {
+      const after = committed(before, [revert])
+      assert.strictEqual(after.invoice.invoice.status, "canceled", stateOf(before))
+      assert.strictEqual(after.order.payment.status, "canceled", "the order shows its invoice as it is")
+      const told = after.invoiceEvents.filter(({ object }) => object.object === "invoice")
+      assert.deepStrictEqual(told.map(({ object, type }) => [type, object.status]), [
+        ["invoice.updated", "canceled"], ["invoice.canceled", "canceled"]
+      ])
+      for (const { object, previousAttributes } of told) {
+        assert.deepStrictEqual({ ...object, ...previousAttributes }, invoiceObject(before.invoice.invoice))
+      }
+    }
+  })
+
+  it("gives money that comes while it is taken back from its retailer back once it fails, and holds it where it is placed", () => {
+    const called = committed(submitted, [], [begun])
+    const reverted = committed(called, [{ _tag: "Revert", paymentId: paymentId(1) }])
+    const later = committed(reverted, pay(1, 13_990n), [], start + 70)
+    assert.deepInclude(later.invoice.invoice, { status: "canceled", amountPaid: usdMillis(0n) })
+    assert.include([...later.invoice.openExceptions], `late_payment:${paymentId(1)}`)
+    assert.strictEqual(stateOf(later), "processing/PROVIDER_PLACEMENT_SUBMITTED")
+    assert.isNull(later.decided.refund, "whether it is owed back is known when the retailer has answered")
+    const failed = committed(later, [], [{ _tag: "Withdrawn" }], start + 80)
+    assert.strictEqual(stateOf(failed), "failed/PAYMENT_REVERSED")
+    assert.deepInclude(failed.decided.refund, { reason: "order_failed", lateOnly: false, feeFree: true })
+    const kept = committed(later, [], [placedFact], start + 80)
+    assert.strictEqual(stateOf(kept), "placed/AWAITING_TRACKING")
+    assert.isNull(kept.decided.refund, "the goods are on their way: the exception asks a person")
   })
 
   it("that fails while another payment is under way gives that one back too, once it is confirmed", () => {
