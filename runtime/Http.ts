@@ -102,9 +102,9 @@ export const listParameterCodes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
- * What becomes of a query parameter that an endpoint below `/api/` does not know. The nearest name is told either way:
- * `refused` with `VALIDATION_ERROR`, or, for endpoints whose clients were written before there was a complete list of
- * names, `warned` of by the header `X-Service-Warning` and otherwise ignored.
+ * What becomes of a query parameter that an endpoint below `/api/` does not know. The name that was meant, or those there
+ * are, is told either way: `refused` with `VALIDATION_ERROR`, or, for endpoints whose clients were written before there was
+ * a complete list of names, `warned` of by the header `X-Service-Warning` and otherwise ignored.
  */
 export const UnknownParameters = Context.Reference<"refused" | "warned">("tillwire/runtime/Http/UnknownParameters", {
   defaultValue: () => "refused"

@@ -20,14 +20,13 @@ const editDistance = (a: string, b: string): number => {
   return rows[a.length]![b.length]!
 }
 
-/** A word and how far another one is from it, in edits. */
-export interface NearWord {
+interface NearWord {
   readonly word: string
   readonly distance: number
 }
 
 /** The one of `words` that is spelt most like `text`, whatever the case; the first of several, undefined of none. */
-export const nearestWord = (text: string, words: Iterable<string>): NearWord | undefined => {
+const nearestWord = (text: string, words: Iterable<string>): NearWord | undefined => {
   const written = text.toLowerCase()
   let nearest: NearWord | undefined
   for (const word of words) {
@@ -35,4 +34,18 @@ export const nearestWord = (text: string, words: Iterable<string>): NearWord | u
     if (nearest === undefined || distance < nearest.distance) nearest = { word, distance }
   }
   return nearest
+}
+
+/**
+ * The one of `words` that `text` is plausibly a misspelling of: at most one edit for every three characters of `text`,
+ * and one edit where it is shorter, whatever the case. The first of several that are equally near; undefined: none is
+ * near enough.
+ *
+ * @example
+ * misspelledWord("statsu", ["status", "limit"]) // => "status"
+ * misspelledWord("tx_hash", ["status", "limit"]) // => undefined
+ */
+export const misspelledWord = (text: string, words: Iterable<string>): string | undefined => {
+  const nearest = nearestWord(text, words)
+  return nearest !== undefined && nearest.distance <= Math.max(1, Math.floor(text.length / 3)) ? nearest.word : undefined
 }

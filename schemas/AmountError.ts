@@ -19,12 +19,15 @@ const dollars = (millis: number): string => {
   return `${millis < 0 ? "-" : ""}$${count(BigInt(whole))}${fraction === undefined ? "" : `.${fraction}`}`
 }
 
-/** What to send where a number was meant as dollars; empty where it cannot have been. */
+/** How an amount is sent, for whoever sent one that can mean nothing else. */
+const example = "For $5 send amount 5000 or amount_usd 5."
+
+/** What to send where a number was meant as dollars; {@link example} where it cannot have been. */
 const meantAsDollars = (value: number): string => {
   const millis = readInvoiceAmount({ amount_usd: value })
   return typeof millis === "string"
-    ? ""
-    : ` For ${dollars(usdWire(millis))} send amount ${millis} or amount_usd ${value}.`
+    ? example
+    : `For ${dollars(usdWire(millis))} send amount ${millis} or amount_usd ${value}.`
 }
 
 const sentAs = (input: { readonly amount?: unknown; readonly amount_usd?: unknown }): "amount" | "amount_usd" | null =>
@@ -35,13 +38,13 @@ const sentAs = (input: { readonly amount?: unknown; readonly amount_usd?: unknow
 const message = (name: "amount" | "amount_usd", value: unknown): string => {
   if (name === "amount_usd") {
     return typeof value === "number" && Number.isFinite(value)
-      ? `${ranges.amount_usd}: it cannot be ${value}.`
-      : `${ranges.amount_usd}, for example 49.99 or "49.99".`
+      ? `${ranges.amount_usd}: it cannot be ${value}. ${example}`
+      : `${ranges.amount_usd}. ${example}`
   }
-  if (typeof value !== "number") return `${ranges.amount}, sent as a number without quotes. For $5 send amount 5000.`
-  if (!Number.isFinite(value)) return `${ranges.amount}.`
+  if (typeof value !== "number") return `${ranges.amount}, sent as a number without quotes. ${example}`
+  if (!Number.isFinite(value)) return `${ranges.amount}: a number of that size cannot be read. ${example}`
   const reading = Number.isSafeInteger(value) ? `: ${value} is ${dollars(value)}.` : `: it cannot be ${value}.`
-  return `${ranges.amount}${reading}${meantAsDollars(value)}`
+  return `${ranges.amount}${reading} ${meantAsDollars(value)}`
 }
 
 /**
@@ -62,6 +65,6 @@ export const amountError = (
   if (name !== null) return publicError(code, { message: message(name, input[name]), param: name })
   const why = input.amount === undefined ? "The amount is missing" : "amount and amount_usd were both sent"
   return publicError(code, {
-    message: `${why}: send one of the two. ${ranges.amount}; ${ranges.amount_usd}. $5 is amount 5000 or amount_usd 5.`
+    message: `${why}: send one of the two. ${ranges.amount}; ${ranges.amount_usd}. ${example}`
   })
 }

@@ -43,13 +43,13 @@ const textOf = (value: unknown): string => typeof value === "string" ? value : J
 const formats: Readonly<Record<string, string>> = { uri: "a URL", email: "an e-mail address" }
 
 /** A schema with its reference followed and the parts of its `allOf` among its own words. */
-const flat = (schema: JsonSchema.JsonSchema, definitions: Definitions): JsonSchema.JsonSchema => {
+const resolveReferences = (schema: JsonSchema.JsonSchema, definitions: Definitions): JsonSchema.JsonSchema => {
   const { $ref, allOf, ...own } = schema
   const target = typeof $ref === "string" ? definitions[$ref.slice($ref.lastIndexOf("/") + 1)] : undefined
   const parts = [...target === undefined ? [] : [target], ...(allOf as Array<JsonSchema.JsonSchema> | undefined) ?? []]
   return parts.length === 0
     ? own
-    : Object.assign({}, own, ...parts.map((part) => flat(part, definitions)), { ...own })
+    : Object.assign({}, own, ...parts.map((part) => resolveReferences(part, definitions)), { ...own })
 }
 
 const fieldsOf = ({ properties, required }: JsonSchema.JsonSchema): string => {
@@ -62,7 +62,7 @@ const fieldsOf = ({ properties, required }: JsonSchema.JsonSchema): string => {
 const textSize = ({ maxLength, minLength }: JsonSchema.JsonSchema) => size(minLength, maxLength, "characters")
 
 const words = (schema: JsonSchema.JsonSchema, definitions: Definitions): string => {
-  const own = flat(schema, definitions)
+  const own = resolveReferences(schema, definitions)
   const { anyOf, const: constant, enum: literals, examples, format, items, type } = own
   if (Array.isArray(anyOf)) return either([...new Set(anyOf.map((one) => words(one, definitions)))])
   if (Array.isArray(literals)) return oneOf(literals.map(textOf))
@@ -91,7 +91,7 @@ const words = (schema: JsonSchema.JsonSchema, definitions: Definitions): string 
     case "null":
       return "null"
     default:
-      return "a JSON value"
+      return "any JSON value, its numbers no larger than 1.8e308"
   }
 }
 
@@ -102,11 +102,11 @@ export interface Allowed {
 }
 
 const descriptionOf = (schema: JsonSchema.JsonSchema, definitions: Definitions): string | undefined => {
-  const { anyOf, description } = flat(schema, definitions)
+  const { anyOf, description } = resolveReferences(schema, definitions)
   if (typeof description === "string") return description
   if (!Array.isArray(anyOf)) return undefined
-  const described = anyOf.map((one) => descriptionOf(one, definitions)).filter((text) => text !== undefined)
-  return described.length === 1 ? described[0] : undefined
+  const descriptions = anyOf.map((one) => descriptionOf(one, definitions)).filter((text) => text !== undefined)
+  return descriptions.length === 1 ? descriptions[0] : undefined
 }
 
 /** A number of a query is text on the wire, in the form that JavaScript prints; its reader thinks of the number. */
@@ -114,7 +114,7 @@ const isNumberText = ({ pattern, type }: JsonSchema.JsonSchema): boolean =>
   type === "string" && typeof pattern === "string" && pattern.includes("[Ee][+-]?")
 
 /** Schemas are few and live as long as the process. */
-const described = new WeakMap<SchemaAST.AST, Allowed>()
+const allowances = new WeakMap<SchemaAST.AST, Allowed>()
 
 /**
  * What may be sent where `ast` is decoded.
@@ -123,14 +123,14 @@ const described = new WeakMap<SchemaAST.AST, Allowed>()
  * allowedBy(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).ast).words // => "an integer from 1 to 100"
  */
 export const allowedBy = (ast: SchemaAST.AST): Allowed => {
-  const known = described.get(ast)
-  if (known !== undefined) return known
+  const before = allowances.get(ast)
+  if (before !== undefined) return before
   const sent = Schema.toJsonSchemaDocument(Schema.make(ast))
-  const { definitions, schema } = isNumberText(flat(sent.schema, sent.definitions))
+  const { definitions, schema } = isNumberText(resolveReferences(sent.schema, sent.definitions))
     ? Schema.toJsonSchemaDocument(Schema.make(SchemaAST.toType(ast)))
     : sent
   const allowed = { words: words(schema, definitions), description: descriptionOf(schema, definitions) }
-  described.set(ast, allowed)
+  allowances.set(ast, allowed)
   return allowed
 }
 
@@ -158,7 +158,7 @@ const textIn = (annotations: object | undefined, key: "message" | "expected"): s
 }
 
 /** What the author of a check says it expects. Effect's own checks say it in terms of types: they are left to the schema. */
-const saidBy = ({ annotations }: SchemaAST.Check<unknown>): string | undefined => {
+const checkMessage = ({ annotations }: SchemaAST.Check<unknown>): string | undefined => {
   const isBuiltIn = (annotations as { readonly representation?: unknown } | undefined)?.representation !== undefined
   return textIn(annotations, "message") ?? (isBuiltIn ? undefined : textIn(annotations, "expected"))
 }
@@ -174,7 +174,7 @@ const faultOf = (
       return faultOf(issue.issue, { path: [...fault.path, ...issue.path], ast, message: undefined }, ast)
     }
     case "Filter":
-      return faultOf(issue.issue, { ...fault, message: fault.message ?? saidBy(issue.filter) }, container)
+      return faultOf(issue.issue, { ...fault, message: fault.message ?? checkMessage(issue.filter) }, container)
     case "Encoding":
       return faultOf(issue.issue, { ...fault, ast: fault.ast ?? issue.ast }, container)
     case "Composite":

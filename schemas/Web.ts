@@ -4,10 +4,17 @@ import { Schema } from "effect"
 /** Characters of a URL, at most. Ours: what every browser and proxy still takes. */
 const maximumUrl = 2_000
 
+/**
+ * Whether a URL is written out as `scheme://`, in either case, and holds nothing that a page, a log or a reader could take
+ * for its end or for something else: spaces, quotes, invisible or bidirectional marks.
+ */
+const isPlainUrl = (text: string, scheme: "http" | "https"): boolean =>
+  text.slice(0, scheme.length + 3).toLowerCase() === `${scheme}://` && /^[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
+
 const isHttpsUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const { password, protocol, username } = new URL(text)
-  return protocol === "https:" && username === "" && password === "" && /^https:\/\/[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
+  return protocol === "https:" && username === "" && password === "" && isPlainUrl(text, "https")
 }
 
 /** An https URL without credentials, spaces, quotes, invisible or bidirectional marks, as it is put into a page. */
@@ -27,7 +34,7 @@ export const isLocalPage = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const { hostname, password, protocol, username } = new URL(text)
   return protocol === "http:" && localHosts.has(hostname) && username === "" && password === ""
-    && /^http:\/\/[^\s\p{C}"'<>\\^`{|}]+$/u.test(text)
+    && isPlainUrl(text, "http")
 }
 
 /** Where a payor's browser returns to: {@link HttpsUrl}, or what {@link isLocalPage} is, which only devnet may have. */

@@ -7861,7 +7861,7 @@ export interface components {
         "RateLimit-Reset": number;
         /** @description The limit and its window in seconds. */
         "RateLimit-Policy": string;
-        /** @description Names of the request that this route does not know, which it ignored, each with the nearest that it does; only then sent. */
+        /** @description Names of the request that this route does not know, which it ignored, each with the one that was meant or, where none is near, with those that it knows; only then sent. */
         "X-Service-Warning": string;
         /** @description When this version was announced to end; only then sent. */
         Deprecation: string;

@@ -1,6 +1,5 @@
 /** Between the wire and the stored texts. */
 import { Effect, Queue, Stream } from "effect"
-import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
@@ -9,7 +8,7 @@ import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
 import { compareEventPositions, type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
 import { EventsApi } from "./api.ts"
-import { readPage, strayBound } from "./machine.ts"
+import { readPage } from "./machine.ts"
 import * as Repo from "./repo.ts"
 import { EventsRpc, type StreamedEvent } from "./rpc.ts"
 
@@ -18,10 +17,6 @@ export const handlers = HttpApiBuilder.group(EventsApi, "events", Effect.fnUntra
   return group
     .handle("list", Effect.fnUntraced(function*({ query }) {
       const principal = yield* CurrentPrincipal
-      const stray = strayBound(Object.keys(yield* HttpServerRequest.ParsedSearchParams))
-      if (stray !== null) {
-        return yield* publicError("VALIDATION_ERROR", { message: `${stray}: Unknown parameter`, param: stray })
-      }
       const page = readPage(principal, query)
       if (page instanceof PublicError) return yield* page
       const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)

@@ -109,7 +109,3 @@ export const readPage = (principal: Principal, query: EventsQuery): EventsPage |
     limit: query.limit ?? pageLimits.default
   }
 }
-
-/** A parameter that looks like a bound of `created` but is none; null when all are known. */
-export const strayBound = (parameters: ReadonlyArray<string>): string | null =>
-  parameters.find((name) => name.startsWith("created") && name !== "created[gte]" && name !== "created[lte]") ?? null

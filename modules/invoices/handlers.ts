@@ -64,7 +64,7 @@ interface Owner {
  * fields are ignored.
  */
 const readNewInvoice = Effect.fnUntraced(function*(
-  body: Readonly<Record<string, Schema.Json>>,
+  body: Readonly<Record<string, unknown>>,
   owner: Owner
 ): Effect.fn.Return<NewInvoice, PublicError> {
   const amount = readInvoiceAmount(body)
@@ -138,9 +138,11 @@ const makeNetworksCheck = Effect.gen(function*() {
       const hasDriver = chains.driver(network, environment) !== undefined
       if (hasDriver && (yield* chains.wallet({ merchantId, environment, family: familyOf(network) })) !== null) return
     }
+    const reason = acceptedNetworks.length === 0
+      ? `it is empty. Leave it out to accept every network that has a wallet in ${environment}`
+      : `nothing can be received on ${acceptedNetworks.join(", ")} in ${environment}`
     return yield* publicError("UNSUPPORTED_NETWORK", {
-      message: `accepted_networks must name a network that can be paid on: nothing can be received on ${acceptedNetworks.join(", ")} in `
-        + `${environment}. GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
+      message: `accepted_networks must name a network that can be paid on: ${reason}.  GET /api/v1/networks/status lists those that are served, GET /api/v1/merchant/wallets your wallets`,
       param: "accepted_networks"
     })
   })
@@ -166,7 +168,7 @@ const makeCreate = Effect.gen(function*() {
   }
 
   return Effect.fnUntraced(function*(
-    body: Readonly<Record<string, Schema.Json>>,
+    body: Readonly<Record<string, unknown>>,
     owner: Owner,
     cause: CommitCause,
     keep: (text: string) => ReturnType<Idempotency["Service"]["reply"]>

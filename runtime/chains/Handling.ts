@@ -26,7 +26,7 @@ const leaseMillis = 6_000
 export type Handler = (entry: JournalEntry) => Effect.Effect<void, unknown>
 
 /** The order of what is handed over together: tokens of the catalogue first, then as they came, the larger first. */
-const asSent = (one: JournalEntry, other: JournalEntry): number =>
+const compareEntries = (one: JournalEntry, other: JournalEntry): number =>
   Number(one.unlisted ?? false) - Number(other.unlisted ?? false) || Number(one.height - other.height) ||
   (other.amount > one.amount ? 1 : other.amount < one.amount ? -1 : one.index - other.index)
 
@@ -76,7 +76,7 @@ export const run = ({ commit, dealtWith, leases, rows, wakes }: HandlingServices
   })
 
   const handleInvoice = Effect.fnUntraced(function*(entries: ReadonlyArray<JournalEntry>) {
-    for (const entry of entries.toSorted(asSent)) {
+    for (const entry of entries.toSorted(compareEntries)) {
       if (!(yield* handleOne(entry))) return
     }
   })

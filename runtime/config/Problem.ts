@@ -1,6 +1,6 @@
 /** What is wrong with a config: all problems at once, each where it stands and with what to do about it. */
 import { Schema } from "effect"
-import { nearestWord } from "../Spelling.ts"
+import { misspelledWord } from "../Spelling.ts"
 import { codeFrame, type KeyPath, keySpanOf, positionOf, printPath, type Source, type Span, spanOf } from "./Source.ts"
 
 /** One thing to fix. `variable` names the environment variable where the value did not come from the file. */
@@ -60,15 +60,9 @@ const spanFor = (source: Source, { at, path }: Problem): Span => {
   return at === "key" ? keySpanOf(source, path) : spanOf(source, path)
 }
 
-/** The known word nearest to `word`, or undefined when none is near enough to be what was meant. */
-export const nearest = (word: string, known: ReadonlyArray<string>): string | undefined => {
-  const best = nearestWord(word, known)
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.word : undefined
-}
-
 /** `Did you mean "x"?`, or what there is to choose from. */
 export const suggestion = (word: string, known: ReadonlyArray<string>): string => {
-  const near = nearest(word, known)
+  const near = misspelledWord(word, known)
   if (near !== undefined) return `Did you mean "${near}"?`
   return known.length === 0 ? "There are none here." : `Known: ${known.toSorted().join(", ")}.`
 }

@@ -105,9 +105,8 @@ const namedEnvironment = (code: ErrorCode, query: Query, body: unknown): Environ
 
 const unknownParameter = ({ name, nearest }: UnknownName, known: ReadonlySet<string>): PublicError =>
   publicError("VALIDATION_ERROR", {
-    message: nearest === undefined
-      ? `${name}: No such query parameter: this route takes none`
-      : `${name}: No such query parameter: nearest is ${nearest}. This route takes ${[...known].join(", ")}`,
+    message: `${name}: No such query parameter${nearest === undefined ? "" : `: nearest is ${nearest}`}. `
+      + `This route takes ${known.size === 0 ? "none" : [...known].join(", ")}`,
     param: name
   })
 
@@ -140,7 +139,7 @@ const decide = (
   if (isIgnored && (input.isWrite || input.unknownParameters === "refused")) {
     return publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" })
   }
-  const ignored = isIgnored ? [...parameters, { name: "environment", nearest: undefined }] : parameters
+  const ignored = isIgnored ? [...parameters, { name: "environment", nearest: undefined, known: [] }] : parameters
   const fields = body === undefined ? none : unknownFields(body, input.body)
   return {
     environment,

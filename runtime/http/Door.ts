@@ -6,7 +6,7 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Drawings, merchantCredentials, type RequestFacts, RequestInfo, type Throttle } from "../Http.ts"
 import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./Families.ts"
-import { canonicalUrl, hasEmptySegment } from "./Paths.ts"
+import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
 import type { KnownPath, Routes } from "./Routes.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 import { namesNoVersion, versionHeaders, versionOf } from "./Versions.ts"
@@ -39,6 +39,13 @@ const malformedPath = publicError("VALIDATION_ERROR", {
   message: "The path is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
 })
 
+/** Each escape that cannot be read would else become U+FFFD, and a filter that nobody meant would select nothing. */
+const malformedQuery = publicError("VALIDATION_ERROR", {
+  message: "The query is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+})
+
+const nulInUrl = publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
+
 /** No route has this path, but one has a path that is spelt nearly so. */
 const misspelt = ({ template }: KnownPath): PublicError =>
   publicError("NOT_FOUND", {
@@ -70,7 +77,8 @@ const refusalOf = (
   if (hasForeignDelimiter(request.url)) return publicError("NOT_FOUND")
   if (!makeCanonical(request)) return malformedPath
   const badVersion = namesNoVersion(request.headers)
-  const suspect = oversized || fault !== undefined || badVersion || request.url.includes("%00")
+  const hasBadQuery = !hasDecodableQuery(request.url)
+  const suspect = oversized || fault !== undefined || badVersion || hasBadQuery || request.url.includes("%00")
   if (!suspect) return undefined
   const path = known()
   if (path?.anyOrigin === true && merchantCredentials.some((name) => request.headers[name] !== undefined)) {
@@ -80,7 +88,9 @@ const refusalOf = (
   if (oversized) return publicError("PAYLOAD_TOO_LARGE")
   if (path === undefined || !path.methods.includes(request.method)) return undefined
   if (badVersion) return publicError("INVALID_VERSION")
-  return fault ?? publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
+  // Pages take whatever their links carry: programs that count clicks add parameters of their own.
+  if (hasBadQuery && path.template.startsWith("/api/")) return malformedQuery
+  return fault ?? (request.url.includes("%00") ? nulInUrl : undefined)
 }
 
 /** Headers that a page of another origin may send, beside the ones every page may. */

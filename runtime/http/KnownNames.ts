@@ -4,7 +4,7 @@
  */
 import { type JsonSchema, Schema } from "effect"
 import { aliasesOf } from "../../schemas/Alias.ts"
-import { nearestWord } from "../Spelling.ts"
+import { misspelledWord } from "../Spelling.ts"
 
 /** The names that may stand in a value, and what may stand in theirs. */
 export interface Shape {
@@ -95,24 +95,32 @@ export const shapeOfSchemas = (schemas: ReadonlyArray<Schema.Top>): Shape =>
     return aliases === undefined ? shape : withAliases(shape, aliases)
   }))
 
-/** A name that a route does not know, where it stood, and the nearest one that would have been good there. */
+/** A name that a route does not know, where it stood, and what would have been good there. */
 export interface UnknownName {
   /** `address.strete` for a field inside of another. */
   readonly name: string
+  /** The name that it is plausibly a misspelling of. */
   readonly nearest: string | undefined
+  /** All names that are good there, where there is no nearest one and they make a short list; empty otherwise. */
+  readonly known: ReadonlyArray<string>
 }
 
 /** Unknown names that an answer speaks of; of others it says that there are more. */
 export const maximumUnknown = 5
 
+/** Characters of a list of known names, at most: a longer one is read in the reference, not in a header. */
+const maximumListLength = 240
+
 /** Characters of an unknown name that an answer repeats. */
 const maximumNameLength = 64
 
-const unknownName = (within: string, name: string, known: Iterable<string>): UnknownName => {
-  const nearest = nearestWord(name.slice(0, maximumNameLength), known)
+const unknownName = (within: string, name: string, known: ReadonlyArray<string>): UnknownName => {
+  const nearest = misspelledWord(name.slice(0, maximumNameLength), known)
+  const names = nearest === undefined ? known.map((one) => `${within}${one}`) : []
   return {
     name: `${within}${name}`.slice(0, maximumNameLength),
-    nearest: nearest === undefined ? undefined : `${within}${nearest.word}`
+    nearest: nearest === undefined ? undefined : `${within}${nearest}`,
+    known: names.join(", ").length > maximumListLength ? [] : names
   }
 }
 
@@ -125,7 +133,7 @@ export const unknownParameters = (
   for (const name in query) {
     if (known.has(name)) continue
     found ??= []
-    if (found.push(unknownName("", name, known)) > maximumUnknown) break
+    if (found.push(unknownName("", name, [...known])) > maximumUnknown) break
   }
   return found ?? none
 }
@@ -149,7 +157,7 @@ export const unknownFields = (body: unknown, shape: Shape): ReadonlyArray<Unknow
         if (typeof inner === "object" && inner !== null) look(inner, field, `${within}${name}.`)
       } else if (!isOpen && (found === undefined || (found.size <= maximumUnknown && !found.has(`${within}${name}`)))) {
         found ??= new Map()
-        found.set(`${within}${name}`, unknownName(within, name, fields.keys()))
+        found.set(`${within}${name}`, unknownName(within, name, [...fields.keys()]))
       }
     }
   }
@@ -161,19 +169,28 @@ export const unknownFields = (body: unknown, shape: Shape): ReadonlyArray<Unknow
 const quoted = (name: string): string =>
   JSON.stringify(name).replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-const sentenceOf = (kind: string, unknown: ReadonlyArray<UnknownName>): ReadonlyArray<string> =>
-  unknown.slice(0, maximumUnknown).map(({ name, nearest }) =>
-    `unknown ${kind} ${quoted(name)}${nearest === undefined ? "" : `, nearest is ${quoted(nearest)}`}`)
+/** What there is to say of some unknown names; what would have been good is said once for each place. */
+const sentencesOf = (kind: string, unknown: ReadonlyArray<UnknownName>): ReadonlyArray<string> =>
+  unknown.slice(0, maximumUnknown).map(({ known, name, nearest }, index) => {
+    const names = known.join(", ")
+    const isSaidLater = unknown.slice(index + 1, maximumUnknown).some((other) => other.known.join(", ") === names)
+    return `unknown ${kind} ${quoted(name)}`
+      + (nearest === undefined ? "" : `, nearest is ${quoted(nearest)}`)
+      + (names === "" || isSaidLater ? "" : `; known are ${names}`)
+  })
 
 /**
- * What the header `X-Service-Warning` says: visible ASCII, at most {@link maximumUnknown} names of some 64 characters.
+ * What the header `X-Service-Warning` says: visible ASCII, at most {@link maximumUnknown} names of some 64 characters, each
+ * with the name that was meant or, where none is near, with all that are good there if they make a short list.
  *
  * @example
- * warningOf([{ name: "statsu", nearest: "status" }], [])
+ * warningOf([{ name: "statsu", nearest: "status", known: [] }], [])
  * // => unknown query parameter "statsu", nearest is "status"
+ * warningOf([{ name: "tx_hash", nearest: undefined, known: ["status", "limit"] }], [])
+ * // => unknown query parameter "tx_hash"; known are status, limit
  */
 export const warningOf = (parameters: ReadonlyArray<UnknownName>, fields: ReadonlyArray<UnknownName>): string => {
-  const all = [...sentenceOf("query parameter", parameters), ...sentenceOf("body field", fields)]
+  const all = [...sentencesOf("query parameter", parameters), ...sentencesOf("body field", fields)]
   const shown = all.slice(0, maximumUnknown)
   return [...shown, ...parameters.length + fields.length > shown.length ? ["and more"] : []].join("; ")
 }

@@ -38,6 +38,12 @@ export const canonicalUrl = (url: string): string | undefined => {
   })
 }
 
+/** Whether the query of a URL is percent-encoded UTF-8, as every client library writes it. */
+export const hasDecodableQuery = (url: string): boolean => {
+  const [, query] = splitQuery(url)
+  return !query.includes("%") || Result.isSuccess(Result.try(() => decodeURIComponent(query)))
+}
+
 /**
  * A path that may be misspelt, for finding the route that was meant: what cannot be decoded stands for itself.
  */

@@ -33,14 +33,17 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   endpoint: endpointPerMinute
 })
 
-/** By then the whole window is free: no answer names a later moment, whatever was rounded. */
+/** Seconds of a window: by then all of it is free, so no answer names a later moment, whatever was rounded. */
 const windowSeconds = windowMillis / 1000
 
 const limited = Metric.counter("rate_limited_total", { description: "Calls refused by a limit", incremental: true })
 
-/** Whole seconds; for a refused caller so many that the wait is over for certain, because the edge itself is not past it. */
+/**
+ * Whole seconds, at most {@link windowSeconds}; for a refused caller so many that the wait is over, because the edge itself
+ * is not past it. Of a call that was accepted in the same instant, the answer's way to the caller is past the edge.
+ */
 const secondsOf = ({ accepted, resetMillis }: Verdict): number =>
-  accepted ? Math.ceil(resetMillis / 1000) : Math.floor(resetMillis / 1000) + 1
+  Math.min(windowSeconds, accepted ? Math.ceil(resetMillis / 1000) : Math.floor(resetMillis / 1000) + 1)
 
 /** Waiting that long helps where too many calls are under way (API reference, "Rate limits and 429"). */
 const inFlightSeconds = 1
@@ -67,7 +70,7 @@ const make = Effect.gen(function*() {
   const tell = ({ answerHeaders }: RequestFacts, name: LimitName, remaining: number, seconds: number) => {
     answerHeaders["ratelimit-limit"] = limitTexts[name]
     answerHeaders["ratelimit-remaining"] = String(remaining)
-    answerHeaders["ratelimit-reset"] = String(Math.min(seconds, windowSeconds))
+    answerHeaders["ratelimit-reset"] = String(seconds)
     answerHeaders["ratelimit-policy"] = policies[name]
   }
 

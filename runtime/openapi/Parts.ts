@@ -86,8 +86,8 @@ export const headers = {
   "RateLimit-Reset": count("Seconds until the oldest call leaves the window.", 60),
   "RateLimit-Policy": { description: "The limit and its window in seconds.", schema: text(["100;w=60"]) },
   "X-Service-Warning": {
-    description: "Names of the request that this route does not know, which it ignored, each with the nearest that it does; "
-      + "only then sent.",
+    description: "Names of the request that this route does not know, which it ignored, each with the one that was meant "
+      + "or, where none is near, with those that it knows; only then sent.",
     schema: text(["unknown query parameter \"statsu\", nearest is \"status\""])
   },
   Deprecation: { description: "When this version was announced to end; only then sent.", schema: text(["@1766320496"]) },

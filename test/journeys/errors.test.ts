@@ -471,9 +471,7 @@ badGet(
   "/api/v1/events?environment=mainnet",
   ({ keys }) => ({ "x-api-key": keys.commerce })
 )
-for (const query of [
-  "created[gte]=abc", "created[gte][x]=1", "created[gte]=1&created[gte]=2", "created[gte]=1e30", "created=1"
-]) {
+for (const query of ["created[gte]=abc", "created[gte]=1&created[gte]=2", "created[gte]=1e30", "type=a&b=%zz"]) {
   badGet("VALIDATION_ERROR", "wrapped", `/api/v1/events?${query}`)
 }
 badGet("VALIDATION_ERROR", "flat", "/api/v1/invoices?status=open")

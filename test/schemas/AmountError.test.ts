@@ -10,6 +10,7 @@ const refusalOf = (input: { readonly amount?: unknown; readonly amount_usd?: unk
 }
 
 const unit = "amount is in usd_millis (thousandths of a dollar), an integer from 10 to 1,000,000,000"
+const example = "For $5 send amount 5000 or amount_usd 5."
 const inDollars = "amount_usd is in dollars, a number or text with at most 3 decimals, 0.01 to 1,000,000"
 
 describe("a refused amount", () => {
@@ -17,16 +18,18 @@ describe("a refused amount", () => {
     for (const [input, message, param] of [
       [{ amount: 5 }, `${unit}: 5 is $0.005. For $5 send amount 5000 or amount_usd 5.`, "amount"],
       [{ amount: 1.5 }, `${unit}: it cannot be 1.5. For $1.5 send amount 1500 or amount_usd 1.5.`, "amount"],
-      [{ amount: 0 }, `${unit}: 0 is $0.`, "amount"],
-      [{ amount: -5 }, `${unit}: -5 is -$0.005.`, "amount"],
-      [{ amount: 1_000_000_001 }, `${unit}: 1000000001 is $1,000,000.001.`, "amount"],
-      [{ amount: "5000" }, `${unit}, sent as a number without quotes. For $5 send amount 5000.`, "amount"],
-      [{ amount_usd: 0.001 }, `${inDollars}: it cannot be 0.001.`, "amount_usd"],
-      [{ amount_usd: "5 dollars" }, `${inDollars}, for example 49.99 or "49.99".`, "amount_usd"],
-      [{}, `The amount is missing: send one of the two. ${unit}; ${inDollars}. $5 is amount 5000 or amount_usd 5.`, null],
+      [{ amount: 0 }, `${unit}: 0 is $0. ${example}`, "amount"],
+      [{ amount: -5 }, `${unit}: -5 is -$0.005. ${example}`, "amount"],
+      [{ amount: Infinity }, `${unit}: a number of that size cannot be read. ${example}`, "amount"],
+      [{ amount: 1_000_000_001 }, `${unit}: 1000000001 is $1,000,000.001. ${example}`, "amount"],
+      [{ amount: "5000" }, `${unit}, sent as a number without quotes. ${example}`, "amount"],
+      [{ amount_usd: 0.001 }, `${inDollars}: it cannot be 0.001. ${example}`, "amount_usd"],
+      [{ amount_usd: 0 }, `${inDollars}: it cannot be 0. ${example}`, "amount_usd"],
+      [{ amount_usd: "5 dollars" }, `${inDollars}. ${example}`, "amount_usd"],
+      [{}, `The amount is missing: send one of the two. ${unit}; ${inDollars}. ${example}`, null],
       [
         { amount: 5000, amount_usd: 5 },
-        `amount and amount_usd were both sent: send one of the two. ${unit}; ${inDollars}. $5 is amount 5000 or amount_usd 5.`,
+        `amount and amount_usd were both sent: send one of the two. ${unit}; ${inDollars}. ${example}`,
         null
       ]
     ] as const) {

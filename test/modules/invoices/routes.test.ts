@@ -98,6 +98,12 @@ layer(till)("creating an invoice", (it) => {
       refused(yield* devnet.call(path, { body: "[", headers: { "idempotency-key": "a b" } }), 400, "IDEMPOTENCY_KEY_INVALID")
       refused(yield* create(devnet, "["), 400, "INVALID_JSON")
       for (const body of ["[]", "null", "7"]) refused(yield* create(devnet, body), 400, "VALIDATION_ERROR")
+      refused(yield* create(devnet, "{\"amount\":1e400}"), 400, "INVALID_AMOUNT_FORMAT", "amount is in usd_millis")
+      refused(yield* create(devnet, "{\"amount_usd\":-1e400}"), 400, "INVALID_AMOUNT_FORMAT", "amount_usd is in dollars")
+      refused(
+        yield* create(devnet, "{\"amount\":10,\"metadata\":{\"a\":1e400}}"), 400, "VALIDATION_ERROR",
+        "metadata.a must be any JSON value, its numbers no larger than 1.8e308"
+      )
       refused(yield* create(devnet, wrong), 400, "INVALID_AMOUNT_FORMAT")
       refused(yield* create(devnet, { ...wrong, amount: 1 }), 400, "INVALID_AMOUNT_RANGE")
       refused(yield* create(devnet, { ...wrong, amount: 10 }), 400, "VALIDATION_ERROR", "currency must be usd")
@@ -117,17 +123,18 @@ layer(till)("creating an invoice", (it) => {
         customer_email: ["nobody", "a b@example.com", `${"x".repeat(250)}@example.com`],
         invoice_title: ["x".repeat(256)],
         invoice_footer: ["x".repeat(2_001)],
-        payment_return_url: ["http://shop.example", "javascript:alert(1)", "https://u:p@shop.example", "https://x y", "https://"],
+        payment_return_url: ["http://shop.example", "javascript:alert(1)", "https://u:p@shop.example", "https://x y", "https://", "HTTP://SHOP.EXAMPLE/", "http:\\\\localhost\\"],
         payment_return_url_enabled: ["true"],
         locale: ["english language", ""],
         payment_tolerance_bps: [-1, 10_001, 0.5],
-        accepted_networks: [[], ["bitcoin"], "base", Array.from({ length: 11 }, () => "base")],
+        accepted_networks: [["bitcoin"], "base", Array.from({ length: 11 }, () => "base")],
         receiver_override_enable: [true, null, "false", 0],
         currency: ["eur", "USD"]
       }
       for (const [name, values] of Object.entries(wrong)) {
         for (const value of values) refused(yield* create(devnet, { amount: 10, [name]: value }), 400, "VALIDATION_ERROR", name)
       }
+      refused(yield* create(devnet, { amount: 10, accepted_networks: [] }), 400, "UNSUPPORTED_NETWORK", "it is empty")
       const kept = { ...Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, n])), constructor: 1, toString: null }
       assert.deepStrictEqual((yield* newInvoice(devnet, { amount: 10, metadata: kept, unknown: { field: 1 } })).metadata, kept)
       assert.strictEqual((yield* create(devnet, "{\"amount\":10,\"metadata\":{\"__proto__\":{\"a\":1}}}")).text.includes("{\"__proto__\":{\"a\":1}}"), true)

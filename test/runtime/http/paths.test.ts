@@ -112,6 +112,22 @@ layer(served as Layer.Layer<Api>)("the path of a request", (it) => {
       }
     }))
 
+  it.effect("has a query that is percent-encoded as well, or is refused in the route's own family", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Api
+      const before = runs.count
+      for (const part of ["%", "%zz", "%ff", "a%2", "%c3%28", "%c3&limit=%a9"]) {
+        const flat = yield* call(`/api/v1/flat-things?a=${part}`, { headers: key, body: {} })
+        assert.strictEqual(flatCode(flat), "400 VALIDATION_ERROR", part)
+        assert.include(flat.json.error, "query is not percent-encoded")
+        assert.strictEqual(wrappedCode(yield* call(`/api/v1/things?limit=5&${part}=1`, { headers: key })), "400 VALIDATION_ERROR", part)
+      }
+      assert.strictEqual(runs.count, before)
+      // What is well formed is read as before, and pages take whatever their links carry.
+      assert.strictEqual((yield* call("/api/v1/things?%6cimit=5", { headers: key })).status, 200)
+      assert.strictEqual((yield* call("/nowhere?a=%zz", { headers: key })).status, 404)
+    }))
+
   it.effect("may have a parameter as long as any id of a merchant's customer", () =>
     Effect.gen(function*() {
       const { call } = yield* Api
