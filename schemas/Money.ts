@@ -30,6 +30,12 @@ export const baseUnits = (value: bigint): BaseUnits => BaseUnits.make(value)
 export const minimumInvoiceAmount = usdMillis(10n)
 export const maximumInvoiceAmount = usdMillis(1_000_000_000n)
 
+/**
+ * The most a single transfer is credited with, in usd_millis: $10,000,000,000. Test tokens can be minted at will, and
+ * an amount beyond 2^53 - 1 has no form on the wire; 900 such payments of one invoice stay below it.
+ */
+export const maximumCredit = usdMillis(10_000_000_000_000n)
+
 /** `*_decimal` companions: digits, a dot, three digits; a minus only in differences (contract §2). */
 export const UsdDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/u)).annotate({ examples: ["49.990"] })
 

@@ -23,6 +23,9 @@ export const isCounted = (status: PaymentStatus): boolean => status === "underpa
  */
 export const playMoneySender = `0x${"51".repeat(20)}`
 
+/** A token of play money that no catalogue lists, and what its contract says of itself: what arrives by mistake. */
+export const unlistedPlayToken = { address: `0x${"de".repeat(20)}`, symbol: "UNLISTED", decimals: 18 } as const
+
 /** Seconds a payor's page waits between two polls (API reference, "Payor session endpoints"). */
 export const nextPollSeconds = 3
 

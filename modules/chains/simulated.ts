@@ -12,6 +12,7 @@ import { checksummed } from "../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
+import { unlistedPlayToken } from "../../schemas/Payment.ts"
 import {
   type ChainDriver,
   type ChainEvent,
@@ -237,7 +238,10 @@ const driverOf = (network: Network, chain: Chain, account: Account): ChainDriver
   readBlock: chain.readBlock,
   balanceAt: null,
   readContract: null,
-  readToken: null,
+  readToken: (address) => {
+    const { decimals, symbol } = unlistedPlayToken
+    return Effect.succeed(address === unlistedPlayToken.address ? { symbol, decimals } : { symbol: null, decimals: null })
+  },
   corroborate: null,
   findTransfers: null,
   agreementAbove: null

@@ -18717,7 +18717,7 @@ export interface operations {
                     network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                     token_id?: number;
                     /**
-                     * @description In usd_millis (thousandths of a dollar): 5000 is $5.
+                     * @description In usd_millis (thousandths of a dollar): 5000 is $5. At most what one transfer is credited with.
                      * @example 49990
                      */
                     amount?: number;

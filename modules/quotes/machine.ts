@@ -7,11 +7,11 @@ import { type EventPosition, eventIdOf, type InvoiceId, type QuoteId, type Token
 import {
   type BaseUnits,
   formatUnits,
+  maximumCredit,
   type Rate,
   tokenAmountUp,
   type UsdMillis,
   usdDecimal,
-  usdMillis,
   usdValueDown,
   usdWire
 } from "../../schemas/Money.ts"
@@ -22,12 +22,6 @@ import type { Token } from "../../schemas/Token.ts"
 
 /** A quote that has no more than this left is replaced rather than shown again (API reference, "Quotes"). */
 export const renewSeconds = 30
-
-/**
- * The most a single transfer is credited with, in usd_millis: $10,000,000,000. Test tokens can be minted at will, and
- * an amount beyond 2^53 - 1 has no form on the wire; 900 such payments of one invoice stay below it.
- */
-export const maximumCredit = usdMillis(10_000_000_000_000n)
 
 /** A price as the sources agreed on it; `rate` is what `text` reads as. */
 export interface SpotPrice {

@@ -12,7 +12,7 @@ import { isPublicError, type PublicError, publicError } from "../../schemas/Erro
 import { type EventId, isUuid } from "../../schemas/Ids.ts"
 import { type BaseUnits, parseUnits, readRate, tokenAmountUp, usdMillis, usdWire } from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network, requiredDepth } from "../../schemas/Network.ts"
-import { isCounted } from "../../schemas/Payment.ts"
+import { isCounted, unlistedPlayToken } from "../../schemas/Payment.ts"
 import type { Quote } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
 import {
@@ -26,7 +26,8 @@ import {
   lockedRoute,
   nothingToSee,
   type PaymentState,
-  remaining
+  remaining,
+  type Told
 } from "../invoices/plugin.ts"
 import { type Destination as RefundDestination, type OrderFact, Orders, type OrderState } from "../commerce/plugin.ts"
 import { paymentIdOf, Payments, SimulatedPayments } from "../payments/plugin.ts"
@@ -50,7 +51,6 @@ import {
   payoutStep,
   shipmentOf,
   simulatedUnits,
-  unknownContract,
   waiting,
   waitingDestination
 } from "./machine.ts"
@@ -77,12 +77,15 @@ interface Destination {
   readonly quote: Quote
 }
 
-/** What was done to an invoice, and by which transfer, or about which payment. */
-interface Done {
-  readonly changes: ReadonlyArray<Changed>
-  readonly entry?: JournalEntry
-  readonly payment?: string | undefined
+/** Added to a change by a call of the simulator: the payment it is about. */
+interface SimulationTold extends Told {
+  readonly _tag: "Simulation"
+  readonly paymentId: string
 }
+
+/** The payment that the last of these changes was about. */
+const simulatedPayment = (changes: ReadonlyArray<Changed>): string | undefined =>
+  changes.flatMap(({ told }) => told).findLast((told): told is SimulationTold => told._tag === "Simulation")?.paymentId
 
 /** Enough for the name of a block or a transaction. */
 const twoUuids = (uuid: Effect.Effect<string>) => Effect.zipWith(uuid, uuid, (first, second) => `${first}${second}`)
@@ -242,7 +245,7 @@ const makeTransfers = Effect.gen(function*() {
     return yield* sent(current, transferTo(to, yield* unitsFor(to, asked)), asked.confirmations)
   })
 
-  return { chainSeconds, defaultToken, networks, nowOf, offered, payment, reachable, requiredFor, sent }
+  return { chainSeconds, defaultToken, networks, nowOf, payment, reachable, requiredFor, sent }
 })
 
 const waits = ({ status }: JournalEntry) => status === "seen"
@@ -302,7 +305,7 @@ const makeSimulator = Effect.gen(function*() {
   const settlements = yield* Settlements
   const simulated = yield* SimulatedPayments
   const transfers = yield* makeTransfers
-  const { chainSeconds, nowOf, offered, reachable, requiredFor } = transfers
+  const { chainSeconds, nowOf, reachable, requiredFor } = transfers
 
   const change = (
     { invoice }: Aggregate,
@@ -310,54 +313,56 @@ const makeSimulator = Effect.gen(function*() {
     plan: (current: Aggregate, now: number) => Effect.Effect<Change, PublicError>
   ) => invoices.change(invoice.id, cause, plan).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
 
-  /** What a chain tells of one transfer, as its journal would hand it over. */
-  const told = (current: Aggregate, cause: CommitCause, entry: JournalEntry) =>
-    change(current, cause, (now) => payments.credit(entry, now))
+  /**
+   * What a chain tells of one transfer, as its journal would hand it over, and what the contract of a token that nobody
+   * lists says of itself.
+   */
+  const credited = (entry: JournalEntry, now: Aggregate): Effect.Effect<Change, PublicError> =>
+    Effect.map(payments.credit(entry, now), ({ commands, writes }) => {
+      const { decimals, symbol } = unlistedPlayToken
+      const paymentId = paymentIdOf(entry)
+      const naming: ReadonlyArray<Command> = entry.tokenAddress === unlistedPlayToken.address
+        ? [{ _tag: "NameToken", paymentId, symbol, decimals }]
+        : []
+      const told: SimulationTold = { _tag: "Simulation", paymentId }
+      return { commands: [...commands, ...naming], writes, told: [told] }
+    })
 
-  /** The same of a transfer that was sent before; `next` is asked again where another change was first. */
-  const toldOf = (
+  /**
+   * Sends the transfer that `plan` makes of the invoice as this change finds it: what is asked for twice at once is
+   * answered as what is asked for twice in turn.
+   */
+  const send = (
     current: Aggregate,
     cause: CommitCause,
-    id: string,
-    next: (entry: JournalEntry) => Effect.Effect<JournalEntry, PublicError>
-  ) =>
-    change(current, cause, Effect.fnUntraced(function*(now) {
-      const journal = yield* chains.transfers(now.invoice.id)
-      return yield* payments.credit(yield* next(journal.find((entry) => entry.id === id)!), now)
-    }))
+    plan: (now: Aggregate) => Effect.Effect<JournalEntry, PublicError>
+  ) => change(current, cause, (now) => Effect.flatMap(plan(now), (entry) => credited(entry, now)))
 
-  const send = Effect.fnUntraced(function*(
-    current: Aggregate,
-    cause: CommitCause,
-    transfer: Omit<Sent, "transaction" | "block" | "height">,
-    confirmations: number | undefined
+  /** The newest simulated transfer that fits. Errors: `INVALID_TRANSITION` with `otherwise`. */
+  const chosen = Effect.fnUntraced(function*(
+    { invoice }: Aggregate,
+    fits: (entry: JournalEntry) => boolean,
+    otherwise: string
   ) {
-    const entry = yield* transfers.sent(current, transfer, confirmations)
-    return { entry, changes: [yield* told(current, cause, entry)] }
+    const entry = newest(yield* chains.transfers(invoice.id), fits)
+    return entry ?? (yield* refuse(otherwise))
   })
 
-  const pay = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause, to: Destination) {
-    return yield* send(current, cause, transferTo(to, yield* unitsFor(to, asked)), asked.confirmations)
-  })
+  const pay = (current: Aggregate, asked: Request, cause: CommitCause) =>
+    send(current, cause, (now) => transfers.payment(now, asked))
 
   /** Ends the invoice now, by the machine's own rules. */
-  const end = (current: Aggregate, cause: CommitCause) => {
-    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }]
-    return change(current, cause, () => Effect.succeed({ commands }))
-  }
+  const ending: Change = { commands: [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }] }
 
-  const expire = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
-    const { status } = current.invoice
-    if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
-    const now = Math.floor((yield* nowOf(current.invoice)) / 1000)
-    if (status === "underpaid" && now >= current.invoice.expiresAt) {
+  const expire = (current: Aggregate, cause: CommitCause) =>
+    change(current, cause, Effect.fnUntraced(function*({ invoice: { expiresAt, status } }, now) {
+      if (status !== "unpaid" && status !== "underpaid") return yield* publicError("INVOICE_NOT_PAYABLE")
+      if (status === "unpaid" || now < expiresAt) return ending
       return yield* refuse(
         "This invoice has ended and waits underpaid_grace_seconds for the rest: pay it, or move your clock past that with " +
           "POST /api/v1/devnet/clock/advance {\"seconds\": …}"
       )
-    }
-    return { changes: [yield* end(current, cause)] }
-  })
+    }))
 
   /** What is seen in the second of the end is not late yet. */
   const pastEnd = ({ invoice }: Aggregate) =>
@@ -368,88 +373,83 @@ const makeSimulator = Effect.gen(function*() {
     const payable = isPayable(invoice, Math.floor((yield* nowOf(invoice)) / 1000))
     if (!payable && invoice.status !== "expired") return yield* publicError("INVOICE_NOT_PAYABLE")
     const destination = yield* reachable(current, asked)
-    yield* unitsFor(destination, asked)
-    const ended = payable ? [yield* end(current, cause)] : []
+    const units = yield* unitsFor(destination, asked)
+    const ended = payable ? [yield* change(current, cause, () => Effect.succeed(ending))] : []
     yield* pastEnd(ended[0]?.aggregate ?? current)
-    const { changes, entry } = yield* pay(current, asked, cause, destination)
-    return { entry, changes: [...ended, ...changes] }
+    const sent = yield* send(current, cause, Effect.fnUntraced(function*(now) {
+      const { status } = now.invoice
+      if (status === "paid" || status === "canceled") return yield* publicError("INVOICE_NOT_PAYABLE")
+      return yield* transfers.sent(now, transferTo(destination, units), asked.confirmations)
+    }))
+    return [...ended, sent]
   })
 
-  const wrongToken = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const destination = yield* reachable(current, asked)
-    const units = yield* unitsFor(destination, asked)
-    const { target, token: { network } } = destination
-    return yield* send(current, cause, { network, tokenAddress: unknownContract, units, target }, asked.confirmations)
-  })
+  const wrongToken = (current: Aggregate, asked: Request, cause: CommitCause) =>
+    send(current, cause, Effect.fnUntraced(function*(now) {
+      const { quote, target, token } = yield* reachable(now, asked)
+      const { address, decimals } = unlistedPlayToken
+      const units = yield* unitsFor({ quote, target, token: { ...token, decimals } }, asked)
+      return yield* transfers.sent(now, { network: token.network, tokenAddress: address, units, target }, asked.confirmations)
+    }))
 
   /** The network asked for, else the first one of the address's family that the invoice does not take. */
-  const wrongNetwork = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const accepted = current.invoice.policy.acceptedNetworks
-    if (accepted === null) return yield* refuse("This invoice takes every network: create one with accepted_networks")
-    const destination = yield* reachable(current, {})
-    const wrong = transfers.networks().find((network) =>
-      familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
-      (asked.network ?? network) === network)
-    const token = wrong === undefined ? undefined : transfers.defaultToken(wrong)
-    if (token === undefined) {
-      return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
-    }
-    const units = yield* unitsFor(destination, asked)
-    const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
-    return yield* send(current, cause, transfer, asked.confirmations)
-  })
+  const wrongNetwork = (current: Aggregate, asked: Request, cause: CommitCause) =>
+    send(current, cause, Effect.fnUntraced(function*(now) {
+      const accepted = now.invoice.policy.acceptedNetworks
+      if (accepted === null) return yield* refuse("This invoice takes every network: create one with accepted_networks")
+      const destination = yield* reachable(now, {})
+      const wrong = transfers.networks().find((network) =>
+        familyOf(network) === familyOf(destination.token.network) && !accepted.includes(network) &&
+        (asked.network ?? network) === network)
+      const token = wrong === undefined ? undefined : transfers.defaultToken(wrong)
+      if (token === undefined) {
+        return yield* refuse("This invoice takes every network that its address is good on, or the one asked for")
+      }
+      const units = yield* unitsFor(destination, asked)
+      const transfer = { network: token.network, tokenAddress: token.address, units, target: destination.target }
+      return yield* transfers.sent(now, transfer, asked.confirmations)
+    }))
 
   /** A transfer without its memo reaches nobody's address, so there is nothing to tell. */
   const missingMemo = Effect.fnUntraced(function*(current: Aggregate, asked: Request) {
     const { target, token } = yield* reachable(current, asked)
-    if (target.memo !== null) return { changes: [] }
+    if (target.memo !== null) return []
     return yield* publicError("VALIDATION_ERROR", {
       param: "action",
       message: `missing_memo: a payment on ${token.network} needs no memo`
     })
   })
 
-  const chosen = Effect.fnUntraced(function*(
-    { invoice }: Aggregate,
-    fits: (entry: JournalEntry) => boolean,
-    otherwise: string
-  ) {
-    const entry = newest(yield* chains.transfers(invoice.id), fits)
-    return entry ?? (yield* refuse(otherwise))
-  })
+  const duplicate = (current: Aggregate, asked: Request, cause: CommitCause) =>
+    send(current, cause, Effect.fnUntraced(function*(now) {
+      const first = yield* chosen(now, stands, "Nothing was sent that could be sent twice: pay first")
+      const target = yield* chains.target(now.invoice.id, familyOf(first.network))
+      const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target: target! }
+      return yield* transfers.sent(now, transfer, asked.confirmations)
+    }))
 
-  const duplicate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const first = yield* chosen(current, stands, "Nothing was sent that could be sent twice: pay first")
-    const target = yield* chains.target(current.invoice.id, familyOf(first.network))
-    const transfer = { network: first.network, tokenAddress: first.tokenAddress, units: first.amount, target: target! }
-    return yield* send(current, cause, transfer, asked.confirmations)
-  })
+  const confirm = (current: Aggregate, asked: Request, cause: CommitCause) =>
+    send(current, cause, (now) =>
+      Effect.map(chosen(now, waits, nothingWaits), (entry) =>
+        deep(entry, Math.max(asked.confirmations ?? 0, requiredFor(now.invoice, entry.network)))))
 
-  const confirm = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const entry = yield* chosen(current, waits, nothingWaits)
-    const depth = Math.max(asked.confirmations ?? 0, requiredFor(current.invoice, entry.network))
-    const next = (now: JournalEntry) => waits(now) ? Effect.succeed(deep(now, depth)) : refuse(nothingWaits)
-    return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
-  })
-
-  const drop = Effect.fnUntraced(function*(current: Aggregate, cause: CommitCause) {
-    const entry = yield* chosen(current, stands, nothingStands)
-    const next = (now: JournalEntry) => stands(now) ? Effect.succeed(gone(now)) : refuse(nothingStands)
-    return { entry, changes: [yield* toldOf(current, cause, entry.id, next)] }
-  })
+  const drop = (current: Aggregate, cause: CommitCause) =>
+    send(current, cause, (now) => Effect.map(chosen(now, stands, nothingStands), gone))
 
   /** Its block leaves the chain, and then another one has the transaction, as deep as is asked. */
   const reorg = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const { changes: [undone], entry } = yield* drop(current, cause)
+    const undone = yield* drop(current, cause)
     const block = yield* twoUuids(uuidV4)
     const at = yield* chainSeconds
-    const required = requiredFor(current.invoice, entry.network)
-    const depth = asked.confirmations ?? required
-    const again = (now: JournalEntry) => {
-      const included = moved(now, block, at)
-      return Effect.succeed(depth < required ? included : deep(included, depth))
-    }
-    return { entry, changes: [undone!, yield* toldOf(current, cause, entry.id, again)] }
+    const again = yield* send(current, cause, Effect.fnUntraced(function*(now) {
+      const journal = yield* chains.transfers(now.invoice.id)
+      const entry = journal.find((each) => paymentIdOf(each) === simulatedPayment([undone]))!
+      const included = moved(entry, block, at)
+      const required = requiredFor(now.invoice, entry.network)
+      const depth = asked.confirmations ?? required
+      return depth < required ? included : deep(included, depth)
+    }))
+    return [undone, again]
   })
 
   /** Of every payment that counts and is not settled; the newest of them is answered. */
@@ -458,20 +458,26 @@ const makeSimulator = Effect.gen(function*() {
     cause: CommitCause,
     reportOf: (payment: PaymentState) => SettlementReport
   ) {
-    const done = yield* change(current, cause, Effect.fnUntraced(function*(now, seconds) {
+    return yield* change(current, cause, Effect.fnUntraced(function*(now, seconds) {
       const open = unsettled(now)
-      if (open.length === 0) return yield* refuse("No payment waits for its settlement")
-      return yield* reported(settlements, now, open, reportOf, seconds)
+      const last = open.at(-1)
+      if (last === undefined) return yield* refuse("No payment waits for its settlement")
+      const done = yield* reported(settlements, now, open, reportOf, seconds)
+      const told: SimulationTold = { _tag: "Simulation", paymentId: last.id }
+      return { ...done, told: [...done.told ?? [], told] }
     }))
-    return { payment: unsettled(current).at(-1)?.id, changes: [done] }
   })
 
-  const act = (current: Aggregate, asked: Request, cause: CommitCause): Effect.Effect<Done, PublicError> => {
+  const act = (
+    current: Aggregate,
+    asked: Request,
+    cause: CommitCause
+  ): Effect.Effect<Changed | ReadonlyArray<Changed>, PublicError> => {
     switch (asked.action) {
       case "pay":
       case "partial":
       case "overpay":
-        return Effect.flatMap(offered(current, asked), (destination) => pay(current, asked, cause, destination))
+        return pay(current, asked, cause)
       case "late":
         return late(current, asked, cause)
       case "expire":
@@ -498,9 +504,9 @@ const makeSimulator = Effect.gen(function*() {
   }
 
   const simulate = Effect.fnUntraced(function*(current: Aggregate, asked: Request, cause: CommitCause) {
-    const { changes, entry, payment } = yield* act(current, asked, cause)
+    const changes = [yield* act(current, asked, cause)].flat()
     const aggregate = changes.at(-1)?.aggregate ?? current
-    const paymentId = entry === undefined ? payment : paymentIdOf(entry)
+    const paymentId = simulatedPayment(changes)
     return {
       aggregate,
       payment: aggregate.payments.find(({ id }) => id === paymentId),
@@ -565,9 +571,8 @@ const makeOrderSimulator = Effect.gen(function*() {
   }
 
   /** What was seen is deep now; a transfer of its own pays what is left then, if anything is. */
-  const paid = Effect.fnUntraced(function*(current: Aggregate) {
-    const journal = yield* chains.transfers(current.invoice.id)
-    const waitingIds = waiting(journal).map(({ id }) => id)
+  const paid = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Change, PublicError> {
+    const known = waiting(yield* chains.transfers(current.invoice.id))
     const coming = current.payments.filter(({ status }) => status === "pending")
       .reduce((sum, { amount }) => sum + amount, 0n)
     const rest = remaining(current.invoice) - coming
@@ -575,16 +580,12 @@ const makeOrderSimulator = Effect.gen(function*() {
       action: "pay",
       ...(coming === 0n ? {} : { amount: usdWire(usdMillis(rest)) })
     })]
-    return (now: Aggregate): Effect.Effect<Change, PublicError> =>
-      Effect.gen(function*() {
-        const known = waiting(yield* chains.transfers(now.invoice.id)).filter(({ id }) => waitingIds.includes(id))
-        const paying = [...known, ...added].map((entry) => deep(entry, transfers.requiredFor(now.invoice, entry.network)))
-        const credits = yield* Effect.forEach(paying, (entry) => payments.credit(entry, now))
-        return {
-          commands: credits.flatMap(({ commands }) => commands),
-          writes: credits.flatMap(({ writes }) => writes)
-        }
-      })
+    const paying = [...known, ...added].map((entry) => deep(entry, transfers.requiredFor(current.invoice, entry.network)))
+    const credits = yield* Effect.forEach(paying, (entry) => payments.credit(entry, current))
+    return {
+      commands: credits.flatMap(({ commands }) => commands),
+      writes: credits.flatMap(({ writes }) => writes)
+    }
   })
 
   /** Pays one refund out, by one step after the other; they are one change of it. */
@@ -643,7 +644,7 @@ const makeOrderSimulator = Effect.gen(function*() {
     const open = () => unsettled(current).filter(({ id }) => order.paidBy.includes(id))
     switch (asked.transition) {
       case "payment_confirmed":
-        return Effect.die(new Error("a payment is worked out before its change"))
+        return paid(current)
       case "payment_settled":
         return reported(settlements, current, open(), settled, now)
       case "placed":
@@ -677,12 +678,10 @@ const makeOrderSimulator = Effect.gen(function*() {
   ) {
     const known = yield* orderOf(merchantId, orderId)
     yield* admit(known, asked)
-    const before = yield* invoices.find(known.invoiceId)
-    const paying = asked.transition === "payment_confirmed" ? yield* paid(before!) : undefined
     const { committed, told: all } = yield* invoices.change(known.invoiceId, cause, Effect.fnUntraced(function*(current, now) {
       const order = yield* orderOf(merchantId, orderId)
       yield* admit(order, asked)
-      const change = yield* paying === undefined ? facts(order, asked, current, now) : paying(current)
+      const change = yield* facts(order, asked, current, now)
       const destination: ReadonlyArray<OrderFact> = asked.destination === null || asked.transition === "refunded"
         ? []
         : [{ _tag: "RefundDestinationSet", destination: asked.destination }]

@@ -8,6 +8,7 @@ import { aliased } from "../../schemas/Alias.ts"
 import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Order } from "../../schemas/Order.ts"
+import { maximumCredit, usdWire } from "../../schemas/Money.ts"
 import { Payment } from "../../schemas/Payment.ts"
 import { orderTransitions } from "./machine.ts"
 
@@ -30,9 +31,11 @@ export const SimulateRequest = Schema.Struct({
   }),
   network: Schema.optionalKey(Network),
   token_id: Schema.optionalKey(Schema.Int),
-  amount: Schema.optionalKey(WireAmount.check(Schema.isGreaterThan(0)).annotate({
-    description: "In usd_millis (thousandths of a dollar): 5000 is $5."
-  })),
+  amount: Schema.optionalKey(
+    WireAmount.check(Schema.isBetween({ minimum: 1, maximum: usdWire(maximumCredit) })).annotate({
+      description: "In usd_millis (thousandths of a dollar): 5000 is $5. At most what one transfer is credited with."
+    })
+  ),
   confirmations: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maximumConfirmations })).annotate({
       description: "Blocks that confirm the transfer; default: as many as it needs. 0: seen only."

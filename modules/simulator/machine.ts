@@ -42,9 +42,6 @@ const simulatedHeight = (shown: bigint): bigint => -shown
 
 const isSimulated = ({ height }: Pick<JournalEntry, "height">): boolean => height < 0n
 
-/** A contract that no catalogue lists. */
-export const unknownContract = `0x${"de".repeat(20)}`
-
 /** 64 hex digits, as the transactions and blocks of the EVM networks and TON have; `random` holds at least 32 bytes. */
 const hashOf = (network: Network, random: string): string => {
   const digits = random.replaceAll("-", "").slice(0, 64)

@@ -7,7 +7,6 @@ import { Effect, Schema } from "effect"
 import {
   degraded,
   isReusable,
-  maximumCredit,
   noPrice,
   noSettlement,
   priced,
@@ -22,7 +21,7 @@ import {
   valuation
 } from "../../../modules/quotes/machine.ts"
 import { InvoiceId, MerchantId, QuoteId, TokenId } from "../../../schemas/Ids.ts"
-import { baseUnits, maximumInvoiceAmount, readRate, usdMillis } from "../../../schemas/Money.ts"
+import { baseUnits, maximumCredit, maximumInvoiceAmount, readRate, usdMillis } from "../../../schemas/Money.ts"
 import { Quote } from "../../../schemas/Quote.ts"
 import { Token } from "../../../schemas/Token.ts"
 import { usdc } from "../../fixtures/tokens.ts"

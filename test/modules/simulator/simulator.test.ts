@@ -15,14 +15,14 @@ import { Payments } from "../../../modules/payments/plugin.ts"
 import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
 import { type RetailerReport, Retailers } from "../../../modules/retail/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../../../modules/settlement/plugin.ts"
-import { allowedTransitions, type OrderTransition, orderTransitions, payoutOf, shipmentOf, unknownContract } from "../../../modules/simulator/machine.ts"
+import { allowedTransitions, type OrderTransition, orderTransitions, payoutOf, shipmentOf } from "../../../modules/simulator/machine.ts"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { baseUnits, tokenAmountUp, readRate, usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { isCounted } from "../../../schemas/Payment.ts"
+import { isCounted, unlistedPlayToken } from "../../../schemas/Payment.ts"
 import { seeded } from "../../support/Crash.ts"
 import { until } from "../../support/Service.ts"
 import { done, newOrder, newPlayer, Play, type Player, refused } from "./Play.ts"
@@ -137,11 +137,17 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
       (entry) => entry !== undefined && entry.handled === entry.status && wanted(entry)
     ))
 
+  /** The contract of a token that nobody lists is asked what it is beside the handling of its transfer. */
+  const isNamed = (txHash: string) =>
+    until(`the token of ${txHash}`, invoices.find(invoiceId), (found) =>
+      found!.payments.find((payment) => payment.txHash === txHash)?.metadata.token?.symbol != null)
+
   const mine = Effect.fnUntraced(function*(units: bigint, tokenAddress: string | null, txHash?: string) {
     const made = yield* chain.transfer({
       network, to: target.matchKey, tokenAddress, amount: baseUnits(units), ...(txHash === undefined ? {} : { txHash })
     })
     yield* statusOf(made.txHash, ({ status }) => status === "confirmed")
+    if (tokenAddress === unlistedPlayToken.address) yield* isNamed(made.txHash)
     const others = sent.map((each) => each.isMined ? { ...each, depth: each.depth + 1 } : each)
     const one = { txHash: made.txHash, isMined: true, units, token: tokenAddress, depth: 1 }
     sent = others.some((each) => each.txHash === one.txHash)
@@ -161,7 +167,8 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
     sent = [...sent, { txHash, isMined: false, units, token: tokenAddress, depth: 0 }]
   })
 
-  const unitsOf = (amount: number) => tokenAmountUp(usdMillis(BigInt(amount)), readRate("1")!, token.decimals)
+  const unitsOf = (amount: number, decimals: number = token.decimals) =>
+    tokenAmountUp(usdMillis(BigInt(amount)), readRate("1")!, decimals)
 
   const settle = (reportOf: (payment: { readonly id: string; readonly network: Network }) => SettlementReport) =>
     Effect.gen(function*() {
@@ -182,7 +189,7 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
       case "duplicate":
         return newest === undefined ? undefined : yield* mine(newest.units, newest.token)
       case "wrong_token":
-        return yield* mine(unitsOf(wrongAmount), unknownContract)
+        return yield* mine(unitsOf(wrongAmount, unlistedPlayToken.decimals), unlistedPlayToken.address)
       case "confirm": {
         const waiting = sent.findLast(({ isMined }) => !isMined)
         return waiting === undefined ? undefined : yield* mine(waiting.units, waiting.token, waiting.txHash)
@@ -372,6 +379,85 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
         }
       })
       yield* Effect.forEach(Array.from({ length: 2 * runs }), walk, { discard: true })
+    }))
+
+  it.effect("that comes twice at once is answered as if it had come twice in turn", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Play
+      const player = yield* newPlayer
+      const usdc = yield* usdcOn("base")
+      const act = (invoice: string, body: object) =>
+        call(`/api/v1/devnet/invoices/${invoice}/simulate`, { headers: { "x-api-key": player.merchant }, body })
+      const together = Effect.fnUntraced(function*(invoice: string, body: object, times = 2) {
+        const found = yield* Effect.all(Array.from({ length: times }, () => act(invoice, body)), { concurrency: times })
+        return found.toSorted((a, b) => a.status - b.status)
+      })
+      const invoiceOf = (invoice: string) =>
+        Effect.map(call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }), ({ json }) => json)
+
+      for (const action of ["pay", "overpay", "late"]) {
+        const id = yield* newInvoice(player, "base", usdc.id)
+        const [first, second] = yield* together(id, { action })
+        done(first!)
+        assert.deepStrictEqual([second!.status, second!.json.error?.code], [409, "INVOICE_NOT_PAYABLE"], action)
+        assert.include(yield* invoiceOf(id), { status: "paid", amount_paid: action === "overpay" ? 11_000 : 10_000 })
+      }
+      const parted = yield* newInvoice(player, "base", usdc.id)
+      const parts = (yield* together(parted, { action: "partial" }, 3)).map((part) => done(part).invoice_payment.amount)
+      assert.deepStrictEqual(parts.toSorted((a: number, b: number) => b - a), [5_000, 2_500, 1_250])
+      assert.include(yield* invoiceOf(parted), { status: "underpaid", amount_paid: 8_750 })
+
+      const ended = yield* newInvoice(player, "base", usdc.id)
+      const [expired, refusedOne] = yield* together(ended, { action: "expire" })
+      done(expired!)
+      refused(refusedOne!, 409, "INVOICE_NOT_PAYABLE")
+
+      const twice = yield* newInvoice(player, "base", usdc.id)
+      for (const amount of [2_000, 3_000]) done(yield* act(twice, { action: "pay", amount }))
+      for (const gone of yield* together(twice, { action: "drop" })) done(gone)
+      assert.include(yield* invoiceOf(twice), { status: "unpaid", amount_paid: 0 })
+
+      const { invoiceId, orderId } = yield* newOrder(player)
+      const steps = yield* Effect.all(
+        [step(player, orderId, "payment_confirmed"), act(invoiceId, { action: "partial" }), act(invoiceId, { action: "pay" })],
+        { concurrency: 3 }
+      )
+      assert.isTrue(steps.some(({ status }) => status === 200))
+      assert.include(yield* invoiceOf(invoiceId), { status: "paid", amount_paid: 12_990 })
+    }))
+
+  it.effect("that sends a token nobody lists names what arrived, in the answer and in an event", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Play
+      const player = yield* newPlayer
+      const headers = { "x-api-key": player.merchant }
+      const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
+      const simulate = (body: object) => call(`/api/v1/devnet/invoices/${id}/simulate`, { headers, body })
+      const sent = done(yield* simulate({ action: "wrong_token", amount: 3_000 }))
+      const token = { id: null, address: unlistedPlayToken.address, symbol: "UNLISTED", decimals: 18 }
+      assert.deepInclude(sent.invoice_payment, { status: "rejected", payer_amount_token: "3.000000000000000000", amount: 0 })
+      assert.deepStrictEqual(sent.invoice_payment.metadata.token, token)
+      const told = yield* call(`/api/v1/events?limit=100`, { headers })
+      const last = told.json.data.data.find(({ data }: any) => data.object.id === sent.invoice_payment.id)
+      assert.deepStrictEqual(last.data.object.metadata.token, token)
+      const again = done(yield* simulate({ action: "reorg" }))
+      assert.deepStrictEqual(again.invoice_payment.metadata.token, token, "it is named in its new block too")
+    }))
+
+  it.effect("refuses to send more than one transfer is credited with, and says how much that is", () =>
+    Effect.gen(function*() {
+      const { call } = yield* Play
+      const player = yield* newPlayer
+      const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
+      const pay = (amount: number) =>
+        call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": player.merchant }, body: { action: "pay", amount } })
+      for (const amount of [10_000_000_000_001, 1e15]) {
+        const { message, param } = refused(yield* pay(amount), 400, "VALIDATION_ERROR")
+        assert.strictEqual(param, "amount")
+        assert.include(message, "1 to 10,000,000,000,000")
+        assert.include(message, "usd_millis")
+      }
+      assert.include(done(yield* pay(10_000_000_000_000)).invoice_payment, { amount: 10_000_000_000_000 })
     }))
 
   it.effect("shows a payment that is only seen as pending until it is confirmed, and touches nobody else's", () =>
