@@ -172,7 +172,7 @@ export type Arrival = Omit<
 export type Command =
   /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
   | { readonly _tag: "Observe"; readonly arrival: Arrival }
-  /** It could be priced only now. */
+  /** It could be priced only now; also one that came too late, whose refund is as much as it is worth. */
   | {
     readonly _tag: "Value"
     readonly paymentId: string
@@ -474,8 +474,10 @@ const value = (
 ): Step => {
   const payment = paymentOf(state, paymentId)
   const waiting = payment?.status === "pending" || payment?.status === "manual_retry"
-  if (payment === undefined || !waiting || payment.metadata.quote !== null) return nothing(state)
-  const dust = amount < dustBelow
+  // Money that came too late counts nowhere, but what it is worth is what can be given back.
+  const isOwed = payment?.status === "rejected" && payment.metadata.exception === "late_payment"
+  if (payment === undefined || !(waiting || isOwed) || payment.metadata.quote !== null) return nothing(state)
+  const dust = waiting && amount < dustBelow
   const after: PaymentState = {
     ...payment,
     amount,

@@ -63,6 +63,7 @@ import {
   isOffered,
   lockedRateAt,
   needsAgreement,
+  needsPrice,
   type PayorSocket,
   seenAtOf,
   sessionEnd,
@@ -128,7 +129,10 @@ export class Payments extends Context.Service<Payments, {
     entry: JournalEntry,
     current: Aggregate
   ) => Effect.Effect<{ readonly commands: ReadonlyArray<Command>; readonly writes: ReadonlyArray<Write> }, PublicError>
-  /** Prices and counts a payment that is `manual_retry`. */
+  /**
+   * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
+   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
+   */
   readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
   static readonly layer = Layer.effect(Payments, Effect.gen(function*() {
@@ -218,7 +222,8 @@ export class Payments extends Context.Service<Payments, {
       if (invoiceId === null) return yield* publicError("INVOICE_NOT_FOUND")
       const { aggregate } = yield* invoices.change(invoiceId, noCause, Effect.fnUntraced(function*({ invoice, payments }) {
         const payment = payments.find(({ id }) => id === paymentId)!
-        if (payment.status !== "manual_retry") return yield* publicError("INVALID_TRANSITION")
+        const isLate = payment.status === "rejected" && payment.confirmedAt !== null && needsPrice(payment)
+        if (payment.status !== "manual_retry" && !isLate) return yield* publicError("INVALID_TRANSITION")
         const token = payment.tokenId === null ? undefined : catalog.get(payment.tokenId)
         const priced = token === undefined
           ? null
@@ -714,9 +719,8 @@ const makeCredit = Effect.gen(function*() {
     if (entry.status === "seen") return { commands: observe, writes }
 
     const confirm: Command = { _tag: "Confirm", paymentId, confirmations: entry.confirmations }
-    const quoted = arrival?.metadata.quote ?? known?.metadata.quote ?? null
-    const refused = (arrival ?? known)?.metadata.exception != null
-    if (quoted !== null || refused) return { commands: [...observe, confirm], writes }
+    const isPriced = (arrival?.metadata.quote ?? known?.metadata.quote ?? null) !== null
+    if (isPriced || !needsPrice(arrival ?? known!)) return { commands: [...observe, confirm], writes }
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     const seenAt = known?.seenAt ?? seenAtBy(entry, invoice)
     const priced = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
@@ -728,8 +732,9 @@ const makeCredit = Effect.gen(function*() {
     yield* Effect.logError("no price for a confirmed payment: an operator must retry it").pipe(
       Effect.annotateLogs({ payment_id: paymentId, invoice_id: invoice.id, attempts: entry.attempts + 1 })
     )
+    // The first is for a payment that would count, the second for one that came too late: each leaves the other alone.
     const giveUp: Command = { _tag: "GiveUp", paymentId }
-    return { commands: [...observe, giveUp], writes }
+    return { commands: [...observe, giveUp, confirm], writes }
   })
 })
 
@@ -756,9 +761,9 @@ const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"])
   }
 }
 
-/** What a payment is worth; null while there is no price for it, zero if it does not count. */
-const valueOf = ({ amount, metadata }: Pick<Arrival, "amount" | "metadata">): UsdMillis | null =>
-  metadata.quote === null && metadata.exception === null ? null : amount
+/** What a payment is worth; null while there is no price for it, zero where none is needed. */
+const valueOf = (payment: Pick<Arrival, "amount" | "metadata">): UsdMillis | null =>
+  needsPrice(payment) ? null : payment.amount
 
 const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>
   requiredDepth(entry.network, entry.environment, invoice.policy.confirmations, invoice.amount)

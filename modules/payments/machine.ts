@@ -52,6 +52,13 @@ export const isDustBeyondLimit = (
   metadata.quote !== null && metadata.exception === null && amount < dustBelow &&
   payments.filter((payment) => payment.metadata.exception === "below_dust").length >= maximumDustPayments
 
+/**
+ * Whether a payment has no price yet and needs one: to be counted, or to be given back where it came too late. What is
+ * not accepted for another reason counts nowhere, and nothing gives it back by itself.
+ */
+export const needsPrice = ({ metadata: { exception, quote } }: Pick<PaymentState, "metadata">): boolean =>
+  quote === null && (exception === null || exception === "late_payment")
+
 /** Seconds after which a rate is shown as stale (API reference, "Payor session endpoints"). */
 const staleRateSeconds = 300
 

@@ -6,9 +6,13 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { usdc } from "../../fixtures/tokens.ts"
+import { Payments, pricingTries } from "../../../modules/payments/actor.ts"
 import { maximumDustPayments } from "../../../modules/payments/machine.ts"
+import { Refunds } from "../../../modules/refunds/plugin.ts"
+import { Invoices } from "../../../modules/invoices/plugin.ts"
 import {
-  callerOf, eventsOf, handOver, newInvoice, newMerchant, openExceptions, setAsked, till, transferTo, usualPrices
+  callerOf, eventsOf, handOver, losePrice, newInvoice, newMerchant, openExceptions, post, setAsked, till, transferTo,
+  usualPrices
 } from "../invoices/Till.ts"
 
 layer(till)("a transfer that arrives before its token's contract was asked, as after a start", (it) => {
@@ -27,6 +31,64 @@ layer(till)("a transfer that arrives before its token's contract was asked, as a
       assert.include((yield* caller.ok(payments)).data[0], { status: "confirmed", amount: 10_000 })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
     }).pipe(Effect.ensuring(Effect.sync(() => setAsked(usdc, true)))))
+})
+
+/** An invoice that ended before its money came, while the money's token has no price. */
+const unpricedLate = Effect.gen(function*() {
+  usualPrices()
+  const caller = callerOf(yield* newMerchant)
+  const invoice = yield* newInvoice(caller, { amount: 10_000 })
+  const seen = yield* transferTo(invoice, usdc, 10_000_000n, "seen")
+  yield* caller.ok(`/api/v1/invoices/${invoice.id}/cancel`, post({}))
+  losePrice("usd-coin")
+  yield* handOver(seen)
+  const payment = Effect.map(caller.ok(`/api/v1/invoices/${invoice.id}/payments`), ({ data: [newest] }) => newest)
+  assert.deepInclude(yield* payment, { status: "rejected", amount: 0 })
+  assert.deepStrictEqual(yield* openExceptions(invoice.id), ["late_payment"])
+  const confirmed = { ...seen, status: "confirmed", version: 2 } as const
+  return { confirmed, invoiceId: invoice.id as string, payment }
+})
+
+/** usd_millis that a refund of all of an invoice's money comes to; null where there is nothing to give back. */
+const refundOf = Effect.fnUntraced(function*(invoiceId: string) {
+  const refunds = yield* Refunds
+  const current = (yield* (yield* Invoices).find(invoiceId))!
+  const ask = { amount: "remaining", reason: "late_payment", destination: null, feeFree: true } as const
+  const opened = yield* Effect.orDie(refunds.open(current, ask, 1_766_320_000))
+  return opened === null ? null : Number(opened.refund.amount)
+})
+
+layer(till)("money that came too late, while its token had no price", (it) => {
+  it.effect("is worth what its price says as soon as there is one, so that it can be given back", () =>
+    Effect.gen(function*() {
+      const { confirmed, invoiceId, payment } = yield* unpricedLate
+      assert.propertyVal(yield* Effect.flip(handOver(confirmed)), "code", "QUOTE_UNAVAILABLE")
+      assert.isNull(yield* refundOf(invoiceId))
+      usualPrices()
+      yield* handOver({ ...confirmed, attempts: 1 })
+      const priced = yield* payment
+      assert.deepInclude(priced, { status: "rejected", amount: 10_000 })
+      assert.deepInclude(priced.metadata, { exception: "late_payment" })
+      assert.isNotNull(priced.confirmed_at)
+      assert.deepStrictEqual(yield* openExceptions(invoiceId), ["late_payment"])
+      assert.strictEqual(yield* refundOf(invoiceId), 10_000)
+    }).pipe(Effect.ensuring(Effect.sync(usualPrices))))
+
+  it.effect("is priced by an operator where its price stayed away for too long, and counted by nobody", () =>
+    Effect.gen(function*() {
+      const { confirmed, invoiceId, payment } = yield* unpricedLate
+      const { retry } = yield* Payments
+      yield* handOver({ ...confirmed, attempts: pricingTries - 1 })
+      const waiting = yield* payment
+      assert.deepInclude(waiting, { status: "rejected", amount: 0 })
+      assert.isNotNull(waiting.confirmed_at)
+      assert.propertyVal(yield* Effect.flip(retry(waiting.id)), "code", "QUOTE_UNAVAILABLE")
+      usualPrices()
+      yield* retry(waiting.id)
+      assert.deepInclude(yield* payment, { status: "rejected", amount: 10_000, confirmed_at: waiting.confirmed_at })
+      assert.strictEqual(yield* refundOf(invoiceId), 10_000)
+      assert.propertyVal(yield* Effect.flip(retry(waiting.id)), "code", "INVALID_TRANSITION")
+    }).pipe(Effect.ensuring(Effect.sync(usualPrices))))
 })
 
 layer(till)("transfers worth less than a thousandth of a dollar", (it) => {
