@@ -284,7 +284,8 @@ export const NewPurchase = aliased(
     address_id: Schema.String,
     shipping_option_id: absent(Schema.String).annotate({ description: "The cheapest if not said." }),
     refund_destination_wallet_address_bsc: absent(Schema.String).annotate({
-      description: "Where a refund would go: an address of BNB Chain. It can be set later too."
+      description: "Where a refund would go: an address of BNB Chain that is the customer's own, not one that payments are " +
+        "received at. It can be set later too."
     }),
     metadata: absent(Metadata).annotate({ description: "Your own data, kept in the invoice and shown there." })
   }),
@@ -507,6 +508,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
       "ESTIMATE_ALREADY_USED",
       "ESTIMATE_CHANGED",
       "ESTIMATE_EXPIRED",
+      "UNSUPPORTED_NETWORK",
       ...priceErrors,
       ...writeErrors
     )

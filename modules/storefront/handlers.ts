@@ -4,13 +4,13 @@ import { HttpApiBuilder } from "effect/http-api"
 import { answering, CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
-import { readAddress } from "../../schemas/Address.ts"
 import { readPrice, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { maximumQuantity } from "../../schemas/Order.ts"
 import { turnDown } from "../../schemas/Version.ts"
 import { type Destination, orderObject } from "../commerce/plugin.ts"
 import { checkMetadata, makeSession } from "../invoices/plugin.ts"
+import { Refunds } from "../refunds/plugin.ts"
 import { type Addressed, Carts, Checkouts, type Purchased, type Wish } from "./actor.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
@@ -90,17 +90,21 @@ const readWish = (
     : { customer, items, seen: pricesOf(items), zipCode }
 }
 
-/** Where a refund goes, if it is said; `WALLET_ADDRESS_INVALID` for what is no address of BNB Chain. */
+/**
+ * Where a refund goes, if it is said. Errors: `WALLET_ADDRESS_INVALID` for what is no address of BNB Chain, for a token's
+ * contract and for an address that payments are received at; `UNSUPPORTED_NETWORK` where no token of BNB Chain is known.
+ */
 const readDestination = (
-  text: string | null | undefined,
+  refunds: Refunds["Service"],
+  address: string | null | undefined,
   environment: Environment
-): Effect.Effect<Destination | null, PublicError> => {
-  if (text === undefined || text === null) return Effect.succeed(null)
-  const address = readAddress("bsc", environment, text)
-  return address === null
-    ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "refund_destination_wallet_address_bsc" }))
-    : Effect.succeed({ network: "bsc", address, memo: null })
-}
+): Effect.Effect<Destination | null, PublicError> =>
+  address === undefined || address === null
+    ? Effect.succeed(null)
+    : refunds.check({ network: "bsc", address, memo: null }, environment).pipe(
+      Effect.mapError(({ code, message }) =>
+        publicError(code, { message, param: "refund_destination_wallet_address_bsc" }))
+    )
 
 /** A new order and the session its payor opens the invoice with, as `data` of the answer. */
 const makePurchased = Effect.map(makeSession, (sessionOf) => ({ invoice, order }: Purchased, apiVersion: string) => {
@@ -151,6 +155,7 @@ export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect
   const carts = yield* Carts
   const checkouts = yield* Checkouts
   const purchasedObject = yield* makePurchased
+  const refunds = yield* Refunds
 
   return group
     .handle("estimate", Effect.fnUntraced(function*({ payload }) {
@@ -193,7 +198,11 @@ export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect
         estimateId: payload.estimate_id,
         addressId: payload.address_id,
         shippingOptionId: payload.shipping_option_id ?? null,
-        refundDestination: yield* readDestination(payload.refund_destination_wallet_address_bsc, shop.environment),
+        refundDestination: yield* readDestination(
+          refunds,
+          payload.refund_destination_wallet_address_bsc,
+          shop.environment
+        ),
         metadata
       }
       const { apiVersion } = yield* RequestInfo

@@ -5,6 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Orders } from "../commerce/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
+import { Refunds } from "../refunds/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
 import { Carts, Checkouts, pruning } from "./actor.ts"
 import { StorefrontApi } from "./api.ts"
@@ -14,7 +15,7 @@ import { migrations, tables } from "./migrations.ts"
 export const plugin = Plugin.make({
   name: "storefront",
   slot: "modules",
-  needs: { auth: PayorSessions, invoices: Invoices, retail: Retailers, commerce: Orders },
+  needs: { auth: PayorSessions, invoices: Invoices, refunds: Refunds, retail: Retailers, commerce: Orders },
   http: StorefrontApi,
   migrations,
   tables,

@@ -234,9 +234,24 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
         const error = yield* invoice({ ...purchase, refund_destination_wallet_address_bsc: wallet }, 400, "WALLET_ADDRESS_INVALID")
         assert.strictEqual(error.param, "refund_destination_wallet_address_bsc")
       }
+      assert.deepStrictEqual(yield* written, before)
+      const made = yield* ok("checkout/invoice", (yield* ready("cust_paid")).purchase, withKey())
+      const headers = made.payment_session_headers
+      const { service } = yield* Town
+      const offered = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", { headers })
+      const body = { network: "base", token_id: answered(200, offered)[0].id }
+      const { temp_address } = answered(200, yield* service.call("/api/v1/payments/payment-addresses", { headers, body }))
+      const contract = answered(200, yield* service.call("/api/v1/payments/available-tokens?mode=all&network=bsc", { headers }))
+        .find(({ token_address }: any) => token_address !== null).token_address
+      const beforeOwn = yield* written
+      for (const own of [temp_address, contract]) {
+        const error = yield* invoice({ ...purchase, refund_destination_wallet_address_bsc: own }, 400, "WALLET_ADDRESS_INVALID")
+        assert.strictEqual(error.param, "refund_destination_wallet_address_bsc")
+      }
+      assert.deepStrictEqual(yield* written, beforeOwn)
       yield* invoice(purchase, 403, "SCOPE_MISMATCH", { headers: { "x-api-key": keys.merchant_key, ...withKey().headers } })
       yield* refused(503, "SERVICE_UNAVAILABLE", "checkout/estimate", { customer_id: "a", items: [{ product_id: "SIM-QUOTE-UNAVAILABLE", retailer: "amazon" }] })
-      assert.deepStrictEqual(yield* written, before)
+      assert.deepStrictEqual(yield* written, beforeOwn)
       answered(200, yield* call("checkout/invoice", purchase, withKey()))
     }))
 

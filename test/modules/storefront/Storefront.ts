@@ -9,6 +9,7 @@ import { randomUUID } from "node:crypto"
 import { PayorSessions } from "../../../modules/auth/plugin.ts"
 import { Orders } from "../../../modules/commerce/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
+import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { type PostalAddress, plugin as retail, Retailers, RetailerUnavailable } from "../../../modules/retail/plugin.ts"
 import { StorefrontApi } from "../../../modules/storefront/api.ts"
 import { migrations, tables } from "../../../modules/storefront/migrations.ts"
@@ -97,7 +98,7 @@ export const storefront = apiLayer(
   Layer.mergeAll(callers, retailer, plugin.layer(undefined as never)).pipe(
     Layer.provideMerge(retail.layer(undefined as never))
   ) as never,
-  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {} as never), Layer.mock(Invoices, {})).pipe(Layer.provideMerge(kernel(
+  Layer.mergeAll(Actors.layer, PayorSessions.layer, Layer.mock(Orders, {} as never), Layer.mock(Invoices, {}), Layer.mock(Refunds, {})).pipe(Layer.provideMerge(kernel(
     [{ name: "storefront", migrations, tables }],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   )))
