@@ -5046,7 +5046,7 @@ export interface components {
             address_id: string;
             /** @description The cheapest if not said. */
             shipping_option_id?: string | null;
-            /** @description Where a refund would go: an address of BNB Chain. It can be set later too. */
+            /** @description Where a refund would go: an address of BNB Chain that is the customer's own, not one that payments are received at. It can be set later too. */
             refund_destination_wallet_address_bsc?: string | null;
             /** @description Your own data, kept in the invoice and shown there. */
             metadata?: Record<string, never> | null;
@@ -16071,6 +16071,8 @@ export interface operations {
             };
             /**
              * @description `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `UNSUPPORTED_NETWORK`: This network is not offered here: `network` is one of those that the token list has.
              *
              *     `NO_VALID_ITEMS`: None of these items can be bought: see details.invalid_items.
              *
