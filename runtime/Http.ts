@@ -136,6 +136,14 @@ export type Asked = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" |
 /** Draws the refusal of a request. */
 export type Draw = (error: PublicError, request: Asked) => Drawn
 
+/** How the refusal of a request looks. */
+export interface DrawingChoice {
+  /** Undefined: nobody draws it, its body is JSON. */
+  readonly draw: Draw | undefined
+  /** Whether another `Accept` would have been answered in another form. */
+  readonly dependsOnAccept: boolean
+}
+
 /**
  * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how a
  * refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers with
@@ -144,8 +152,12 @@ export type Draw = (error: PublicError, request: Asked) => Drawn
 export class Drawings extends Context.Service<Drawings, {
   /** `draw` is asked for `path`, which is as routes name it, and for everything below it. */
   readonly register: (path: `/${string}`, draw: Draw) => Effect.Effect<void>
-  /** Who draws for a request's URL; undefined: nobody, its errors are JSON. */
-  readonly find: (url: string) => Draw | undefined
+  /**
+   * `draw` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people who
+   * mistyped an address. Errors below `/api` and `/ws` are JSON for everybody.
+   */
+  readonly registerForBrowsers: (draw: Draw) => Effect.Effect<void>
+  readonly choose: (request: Pick<Asked, "url" | "headers">) => DrawingChoice
 }>()("tillwire/runtime/Http/Drawings") {}
 
 /** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */

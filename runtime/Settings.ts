@@ -209,6 +209,9 @@ export const SettingsSchema = Schema.Struct({
 })
 export type SettingsValue = typeof SettingsSchema.Type
 
+/** Where the demo keys are written, in the data directory, readable by the service's own user only. */
+export const demoKeysFile = "demo-keys.json"
+
 /** The settings in force. Secrets inside are plain strings: never log the whole value. */
 export class Settings extends Context.Service<Settings, SettingsValue & {
   /** `http.publicUrl`, or the default made of host and port; without a trailing slash. */

@@ -3,7 +3,7 @@ import { Clock, Console, Effect, FileSystem, Path } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { answering, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
-import { Settings } from "../../runtime/Settings.ts"
+import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -167,9 +167,6 @@ export const rpcHandlers = Effect.gen(function*() {
       }))
   })
 })
-
-/** Where the demo keys are written, in the data directory, readable by the service's own user only. */
-export const demoKeysFile = "demo-keys.json"
 
 /** The lease under which an instance looks for a merchant and makes the demo one: two that start at once make one. */
 const demoLease = "auth-demo-merchant"

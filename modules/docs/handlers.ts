@@ -2,8 +2,10 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { prefersHtml } from "../../runtime/http/Accept.ts"
 import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
-import { Settings } from "../../runtime/Settings.ts"
+import { Drawings } from "../../runtime/Http.ts"
+import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
@@ -45,13 +47,13 @@ const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<strin
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => serve(asset, request, cacheControl, headers))
 
 export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function*(group) {
-  const { environments, publicUrl } = yield* Settings
+  const { dataDirectory, environments, publicUrl } = yield* Settings
+  const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())
+  const drawings = yield* Drawings
   const health = yield* Health
   const repo = yield* Repo.make
 
-  const stylesheet = yield* Effect.cached(
-    Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
-  )
+  const style = yield* Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
   const reference = yield* Effect.cached(
     Effect.flatMap(repo.scalar, (scalar) => {
       const text = Pages.referenceScript(scalar)
@@ -60,10 +62,9 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     })
   )
 
-  const styleName = ({ hash }: Asset) => `style-${hash}.css`
+  const styleName = `style-${style.hash}.css`
   const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
-  const whole = (title: string, main: string) =>
-    Effect.map(stylesheet, (style) => Pages.page(title, main, `/docs/assets/${styleName(style)}`))
+  const whole = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
 
   /** Keeps what `make` makes under `key`. The keys are names of guides and codes that exist, so there are few. */
   const kept = new Map<string, Asset>()
@@ -77,21 +78,27 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
 
   const showPage = (key: string, title: string, main: Effect.Effect<string>) =>
     Effect.flatMap(
-      once(key, html, Effect.flatMap(main, (inner) => whole(title, inner))),
+      once(key, html, Effect.map(main, (inner) => whole(title, inner))),
       (asset) => send(asset, revalidated, pageHeaders)
     )
   const showText = (key: string, text: Effect.Effect<string>) =>
     Effect.flatMap(once(key, plain, text), (asset) => send(asset, revalidated, common))
 
-  const missing = Effect.map(whole("Not found", Pages.missingMain), (text) =>
-    HttpServerResponse.text(text, { status: 404, contentType: html, headers: pageHeaders }))
+  const missing = Effect.succeed(
+    HttpServerResponse.text(whole("Not found", Pages.missingMain), { status: 404, contentType: html, headers: pageHeaders })
+  )
+
+  yield* drawings.registerForBrowsers((error) => ({
+    html: whole(error.code === "NOT_FOUND" ? "Not found" : error.code, Pages.refusalMain(error)),
+    headers: pageHeaders
+  }))
 
   const showIcon = Effect.flatMap(
     once("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
     (asset) => send(asset, revalidated, common)
   )
 
-  const guides = yield* Effect.cached(repo.guides(publicUrl))
+  const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
 
   return group
     .handle("reference", () =>
@@ -101,8 +108,7 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
           (shown) => send(shown, revalidated, referenceHeaders)
         )))
     .handle("asset", Effect.fnUntraced(function*({ params }) {
-      const style = yield* stylesheet
-      if (params.name === styleName(style)) return yield* send(style, immutable, common)
+      if (params.name === styleName) return yield* send(style, immutable, common)
       if (!params.name.startsWith("reference-")) return yield* missing
       const asset = yield* reference
       return params.name === scriptName(asset) ? yield* send(asset, immutable, common) : yield* missing
@@ -120,14 +126,14 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
     .handle("error", ({ params }) =>
       isErrorCode(params.code)
-        ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, publicUrl)))
+        ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, { publicUrl, keysPath })))
         : missing)
     .handle("home", Effect.fnUntraced(function*() {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       // Browsers name HTML; programs that ask for anything are answered as at any address where nothing is.
-      if (headers["accept"]?.includes("text/html") !== true) return yield* publicError("NOT_FOUND")
+      if (!prefersHtml(headers["accept"])) return yield* publicError("NOT_FOUND")
       const { status } = yield* health.report
-      const text = yield* whole("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion }))
+      const text = whole("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath }))
       return HttpServerResponse.text(text, {
         contentType: html,
         headers: { ...pageHeaders, "cache-control": "no-store", vary: "accept" }

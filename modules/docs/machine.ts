@@ -1,5 +1,5 @@
 /** The pages as text: pure functions of what they show. Whatever enters HTML is escaped here. */
-import { errorCodes, meaningOf, statusOf } from "../../schemas/Errors.ts"
+import { errorCodes, meaningOf, type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
 
 /** A guide as a page and as the Markdown it was written in. */
 export interface Guide {
@@ -150,19 +150,50 @@ export interface Home {
   readonly environments: ReadonlyArray<"devnet" | "mainnet">
   readonly status: keyof typeof conditions
   readonly apiVersion: string
+  readonly keysPath: string | null
+}
+
+/**
+ * Where a reader's shell finds the keys of the demo merchant: from the directory where the service was started if they are
+ * below it, else by the whole path. Null where real money is served: strangers read these pages, and places of files help
+ * nobody but the operator, who knows them.
+ */
+export const keysPathOf = (
+  environments: ReadonlyArray<"devnet" | "mainnet">,
+  file: string,
+  startDirectory: string
+): string | null => {
+  if (environments.includes("mainnet")) return null
+  const start = `${startDirectory}/`
+  return file.startsWith(start) ? `./${file.slice(start.length)}` : file
+}
+
+const placeholders = { merchant_key: "mk_dev_…", commerce_key: "ck_dev_…" } as const
+
+/** The shell line that keeps a key of the demo merchant in `variable`; to be filled in where nobody tells the file. */
+export const keyLine = (variable: string, field: keyof typeof placeholders, keysPath: string | null): string => {
+  if (keysPath === null) return `${variable}=${placeholders[field]}`
+  const script = `require(${JSON.stringify(keysPath)}).${field}`
+  return `${variable}=$(node -p '${script.replaceAll("'", "'\\''")}')`
+}
+
+/** Where {@link keyLine} works, as the beginning of a sentence. */
+export const placeOfKeys = (keysPath: string | null): string => {
+  if (keysPath === null) return "With a devnet key of yours in the first line"
+  return keysPath.startsWith("./") ? "In the directory where the service was started" : "On the machine where the service runs"
 }
 
 const environmentNames = { devnet: "devnet (play money)", mainnet: "mainnet (real money)" } as const
 
 /** The lines that make a demo invoice with the key of the first start. */
-const demoLines = (publicUrl: string): string =>
-  `KEY=$(node -p 'require("./.tillwire/demo-keys.json").merchant_key')
+const demoLines = (publicUrl: string, keysPath: string | null): string =>
+  `${keyLine("KEY", "merchant_key", keysPath)}
 curl -s ${publicUrl}/api/v1/invoices -H "x-api-key: $KEY" -H "Idempotency-Key: $RANDOM-$RANDOM" \\
   -H 'content-type: application/json' -d '{"amount_usd": 5, "description": "Demo"}' \\
   | node -p 'JSON.parse(require("fs").readFileSync(0)).payment_url'`
 
 /** The page at `/`. */
-export const homeMain = ({ apiVersion, environments, publicUrl, status }: Home): string =>
+export const homeMain = ({ apiVersion, environments, keysPath, publicUrl, status }: Home): string =>
   `<h1>Tillwire</h1>
 <p>A crypto payments service: invoices in US dollars, paid in tokens, straight to the merchant's own wallet.</p>
 <p class="status">${conditions[status]} It serves ${environments.map((name) => environmentNames[name]).join(" and ")},
@@ -177,16 +208,23 @@ API version ${escape(apiVersion)}. <a href="/health/ready">Details of its health
     environments.includes("devnet")
       ? `
 <h2>A demo invoice</h2>
-<p>In the directory where the service was started, these lines print the address of a payment page. Open it, and pay with play
+<p>${placeOfKeys(keysPath)}, these lines print the address of a payment page. Open it, and pay with play
 money by “Simulate payment”.</p>
-<pre tabindex="0"><code>${escape(demoLines(publicUrl))}</code></pre>`
+<pre tabindex="0"><code>${escape(demoLines(publicUrl, keysPath))}</code></pre>`
       : ""
   }
 <p>You were sent here to pay? Open the whole address that the shop gave you: it begins with
 <code>${escape(publicUrl)}/pay/</code>.</p>`
 
+/** What a person reads whose request was refused, and where to go on. */
+export const refusalMain = ({ code, message }: PublicError): string =>
+  `<h1>${code === "NOT_FOUND" ? "Not found" : sentence(meaningOf(code))}</h1>
+<p>${code === "NOT_FOUND" ? "There is no page at this address. " : ""}${sentence(message)}.</p>
+<p><a href="/">Start page</a> · <a href="/docs/guides">Guides</a> · <a href="/docs">API reference</a> ·
+<a href="/docs/errors/${code}">What <code>${code}</code> means</a></p>`
+
 /** The page of an address that leads nowhere. */
-export const missingMain = "<h1>Not found</h1>\n<p>There is no such page. <a href=\"/docs/guides\">Guides</a></p>"
+export const missingMain = refusalMain(publicError("NOT_FOUND"))
 
 /** What this is, in a sentence for language models. */
 export const summary = "Tillwire is a crypto payments service that merchants run themselves: invoices in US dollars, paid in " +

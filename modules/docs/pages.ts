@@ -1,6 +1,6 @@
 /** The pages of error codes: what causes each, what to do about it, and lines of a shell that provoke it. Pure. */
 import { errorBody, type ErrorCode, errorCodes, meaningOf, publicError, statusOf } from "../../schemas/Errors.ts"
-import { escape, type Guide, sentence, summary } from "./machine.ts"
+import { escape, type Guide, keyLine, placeOfKeys, sentence, summary } from "./machine.ts"
 import { accessErrors } from "./pages/accessErrors.ts"
 import type { ErrorNote } from "./pages/Note.ts"
 import { requestErrors } from "./pages/requestErrors.ts"
@@ -9,17 +9,22 @@ import { stateErrors } from "./pages/stateErrors.ts"
 /** A note for every code: a code without one does not compile. */
 const notes: Readonly<Record<ErrorCode, ErrorNote>> = { ...requestErrors, ...accessErrors, ...stateErrors }
 
-const keyOf = (name: string, field: string) => `${name}=$(node -p 'require("./.tillwire/demo-keys.json").${field}')`
+/** The deployment whose pages these are. */
+interface Deployment {
+  readonly publicUrl: string
+  /** The file of the demo merchant's keys; null: not told. */
+  readonly keysPath: string | null
+}
 
-/** The lines of a shell that provoke `code` on the devnet service at `publicUrl`; undefined where none can. */
-export const exampleOf = (code: ErrorCode, publicUrl: string): string | undefined => {
+/** The lines of a shell that provoke `code` on a devnet service; undefined where none can. */
+const exampleOf = (code: ErrorCode, { keysPath, publicUrl }: Deployment): string | undefined => {
   const { example } = notes[code]
   if ("unprovoked" in example) return undefined
   const lines = example.join("\n")
   return [
     `BASE=${publicUrl}`,
-    ...lines.includes("$KEY") ? [keyOf("KEY", "merchant_key")] : [],
-    ...lines.includes("$COMMERCE_KEY") ? [keyOf("COMMERCE_KEY", "commerce_key")] : [],
+    ...lines.includes("$KEY") ? [keyLine("KEY", "merchant_key", keysPath)] : [],
+    ...lines.includes("$COMMERCE_KEY") ? [keyLine("COMMERCE_KEY", "commerce_key", keysPath)] : [],
     lines
   ].join("\n")
 }
@@ -30,16 +35,16 @@ const bodyText = (code: ErrorCode, family: "flat" | "wrapped"): string =>
   escape(JSON.stringify(errorBody(publicError(code), family, exampleRequestId), null, 2))
 
 /** The lines that provoke a code, or why there are none. */
-const provocation = (code: ErrorCode, publicUrl: string): string => {
+const provocation = (code: ErrorCode, deployment: Deployment): string => {
   const { example } = notes[code]
-  const lines = exampleOf(code, publicUrl)
+  const lines = exampleOf(code, deployment)
   return lines === undefined
     ? `<p>${sentence("unprovoked" in example ? example.unprovoked : "")}</p>`
-    : `<p>On devnet, in the directory where the service was started:</p>\n<pre tabindex="0"><code>${escape(lines)}</code></pre>`
+    : `<p>${placeOfKeys(deployment.keysPath)}, on devnet:</p>\n<pre tabindex="0"><code>${escape(lines)}</code></pre>`
 }
 
-/** One code, explained, for the service at `publicUrl`. */
-export const errorMain = (code: ErrorCode, publicUrl: string): string =>
+/** One code, explained. */
+export const errorMain = (code: ErrorCode, deployment: Deployment): string =>
   `<h1><code>${code}</code></h1>
 <p>HTTP status ${statusOf(code)}. ${sentence(meaningOf(code))}.</p>
 <h2>Cause</h2>
@@ -47,7 +52,7 @@ export const errorMain = (code: ErrorCode, publicUrl: string): string =>
 <h2>What to do</h2>
 <p>${sentence(notes[code].fix)}</p>
 <h2>A request that causes it</h2>
-${provocation(code, publicUrl)}
+${provocation(code, deployment)}
 <h2>How it looks</h2>
 <p>Tokens, wallets, invoices, payment pages and merchant settings:</p>
 <pre tabindex="0"><code>${bodyText(code, "flat")}</code></pre>

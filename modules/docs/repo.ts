@@ -2,7 +2,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
-import { abouts, escape, type Guide, type GuideName, guideNames } from "./machine.ts"
+import { abouts, escape, type Guide, type GuideName, guideNames, keyLine } from "./machine.ts"
 
 /** The addresses that the guides are written with, for calls and for websockets; a reader sees this deployment's own. */
 const writtenAddress = "http://127.0.0.1:8080"
@@ -10,6 +10,15 @@ const writtenSocketAddress = "ws://127.0.0.1:8080"
 
 const withAddress = (text: string, publicUrl: string): string =>
   text.replaceAll(writtenAddress, publicUrl).replaceAll(writtenSocketAddress, publicUrl.replace(/^http/, "ws"))
+
+/** How the guides are written where they read the demo merchant's keys; a reader sees this deployment's own file. */
+const writtenKeyLine = /(\w+)=\$\(node -p 'require\("\.\/\.tillwire\/demo-keys\.json"\)\.(merchant_key|commerce_key)'\)/g
+const writtenKeysFile = "`.tillwire/demo-keys.json`"
+
+const withKeys = (text: string, keysPath: string | null): string =>
+  text
+    .replaceAll(writtenKeyLine, (_, variable: string, field: "merchant_key" | "commerce_key") => keyLine(variable, field, keysPath))
+    .replaceAll(writtenKeysFile, () => keysPath === null ? "`demo-keys.json` of its data directory" : `\`${keysPath}\``)
 
 const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
 
@@ -52,12 +61,12 @@ export const make = Effect.gen(function*() {
   return {
     stylesheet: read("style.css"),
 
-    /** The guides in reading order, with the addresses of the deployment at `publicUrl`. */
-    guides: (publicUrl: string): Effect.Effect<ReadonlyArray<Guide>> =>
+    /** The guides in reading order, with the addresses and the file of keys of this deployment. */
+    guides: (publicUrl: string, keysPath: string | null): Effect.Effect<ReadonlyArray<Guide>> =>
       Effect.flatMap(loadMarkdown, (markdown) =>
         Effect.forEach(guideNames, (name) =>
           Effect.map(read(`guides/${name}.md`), (text) =>
-            guideOf(name, withAddress(text, publicUrl), markdown)))),
+            guideOf(name, withKeys(withAddress(text, publicUrl), keysPath), markdown)))),
 
     /**
      * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference

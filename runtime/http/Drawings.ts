@@ -1,6 +1,7 @@
 /** Who draws the refusals of which addresses. */
 import { Effect, Layer } from "effect"
-import { type Draw, Drawings } from "../Http.ts"
+import { type Draw, type DrawingChoice, Drawings } from "../Http.ts"
+import { prefersHtml } from "./Accept.ts"
 
 /** A printable character that needs no escape in a path, escaped all the same. */
 const needless = /%[2-7][0-9a-f]/gi
@@ -12,14 +13,24 @@ const pathOf = (url: string): string =>
     .replace(/\/+/g, "/")
     .toLowerCase()
 
+/** Paths whose errors programs read, whatever else they take. */
+const ofPrograms = /^\/(?:api|ws)(?:\/|$)/
+
+const json: DrawingChoice = { draw: undefined, dependsOnAccept: false }
+
 /** Kept in memory: modules register when they start. */
 export const layer: Layer.Layer<Drawings> = Layer.sync(Drawings, () => {
   const known: Array<readonly [above: string, draw: Draw]> = []
+  let drawForBrowsers: Draw | undefined
   return Drawings.of({
     register: (path, draw) => Effect.sync(() => void known.push([path, draw])),
-    find: (url) => {
+    registerForBrowsers: (draw) => Effect.sync(() => void (drawForBrowsers = draw)),
+    choose: ({ headers, url }) => {
       const path = pathOf(url)
-      return known.find(([above]) => path === above || path.startsWith(`${above}/`))?.[1]
+      const draw = known.find(([above]) => path === above || path.startsWith(`${above}/`))?.[1]
+      if (draw !== undefined) return { draw, dependsOnAccept: false }
+      if (drawForBrowsers === undefined || ofPrograms.test(path)) return json
+      return { draw: prefersHtml(headers["accept"]) ? drawForBrowsers : undefined, dependsOnAccept: true }
     }
   })
 })

@@ -49,13 +49,15 @@ export const refusalTo = (drawings: typeof Drawings.Service, request: HttpServer
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
   const response = errorResponse(error, family, requestId)
-  const drawn = drawings.find(request.url)?.(error, request)
-  return drawn === undefined
+  const { dependsOnAccept, draw } = drawings.choose(request)
+  const drawn = draw?.(error, request)
+  const answer = drawn === undefined
     ? response
     : HttpServerResponse.setHeaders(
       HttpServerResponse.setBody(response, HttpBody.text(drawn.html, "text/html; charset=utf-8")),
       drawn.headers
     )
+  return dependsOnAccept ? HttpServerResponse.setHeader(answer, "vary", "accept") : answer
 }
 
 /** What `HttpApiBuilder` says of a body that is no JSON at all. */

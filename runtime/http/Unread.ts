@@ -32,7 +32,7 @@ const askedBy = (bytes: string): Asked | undefined => {
 
 /** The bytes of an answer after which the connection closes. */
 const answerOf = (status: number, asked: Asked | undefined, drawings: typeof Drawings.Service): string => {
-  const drawn = asked === undefined ? undefined : drawings.find(asked.url)?.(publicError("VALIDATION_ERROR"), asked)
+  const drawn = asked === undefined ? undefined : drawings.choose(asked).draw?.(publicError("VALIDATION_ERROR"), asked)
   const html = drawn?.html ?? ""
   const headers = {
     connection: "close",

@@ -6,8 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { execFile } from "node:child_process"
-import { symlinkSync } from "node:fs"
-import { join } from "node:path"
+import { dirname } from "node:path"
 import { errorCodes } from "../../schemas/Errors.ts"
 import { freshDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
@@ -18,24 +17,28 @@ const unprovoked = [
   "REFUND_NOT_FOUND", "TOKEN_EXPIRED", "SESSION_EXPIRED", "REFRESH_REUSED", "DEVNET_ONLY", "SIGNUP_CLOSED",
   "DEVNET_NOT_ENABLED", "HOST_NOT_ALLOWED", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "ESTIMATE_CHANGED",
   "REFUND_EXCEEDS_RECEIVED", "REFUND_NOT_CANCELABLE", "WALLET_LINKED_ELSEWHERE", "WALLET_LIMIT_REACHED",
-  "QUOTE_EXPIRED", "QUOTE_UNAVAILABLE", "ESTIMATE_EXPIRED", "MAINNET_NOT_ENABLED", "INVOICE_CREATE_FAILED",
-  "INTERNAL_ERROR"
+  "QUOTE_EXPIRED", "QUOTE_UNAVAILABLE", "INVOICE_CREATE_FAILED", "INTERNAL_ERROR"
 ]
 
 class Reader extends Context.Service<Reader, { readonly service: Service; readonly folder: string }>()("test/Reader") {
-  static readonly layer = Layer.effect(Reader, Effect.gen(function*() {
+  static readonly make = (keyPerMinute: number) => Effect.gen(function*() {
     const { url } = yield* freshDatabase
     const { sessionPerMinute: _, ...limits } = generousLimits
-    const config = configOf({ database: url, chains: [{ use: "simulated" }], limits: { ...limits, sessionPerMinute: 120 } })
+    const config = configOf({ database: url, chains: [{ use: "simulated" }], limits: { ...limits, keyPerMinute, sessionPerMinute: 120 } })
     const service = yield* startService({
       directory: yield* temporaryDirectory,
       config: { ...config, modules: [...config.modules, { use: "docs" }] }
     })
     yield* service.keys
-    const folder = yield* temporaryDirectory
-    symlinkSync(service.dataDirectory, join(folder, ".tillwire"))
-    return { service, folder }
-  }))
+    return { service, folder: dirname(service.dataDirectory) }
+  })
+  /** Nobody is held up but by what a page itself does too often. */
+  static readonly layer = Layer.effect(Reader, Reader.make(generousLimits.keyPerMinute))
+}
+
+/** A reader whose keys have the limit of every deployment. */
+class PatientReader extends Context.Service<PatientReader, Reader["Service"]>()("test/PatientReader") {
+  static readonly layer = Layer.effect(PatientReader, Reader.make(100))
 }
 
 const shell = (script: string, folder: string): Effect.Effect<string> =>
@@ -70,4 +73,15 @@ layer(Reader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the p
       assert.deepStrictEqual(wrong, [])
       assert.sameMembers(without, unprovoked)
     }), 300_000)
+})
+
+layer(PatientReader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the page of a limit of things", (it) => {
+  it.effect("shows lines that reach it before the limit of calls", () =>
+    Effect.gen(function*() {
+      const { folder, service } = yield* PatientReader
+      for (const code of ["API_KEY_LIMIT_REACHED", "CART_LIMIT_REACHED", "WEBHOOK_LIMIT_REACHED"]) {
+        const printed = yield* shell(linesOf((yield* service.call(`/docs/errors/${code}`)).text)!, folder)
+        assert.match(printed.trim(), new RegExp(`"code":"${code}"[^\\n]*$`))
+      }
+    }), 120_000)
 })

@@ -110,7 +110,7 @@ export const accessErrors = {
   MAINNET_NOT_ENABLED: {
     cause: "The call is about mainnet, and this deployment serves devnet only.",
     fix: "Use a devnet key, or run a deployment whose `environments` name mainnet.",
-    example: { unprovoked: "It takes a mainnet key, or a signed-in wallet that names mainnet, on a deployment of devnet." }
+    example: [get("/api/v1/networks/status?environment=mainnet", "nobody")]
   },
   DEVNET_NOT_ENABLED: {
     cause: "The call is about devnet, and this deployment serves mainnet only.",

@@ -72,8 +72,11 @@ export const stateErrors = {
     cause: "The merchant has 100 keys in use.",
     fix: "Revoke a key, or wait until the overlap of a rotated one ends. A rotation with `overlap_seconds` 0 is always "
       + "possible.",
+    // One key may make 100 calls in a minute, so two of them share the work.
     example: [
-      repeated(100, send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" })),
+      keep("SECOND_KEY", "data.key", send("POST", "/api/v1/api-keys", { name: "Second", scope: "merchant" })),
+      repeated(50, send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" })),
+      repeated(50, send("POST", "/api/v1/api-keys", { name: "Key $N", scope: "commerce" }, "nobody", { "x-api-key": "$SECOND_KEY" })),
       send("POST", "/api/v1/api-keys", { name: "One more", scope: "commerce" })
     ]
   },
@@ -109,7 +112,12 @@ export const stateErrors = {
   ESTIMATE_EXPIRED: {
     cause: "The estimate is older than 900 seconds.",
     fix: "Make a new one and show its prices.",
-    example: { unprovoked: "It takes an estimate older than 900 seconds." }
+    example: [
+      keptEstimate(), keptAddress,
+      "# The demo merchant's devnet clock goes forward only, and stays ahead.",
+      silent(send("POST", "/api/v1/devnet/clock/advance", { seconds: 901 })),
+      checkoutTo("$ADDRESS")
+    ]
   },
   INVOICE_CREATE_FAILED: {
     cause: "The invoice could not be written. Nothing was made.",
