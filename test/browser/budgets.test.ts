@@ -129,14 +129,14 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the fir
       const { url } = yield* reach.choose
       const first = yield* visit(url)
       const html = yield* Effect.promise(async () => (await first.context.request.get(first.page.url())).text())
-      const pieces = html.split(/(?=<p class="(?:who|due)">|<main)/)
+      const pieces = html.split(/(?=<p class="(?:who|due)">|<span class="order">|<main)/)
       for (const width of [390, 1280]) {
         const { page } = yield* openPage(yield* watching(width))
         const { asked, port } = yield* byHand
         yield* Effect.promise(async () => {
           const opened = page.goto(`http://127.0.0.1:${port}/`)
           const response = await asked
-          for (const [at, last] of [".logo", ".who", ".due", "main"].entries()) {
+          for (const [at, last] of [".logo", ".who b", ".order", ".due", "main"].entries()) {
             response.write(pieces[at])
             await page.locator(last).waitFor({ state: "attached" })
             await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
