@@ -1,4 +1,4 @@
-/** The reference, the guides and the error catalogue, for people and for machines: definitions only. Public, no secrets. */
+/** The interactive reference, the rules behind it, the guides and the error catalogue: definitions only. Public. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AddressLimitOf, Anonymous, errors, Wrapped } from "../../runtime/Http.ts"
@@ -13,6 +13,8 @@ export class DocsGroup extends HttpApiGroup.make("docs").add(
   HttpApiEndpoint.get("asset", "/docs/assets/:name", { params: { name: Schema.String }, success: plain, error: notFound }),
   HttpApiEndpoint.get("guides", "/docs/guides", { success: html }),
   HttpApiEndpoint.get("guide", "/docs/guides/:name", { params: { name: Schema.String }, success: html, error: notFound }),
+  HttpApiEndpoint.get("rules", "/docs/reference", { success: html }),
+  HttpApiEndpoint.get("rule", "/docs/reference/:name", { params: { name: Schema.String }, success: html, error: notFound }),
   HttpApiEndpoint.get("errors", "/docs/errors", { success: html }),
   HttpApiEndpoint.get("error", "/docs/errors/:code", { params: { code: Schema.String }, success: html, error: notFound }),
   HttpApiEndpoint.get("home", "/", { success: html, error: notFound }),

@@ -27,7 +27,7 @@ const common = {
 
 const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Guides and errors run no script at all. */
+/** Guides, rules and errors run no script at all. */
 const pageHeaders = { ...common, "content-security-policy": `${closed}; style-src 'self'; img-src 'self' data:` }
 
 /**
@@ -66,7 +66,7 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
   const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
   const whole = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
 
-  /** Keeps what `make` makes under `key`. The keys are names of guides and codes that exist, so there are few. */
+  /** Keeps what `make` makes under `key`. The keys are names of pages and codes that exist, so there are few. */
   const kept = new Map<string, Asset>()
   const once = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
     const known = kept.get(key)
@@ -99,6 +99,22 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
   )
 
   const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
+  const rules = yield* Effect.cached(repo.rules(publicUrl))
+
+  /** The page that one of `all` is, or its Markdown where `.md` is added to its name. `kind` keeps both sorts apart. */
+  const showOne = Effect.fnUntraced(function*(
+    kind: string,
+    all: Effect.Effect<ReadonlyArray<Pages.Guide>>,
+    asked: string
+  ) {
+    const asMarkdown = asked.endsWith(".md")
+    const name = asMarkdown ? asked.slice(0, -".md".length) : asked
+    const found = (yield* all).find((one) => one.name === name)
+    if (found === undefined) return yield* missing
+    return yield* asMarkdown
+      ? showText(`${kind} markdown ${name}`, Effect.succeed(found.markdown))
+      : showPage(`${kind} ${name}`, found.title, Effect.succeed(found.html))
+  })
 
   return group
     .handle("reference", () =>
@@ -114,15 +130,9 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
       return params.name === scriptName(asset) ? yield* send(asset, immutable, common) : yield* missing
     }))
     .handle("guides", () => showPage("guides", "Guides", Effect.map(guides, Pages.guidesMain)))
-    .handle("guide", Effect.fnUntraced(function*({ params }) {
-      const asMarkdown = params.name.endsWith(".md")
-      const name = asMarkdown ? params.name.slice(0, -".md".length) : params.name
-      const guide = (yield* guides).find((one) => one.name === name)
-      if (guide === undefined) return yield* missing
-      return yield* asMarkdown
-        ? showText(`markdown ${name}`, Effect.succeed(guide.markdown))
-        : showPage(`guide ${name}`, guide.title, Effect.succeed(guide.html))
-    }))
+    .handle("guide", ({ params }) => showOne("guide", guides, params.name))
+    .handle("rules", () => showPage("rules", "Reference", Effect.map(rules, Pages.rulesMain)))
+    .handle("rule", ({ params }) => showOne("rule", rules, params.name))
     .handle("errors", () => showPage("errors", "Errors", Effect.sync(Pages.errorsMain)))
     .handle("error", ({ params }) =>
       isErrorCode(params.code)
@@ -141,6 +151,8 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     }))
     .handle("icon", () => showIcon)
     .handle("defaultIcon", () => showIcon)
-    .handle("llms", () => showText("llms", Effect.map(guides, (all) => Pages.llms(all, publicUrl))))
-    .handle("llmsFull", () => showText("llms-full", Effect.map(guides, llmsFull)))
+    .handle("llms", () =>
+      showText("llms", Effect.zipWith(guides, rules, (some, others) => Pages.llms(some, others, publicUrl))))
+    .handle("llmsFull", () =>
+      showText("llms-full", Effect.zipWith(guides, rules, (some, others) => llmsFull([...some, ...others]))))
 }))

@@ -1,7 +1,7 @@
 /** The pages as text: pure functions of what they show. Whatever enters HTML is escaped here. */
 import { errorCodes, meaningOf, type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
 
-/** A guide as a page and as the Markdown it was written in. */
+/** A guide, or a page of the reference, as a page and as the Markdown it was written in. */
 export interface Guide {
   readonly name: string
   readonly title: string
@@ -35,6 +35,52 @@ export const abouts: Readonly<Record<GuideName, string>> = {
   "going-live": "What is different when the money is real."
 }
 
+/** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */
+export const ruleNames = [
+  "conventions", "amounts", "time", "environments", "authentication", "api-keys", "idempotency", "rate-limits", "errors",
+  "pagination", "versioning", "invoices", "payments", "settlement", "quotes", "tokens", "networks", "wallets", "exceptions",
+  "refunds", "payor-sessions", "payment-page", "events", "webhooks", "websockets", "orders", "checkout", "retailers",
+  "simulator", "settings", "metrics", "operations", "rpc"
+] as const
+export type RuleName = (typeof ruleNames)[number]
+
+/** What each page of the reference rules, for the indexes. */
+export const ruleAbouts: Readonly<Record<RuleName, string>> = {
+  conventions: "Bodies, names, ids, metadata: what holds for every call.",
+  amounts: "Thousandths of a dollar, token amounts, rates, and every rounding.",
+  time: "Times in answers and in requests.",
+  environments: "Devnet and mainnet, and in which of them a call acts.",
+  authentication: "Which credential opens what, and signing in with a wallet.",
+  "api-keys": "Form, storage, rotation and revocation of keys.",
+  idempotency: "What a repeated Idempotency-Key gets.",
+  "rate-limits": "How calls are counted, and every limit.",
+  errors: "Two bodies, every code, and what is never told.",
+  pagination: "Lists, cursors and page numbers.",
+  versioning: "Which version answers, and what needs a new one.",
+  invoices: "Fields, states, creation, tolerance, expiry, grace, late funds.",
+  payments: "Which transfers count, what they are worth, and when they are deep enough.",
+  settlement: "Where a payment's money stands on its way to the merchant.",
+  quotes: "What a route costs, until when, and which price is believed.",
+  tokens: "The catalogue, the list, the search, and what a merchant accepts.",
+  networks: "The ten networks, their families, and their state.",
+  wallets: "Where funds arrive, and how addresses are given out.",
+  exceptions: "What needs a person's decision.",
+  refunds: "What may be given back, to where, at which fee.",
+  "payor-sessions": "What a payor's browser may do, and with what.",
+  "payment-page": "What the hosted page promises.",
+  events: "The envelope, every type, their order and ids, the list.",
+  webhooks: "Endpoints, delivery, retries, signatures, replay.",
+  websockets: "Streams, filters, frames, replay, limits, endings.",
+  orders: "Commerce orders: fields, states, the gate before the retailer.",
+  checkout: "Estimates, addresses, the order's invoice, carts.",
+  retailers: "Who sells and delivers.",
+  simulator: "Payments, orders, time and faults on devnet.",
+  settings: "What a merchant decides, in which range, with which defaults.",
+  metrics: "A merchant's figures over time.",
+  operations: "Health, metrics, ports, retention, several instances.",
+  rpc: "The calls of the internal port."
+}
+
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;" }
 
 /** Text that HTML shows as it is, in content and in quoted attributes. */
@@ -59,6 +105,7 @@ export const page = (title: string, main: string, stylesheet: string): string =>
 <header><nav aria-label="Documentation"><ul>
 <li><a href="/docs/guides">Guides</a></li>
 <li><a href="/docs">API reference</a></li>
+<li><a href="/docs/reference">Rules</a></li>
 <li><a href="/docs/errors">Errors</a></li>
 </ul></nav></header>
 <main id="main">
@@ -82,7 +129,7 @@ export const referencePage = (script: string): string =>
 <body>
 <div id="reference"></div>
 <noscript><p>The reference needs JavaScript. Without it: <a href="/docs/guides">guides</a>,
-<a href="/docs/errors">errors</a>, <a href="/openapi.json">the OpenAPI document</a>.</p></noscript>
+<a href="/docs/reference">the rules behind the calls</a>, <a href="/docs/errors">errors</a>, <a href="/openapi.json">the OpenAPI document</a>.</p></noscript>
 <script src="${escape(script)}"></script>
 </body>
 </html>
@@ -111,12 +158,17 @@ ${scalar}
   });
 `
 
-/** Index of the guides. */
-export const guidesMain = (guides: ReadonlyArray<Guide>): string =>
-  `<h1>Guides</h1>
+const indexMain = (heading: string, folder: string, guides: ReadonlyArray<Guide>): string =>
+  `<h1>${heading}</h1>
 <ul>
-${guides.map(({ about, name, title }) => `<li><a href="/docs/guides/${name}">${escape(title)}</a>: ${escape(about)}</li>`).join("\n")}
+${guides.map(({ about, name, title }) => `<li><a href="/docs/${folder}/${name}">${escape(title)}</a>: ${escape(about)}</li>`).join("\n")}
 </ul>`
+
+/** Index of the guides. */
+export const guidesMain = (guides: ReadonlyArray<Guide>): string => indexMain("Guides", "guides", guides)
+
+/** Index of the reference's pages. */
+export const rulesMain = (rules: ReadonlyArray<Guide>): string => indexMain("Reference: the rules", "reference", rules)
 
 /** The catalogue, by status. */
 export const errorsMain = (): string =>
@@ -203,6 +255,7 @@ API version ${escape(apiVersion)}. <a href="/health/ready">Details of its health
 <li><a href="/docs/guides/quickstart">Quickstart</a>: from nothing to a paid invoice in two minutes</li>
 <li><a href="/docs/guides">Guides</a>: webhooks, the payment page, going live</li>
 <li><a href="/docs">API reference</a>: every call with its fields and examples</li>
+<li><a href="/docs/reference">Rules</a>: what holds behind the calls, with every limit</li>
 <li><a href="/docs/errors">Errors</a>: what causes each, and what to do</li>
 </ul>${
     environments.includes("devnet")
@@ -231,7 +284,7 @@ export const summary = "Tillwire is a crypto payments service that merchants run
   "tokens, every change told as one canonical event."
 
 /** `/llms.txt`: where a language model finds what (llmstxt.org). */
-export const llms = (guides: ReadonlyArray<Guide>, publicUrl: string): string =>
+export const llms = (guides: ReadonlyArray<Guide>, rules: ReadonlyArray<Guide>, publicUrl: string): string =>
   `# Tillwire
 
 > ${summary}
@@ -246,8 +299,12 @@ Amounts are integers of thousandths of a dollar (usd_millis). Writes take an Ide
 
 ${guides.map(({ about, name, title }) => `- [${title}](${publicUrl}/docs/guides/${name}.md): ${about}`).join("\n")}
 
+## Reference
+
+${rules.map(({ about, name, title }) => `- [${title}](${publicUrl}/docs/reference/${name}.md): ${about}`).join("\n")}
+
 ## Optional
 
-- [Everything in one file](${publicUrl}/llms-full.txt): the guides and every error code
+- [Everything in one file](${publicUrl}/llms-full.txt): the guides, the reference and every error code
 - [Errors](${publicUrl}/docs/errors): every error code with its meaning
 `

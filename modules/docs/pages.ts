@@ -4,6 +4,7 @@ import { escape, type Guide, keyLine, placeOfKeys, sentence, summary } from "./m
 import { accessErrors } from "./pages/accessErrors.ts"
 import type { ErrorNote } from "./pages/Note.ts"
 import { requestErrors } from "./pages/requestErrors.ts"
+import { ruleOf } from "./pages/rules.ts"
 import { stateErrors } from "./pages/stateErrors.ts"
 
 /** A note for every code: a code without one does not compile. */
@@ -43,6 +44,10 @@ const provocation = (code: ErrorCode, deployment: Deployment): string => {
     : `<p>${placeOfKeys(deployment.keysPath)}, on devnet:</p>\n<pre tabindex="0"><code>${escape(lines)}</code></pre>`
 }
 
+/** `webhooks#where-deliveries-go` as a link in words. */
+const ruleLink = (rule: string): string =>
+  `<a href="/docs/reference/${rule}">${rule.replace("#", ", ").replaceAll("-", " ")}</a>`
+
 /** One code, explained. */
 export const errorMain = (code: ErrorCode, deployment: Deployment): string =>
   `<h1><code>${code}</code></h1>
@@ -51,6 +56,7 @@ export const errorMain = (code: ErrorCode, deployment: Deployment): string =>
 <p>${sentence(notes[code].cause)}</p>
 <h2>What to do</h2>
 <p>${sentence(notes[code].fix)}</p>
+<p>The rule is in the reference: ${ruleLink(ruleOf[code])}.</p>
 <h2>A request that causes it</h2>
 ${provocation(code, deployment)}
 <h2>How it looks</h2>
@@ -60,7 +66,7 @@ ${provocation(code, deployment)}
 <pre tabindex="0"><code>${bodyText(code, "wrapped")}</code></pre>
 <p>The message may say more than the one above; decide by the code. <a href="/docs/errors">All errors</a></p>`
 
-/** `/llms-full.txt`: the guides whole, and every error code. */
+/** `/llms-full.txt`: the guides and the reference whole, and every error code. */
 export const llmsFull = (guides: ReadonlyArray<Guide>): string =>
   `# Tillwire
 

@@ -1,10 +1,10 @@
-/** The module's files: guides, stylesheet, and the reference's script out of the installed `effect`. */
+/** The module's files: guides, rules, stylesheet, and the reference's script out of the installed `effect`. */
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
-import { abouts, escape, type Guide, type GuideName, guideNames, keyLine } from "./machine.ts"
+import { abouts, escape, type Guide, guideNames, keyLine, ruleAbouts, ruleNames } from "./machine.ts"
 
-/** The addresses that the guides are written with, for calls and for websockets; a reader sees this deployment's own. */
+/** The addresses that guides and rules are written with, for calls and for websockets; a reader sees this deployment's own. */
 const writtenAddress = "http://127.0.0.1:8080"
 const writtenSocketAddress = "ws://127.0.0.1:8080"
 
@@ -20,7 +20,8 @@ const withKeys = (text: string, keysPath: string | null): string =>
     .replaceAll(writtenKeyLine, (_, variable: string, field: "merchant_key" | "commerce_key") => keyLine(variable, field, keysPath))
     .replaceAll(writtenKeysFile, () => keysPath === null ? "`demo-keys.json` of its data directory" : `\`${keysPath}\``)
 
-const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
+/** The anchor of a heading. */
+export const anchorOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "")
 
 /** Loaded with the first guide. Raw HTML is shown as text; wide tables and code can be scrolled with the keyboard. */
 const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marked }) => new Marked({
@@ -40,10 +41,10 @@ const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marke
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? ""
 
-const guideOf = (name: GuideName, text: string, markdown: Marked): Guide => ({
+const guideOf = (name: string, about: string, text: string, markdown: Marked): Guide => ({
   name,
   title: titleOf(text),
-  about: abouts[name],
+  about,
   markdown: text,
   html: markdown.parse(text, { async: false })
 })
@@ -58,15 +59,26 @@ export const make = Effect.gen(function*() {
   const folder = yield* Effect.orDie(path.fromFileUrl(new URL(".", import.meta.url)))
   const read = (name: string) => Effect.orDie(fs.readFileString(path.join(folder, name)))
 
+  const pagesIn = <Name extends string>(
+    below: string,
+    names: ReadonlyArray<Name>,
+    about: Readonly<Record<Name, string>>,
+    ofDeployment: (text: string) => string
+  ): Effect.Effect<ReadonlyArray<Guide>> =>
+    Effect.flatMap(loadMarkdown, (markdown) =>
+      Effect.forEach(names, (name) =>
+        Effect.map(read(`${below}/${name}.md`), (text) =>
+          guideOf(name, about[name], ofDeployment(text), markdown))))
+
   return {
     stylesheet: read("style.css"),
 
     /** The guides in reading order, with the addresses and the file of keys of this deployment. */
-    guides: (publicUrl: string, keysPath: string | null): Effect.Effect<ReadonlyArray<Guide>> =>
-      Effect.flatMap(loadMarkdown, (markdown) =>
-        Effect.forEach(guideNames, (name) =>
-          Effect.map(read(`guides/${name}.md`), (text) =>
-            guideOf(name, withKeys(withAddress(text, publicUrl), keysPath), markdown)))),
+    guides: (publicUrl: string, keysPath: string | null) =>
+      pagesIn("guides", guideNames, abouts, (text) => withKeys(withAddress(text, publicUrl), keysPath)),
+
+    /** The reference's pages in reading order, with the same addresses. */
+    rules: (publicUrl: string) => pagesIn("reference", ruleNames, ruleAbouts, (text) => withAddress(text, publicUrl)),
 
     /**
      * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. The test of the reference

@@ -25,7 +25,8 @@ const description =
 
 Errors have one of two bodies: \`{error, code}\` for tokens, wallets, invoices, payment pages and merchant settings, and
 \`{success:false, error:{code, message, param, details, request_id}}\` everywhere else. Each code is explained at
-\`/docs/errors/{code}\`; guides are at \`/docs/guides\`.`
+\`/docs/errors/{code}\`; guides are at \`/docs/guides\`. The rules behind the calls are in the
+[reference](/docs/reference).`
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema.JsonSchema }>>
 

@@ -1,5 +1,5 @@
 /**
- * Goal: the reference, the guides and every error code can be read by people and machines, and no page runs or loads
+ * Goal: the reference, its rules, the guides and every error code can be read by people and machines, and no page runs or loads
  * anything that is not ours.
  * Method: the module's real routes without a socket; every link and every asset a page names is asked for.
  */
@@ -9,17 +9,26 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DocsApi } from "../../../modules/docs/api.ts"
 import { handlers } from "../../../modules/docs/handlers.ts"
-import { escape, guideNames, page } from "../../../modules/docs/machine.ts"
+import { escape, guideNames, page, ruleNames } from "../../../modules/docs/machine.ts"
 import { errorCodes, meaningOf, statusOf } from "../../../schemas/Errors.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 
 const routes = HttpApiBuilder.layer(DocsApi).pipe(Layer.provide(handlers), Layer.provide(NodeServices.layer))
 const live = apiLayer([DocsApi], routes, kernel([]))
 
-const indexes = ["/docs", "/docs/guides", "/docs/errors", "/llms.txt", "/llms-full.txt"]
-const pages = [...indexes, ...guideNames.map((name) => `/docs/guides/${name}`), "/docs/errors/INVOICE_NOT_FOUND"]
+const indexes = ["/docs", "/docs/guides", "/docs/reference", "/docs/errors", "/llms.txt", "/llms-full.txt"]
+const pages = [
+  ...indexes,
+  ...guideNames.map((name) => `/docs/guides/${name}`),
+  ...ruleNames.map((name) => `/docs/reference/${name}`),
+  ...errorCodes.map((code) => `/docs/errors/${code}`)
+]
 
 const linksOf = (text: string) => [...text.matchAll(/(?:href|src)="(\/docs[^"#]*)/g)].map(([, link]) => link ?? "")
+
+/** Links to a heading, of the page at `path` and of others: the page and the heading's id. */
+const headingsLinked = (path: string, text: string) =>
+  [...text.matchAll(/href="(\/docs[^"#]*)?#([^"]+)"/g)].map(([, to = path, id = ""]) => ({ from: path, to, id }))
 
 describe("documentation", () => {
   layer(live)((it) => {
@@ -34,6 +43,20 @@ describe("documentation", () => {
         }
         for (const link of seen) assert.strictEqual((yield* call(link)).status, 200, link)
         assert.isAbove(seen.size, errorCodes.length)
+      }))
+
+    it.effect("links to headings that are there, each once on its page", () =>
+      Effect.gen(function*() {
+        const { call } = yield* Api
+        const texts = new Map<string, string>()
+        for (const path of pages) texts.set(path, (yield* call(path)).text)
+        const linked = [...texts].flatMap(([path, text]) => headingsLinked(path, text))
+        assert.isAbove(linked.length, errorCodes.length)
+        assert.deepStrictEqual(linked.filter(({ id, to }) => !texts.get(to)?.includes(`id="${id}"`)), [])
+        for (const [path, text] of texts) {
+          const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+          assert.lengthOf(new Set(ids), ids.length, path)
+        }
       }))
 
     it.effect("explains every code of the table: its status, its meaning, cause, fix, a request, both bodies", () =>
@@ -55,7 +78,8 @@ describe("documentation", () => {
       Effect.gen(function*() {
         const { call } = yield* Api
         for (
-          const path of ["/docs/errors/NO_SUCH_CODE", "/docs/guides/nope", "/docs/guides/..%2Fplugin.ts", "/docs/assets/style-0.css",
+          const path of ["/docs/errors/NO_SUCH_CODE", "/docs/guides/nope", "/docs/guides/..%2Fplugin.ts", "/docs/reference/nope",
+            "/docs/reference/..%2Fplugin.ts", "/docs/assets/style-0.css",
             "/docs/assets/reference-0.js", "/docs/nope"]
         ) {
           assert.strictEqual((yield* call(path)).status, 404, path)

@@ -1,0 +1,205 @@
+/**
+ * Goal: the pages of the reference say what the program does: its fields, states, codes, limits, defaults and calls.
+ * Method: the Markdown is read as data and compared with the schemas and constants that the program runs by, and with the
+ * committed OpenAPI document: a call such as `POST /api/v1/devnet/invoices/{id}/simulate` must stand on some page.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { ruleNames } from "../../../modules/docs/machine.ts"
+import { maximumRanges } from "../../../modules/auth/machine.ts"
+import { maximumSessions, maximumWallets } from "../../../modules/identity/machine.ts"
+import { toleranceOf } from "../../../modules/invoices/machine.ts"
+import { defaultFees } from "../../../modules/refunds/plugin.ts"
+import { settingsOf } from "../../../modules/settings/machine.ts"
+import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/machine.ts"
+import { eventsKeptDays } from "../../../runtime/commit/Retention.ts"
+import { SettingsSchema } from "../../../runtime/Settings.ts"
+import { heartbeatSeconds } from "../../../runtime/sockets/Frames.ts"
+import { maximumEventReplay, maximumPerKey, maximumPerSession, maximumReplay } from "../../../runtime/sockets/Hub.ts"
+import * as Attempts from "../../../runtime/webhooks/Attempts.ts"
+import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
+import { maximumFailingInFlight, maximumInFlight, maximumPerEndpoint } from "../../../runtime/webhooks/Queue.ts"
+import { serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
+import { errorCodes, statusOf } from "../../../schemas/Errors.ts"
+import { eventObjects } from "../../../schemas/Event.ts"
+import { Invoice, InvoiceStatus } from "../../../schemas/Invoice.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
+import { networks, requiredDepth } from "../../../schemas/Network.ts"
+import { Order, orderSubstatuses } from "../../../schemas/Order.ts"
+import { ExceptionType, Payment, PaymentStatus, SettlementStatus } from "../../../schemas/Payment.ts"
+import { Quote, quoteGraceSeconds, quoteTtlSeconds } from "../../../schemas/Quote.ts"
+import { RefundStatus } from "../../../schemas/Refund.ts"
+import { FoundToken } from "../../../schemas/Token.ts"
+import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
+import { rowsOf } from "../../fixtures/guides.ts"
+import { Schema } from "effect"
+
+const root = new URL("../../../", import.meta.url)
+const ruleNamed = (name: string) => readFileSync(new URL(`modules/docs/reference/${name}.md`, root), "utf8")
+const texts = ruleNames.map(ruleNamed)
+const whole = texts.join("\n").replaceAll(/\s+/g, " ")
+
+/** One name for each word of these cells: `a`, `b` is two. */
+const namesIn = (rows: ReadonlyArray<ReadonlyArray<string>>, column = 0): ReadonlyArray<string> =>
+  rows.flatMap((row) => (row[column] ?? "").split(", ")).filter((name) => name !== "")
+
+const section = (page: string, heading: string): string => {
+  if (heading === "") return ruleNamed(page)
+  const text = ruleNamed(page)
+  const start = text.indexOf(`\n## ${heading}\n`)
+  assert.notStrictEqual(start, -1, `${page}.md has the heading ${heading}`)
+  const end = text.indexOf("\n## ", start + 1)
+  return text.slice(start, end === -1 ? undefined : end)
+}
+
+const firstCells = (page: string, heading: string, first: string, second: string): ReadonlyArray<string> =>
+  namesIn(rowsOf(first, second, "", section(page, heading)))
+
+const has = (page: string, heading: string, ...sentences: ReadonlyArray<string>): void => {
+  const text = section(page, heading).replaceAll(/\s+/g, " ")
+  for (const sentence of sentences) assert.include(text, sentence, `${page}.md#${heading}`)
+}
+
+const document = JSON.parse(readFileSync(new URL("modules/docs/openapi.json", root), "utf8")) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.keys(operations).filter((method) => /^(?:get|put|post|patch|delete)$/.test(method))
+    .map((method) => `${method.toUpperCase()} ${path}`))
+
+describe("the reference", () => {
+  it("has a page for every file, and a file for every page", () => {
+    assert.sameMembers(readdirSync(new URL("modules/docs/reference/", root)), ruleNames.map((name) => `${name}.md`))
+  })
+
+  it("names every call of the API, and none that is not there", () => {
+    const named = [...whole.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) \/[^`?]*)`/g)].map(([, call]) => call!)
+    const isPage = (call: string) => call === "GET /openapi.json"
+    assert.deepStrictEqual(named.filter((call) => !isPage(call) && !calls.includes(call)), [])
+    // What a page says of a whole folder of calls.
+    const isInFolder = (call: string) => call.includes(" /api/v1/auth/wallets")
+    assert.deepStrictEqual(calls.filter((call) => !isInFolder(call) && !named.includes(call)), [])
+  })
+
+  it("names every call of the internal port, and none that is not there", () => {
+    const files = ["modules", "runtime"].flatMap((folder) =>
+      readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
+        .filter((name) => /rpc\.ts$/i.test(name)).map((name) => `${folder}/${name}`))
+    const made = files.flatMap((file) =>
+      [...readFileSync(new URL(file, root), "utf8").matchAll(/Rpc\.make\("([^"]+)"/g)].map(([, name]) => name!))
+    const named = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-z]+)+)`/g)].map(([, name]) => name!)
+      .filter((name) => !name.startsWith("rpc."))
+    assert.sameMembers([...new Set(named)], made)
+  })
+
+  it("lists the fields of every object in their order", () => {
+    const fieldsOf = (schema: { readonly fields: object }) => Object.keys(schema.fields)
+    assert.deepStrictEqual(firstCells("invoices", "Fields", "Field", "Type"), fieldsOf(Invoice))
+    assert.sameMembers([...firstCells("payments", "Fields", "Field", "Type")], fieldsOf(Payment))
+    assert.deepStrictEqual(firstCells("quotes", "Fields", "Field", "Notes"), fieldsOf(Quote))
+    assert.sameMembers([...firstCells("orders", "Fields", "Field", "Notes")], fieldsOf(Order))
+    assert.sameMembers([...firstCells("tokens", "Token records", "Field", "In the list")], fieldsOf(FoundToken))
+  })
+
+  it("lists every state", () => {
+    assert.deepStrictEqual(firstCells("invoices", "States", "Status", "Meaning"), [...InvoiceStatus.literals])
+    assert.deepStrictEqual(firstCells("payments", "States", "Status", "Meaning"), [...PaymentStatus.literals])
+    assert.sameMembers([...firstCells("webhooks", "Delivery", "Status", "Meaning")], [...DeliveryStatus.literals])
+    assert.sameMembers([...firstCells("refunds", "States", "Status", "Next")], [...RefundStatus.literals])
+    assert.sameMembers([...firstCells("exceptions", "", "Type", "Opened when")], [...ExceptionType.literals])
+    const settlements = rowsOf("settlement_status", "settlement.stage", "", section("settlement", "States")
+      .replace("| `settlement_status` | `settlement.stage`", "| settlement_status | settlement.stage"))
+    assert.sameMembers(namesIn(settlements).filter((name) => name !== "null"), [...SettlementStatus.literals])
+    assert.deepStrictEqual(
+      rowsOf("Status", "Substatus", "", section("orders", "States")).map(([status, substatus]) => [status, substatus?.split(", ")]),
+      Object.entries(orderSubstatuses).map(([status, substatuses]) => [status, [...substatuses]])
+    )
+  })
+
+  it("lists every event type with its object, and every error code under its status", () => {
+    assert.deepStrictEqual(
+      rowsOf("Type", "`data.object`", "", section("events", "Types")).map(([type, object]) => [type, object]),
+      Object.entries(eventObjects).map((entry) => [...entry])
+    )
+    const rows = rowsOf("Status", "Codes", "", section("errors", "Codes"))
+    assert.sameMembers(
+      rows.flatMap(([status, codes = ""]) => codes.split(" ").map((code) => `${status} ${code}`)),
+      errorCodes.map((code) => `${statusOf(code)} ${code}`)
+    )
+  })
+
+  it("has the default of every setting of a merchant", () => {
+    const { branding, default_environment: _, ...settings } = settingsOf({}, { name: "the merchant's name", defaultEnvironment: "devnet" })
+    const shown = (value: unknown) => Array.isArray(value) ? "none" : String(value)
+    for (const [heading, values] of [["Invoices", settings], ["Branding", branding]] as const) {
+      assert.deepStrictEqual(
+        rowsOf("Setting", "Default", "", section("settings", heading)).map(([name, value]) => [name, value]),
+        Object.entries(values).map(([name, value]) => [name, shown(value)])
+      )
+    }
+  })
+
+  it("has every limit of calls with its setting", () => {
+    const { limits } = Schema.decodeUnknownSync(SettingsSchema)({ environments: ["devnet"] })
+    const rows = rowsOf("Who", "Calls in 60 s", "", section("rate-limits", "The limits"))
+    const inForce: Readonly<Record<string, unknown>> = limits
+    for (const [who, value, setting = ""] of rows.filter(([, , setting]) => setting !== "fixed")) {
+      const own = inForce[setting.replace("limits.", "")]
+      assert.strictEqual(value, own === undefined ? "no limit" : Number(own).toLocaleString("en"), who)
+    }
+    const named = rows.map(([, , setting]) => setting)
+    assert.includeMembers(named, Object.keys(limits).filter((name) => name.includes("Per") && name.endsWith("Minute")).map((name) => `limits.${name}`))
+  })
+
+  it("has the depth of every network", () => {
+    const rows = rowsOf("Network", "`standard`", "", section("payments", "Confirmations"))
+    const depths = new Map(rows.flatMap(([names = "", standard, final]) => names.split(", ").map((name) => [name, { standard, final }] as const)))
+    for (const network of networks) {
+      const { blocks, finalized } = requiredDepth(network, "mainnet", "standard", 1n)
+      const standard = finalized ? `finalized, else ${blocks}` : blocks.toLocaleString("en")
+      const final = requiredDepth(network, "mainnet", "final", 1n).blocks.toLocaleString("en")
+      assert.deepStrictEqual(depths.get(network), { standard, final }, network)
+    }
+  })
+
+  it("has the numbers of the rules", () => {
+    const seconds = (millis: number) => millis / 1_000
+    has("webhooks", "Endpoints", `| endpoints of a merchant | ${maximumEndpoints} |`)
+    has("webhooks", "Retries", "at most four requests", "1, 8 and 64 minutes on mainnet, 2, 16 and 128 seconds on devnet")
+    assert.strictEqual(Attempts.maximumAttempts, 4)
+    has("webhooks", "An endpoint that fails",
+      `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${seconds(Breaker.windowMillis) / 60} minutes`,
+      `${Breaker.timeoutsInARow} timeouts in a row`,
+      `${seconds(Breaker.firstOpenMillis)} seconds, doubled with each failed probe, at most ${seconds(Breaker.longestOpenMillis) / 60} minutes`,
+      `for ${Attempts.maximumUnspentMillis / 3_600_000} hours at most`,
+      `only failures for ${Breaker.patienceMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`)
+    has("webhooks", "In flight",
+      `At most ${maximumPerEndpoint} requests at once`, `${maximumInFlight} in an instance`, `at most ${maximumFailingInFlight} for endpoints`)
+    has("webhooks", "Replay", `at most ${maximumReplayed.toLocaleString("en")} events`, `looks at ${maximumExamined.toLocaleString("en")} at most`)
+    has("websockets", "Replay", `at most ${maximumEventReplay.toLocaleString("en")} events`, `${maximumReplay.toLocaleString("en")} events of the last 24 hours`)
+    has("websockets", "Limits", `| ${maximumPerSession}, ${maximumPerKey} |`, `of one every ${heartbeatSeconds} seconds`)
+    has("events", "Retention", `for ${eventsKeptDays} days`)
+    has("quotes", "How long a quote holds", `${quoteTtlSeconds} seconds`, `within ${quoteGraceSeconds} seconds after`)
+    has("api-keys", "Managing keys", `| addresses and ranges of a key | ${maximumRanges} |`)
+    has("authentication", "Signing in with a wallet", `at most ${maximumWallets} wallets`, `at most ${maximumSessions} sessions`)
+    has("invoices", "Tolerance", "min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000)")
+    assert.strictEqual(toleranceOf(usdMillis(50_000n), 50, 10), 250)
+  })
+
+  it("has the fee of every network", () => {
+    const text = section("refunds", "Fees")
+    const [header = "", , values = ""] = text.split("\n").filter((line) => line.startsWith("|"))
+    const cells = (line: string) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim())
+    const fees = cells(header).flatMap((names, index) => names.split(", ").map((name) => [name, cells(values)[index]] as const))
+    assert.sameDeepMembers(fees, Object.entries(defaultFees).map(([name, fee]) => [name, fee.toLocaleString("en")] as const))
+  })
+
+  it("has signatures that the code makes", () => {
+    const text = section("webhooks", "Signatures")
+    const [secret = ""] = /whsec_[\w+/=]{20,}/.exec(text) ?? []
+    const [, body = ""] = /`(\{"id":.*?\})`/.exec(text) ?? []
+    const key = signingKey(secret)
+    assert.include(text, serviceSignature(key, 1_700_000_000_123, body))
+    assert.include(text, standardSignature(key, "evt_1700000000000-123", 1_700_000_000, body))
+  })
+})
