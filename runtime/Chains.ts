@@ -264,8 +264,8 @@ export type TransferStatus = "seen" | "confirmed" | "reverted"
 
 /**
  * How sure a transfer is, whatever depth its invoice's policy asked for: `final` no reorganisation takes it back;
- * `reported` a watcher elsewhere told of it and no driver here has seen it; `doubted` it was final and left its chain all
- * the same, so an operator decides (reliability invariant "no automatic reversal after final depth"); else `waiting`.
+ * `reported` a watcher elsewhere told of it and no driver here has seen it; `doubted` it was final and left its chain
+ * all the same, so an operator decides (modules/docs/reference/payments.md#finality); else `waiting`.
  */
 export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
 

@@ -61,7 +61,7 @@ export interface Append {
   readonly fence?: Fence
   /**
    * Id of the one endpoint these events are delivered to, whatever its filters, environment and scope, if it is enabled
-   * (API reference, "Endpoint management", `test`). Absent: every enabled endpoint that matches.
+   * (modules/docs/reference/webhooks.md#endpoints). Absent: every enabled endpoint that matches.
    */
   readonly deliverOnlyTo?: string
 }

@@ -112,7 +112,7 @@ export const UnknownParameters = Context.Reference<"refused" | "warned">("tillwi
 
 /**
  * Marks a group that pages of any origin may call without credentials: answers carry `Access-Control-Allow-Origin: *`
- * and preflights are answered (API reference, "Payor session endpoints").
+ * and preflights are answered (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls).
  */
 export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOrigin", { defaultValue: () => false })
 
@@ -170,7 +170,10 @@ export const Revalidated = Context.Reference<boolean>("tillwire/runtime/Http/Rev
   defaultValue: () => false
 })
 
-/** Headers of merchants' credentials, which must not come near a payment page: it is read by strangers (contract §5). */
+/**
+ * Headers of merchants' credentials, which must not come near a payment page: it is read by strangers
+ * (modules/docs/reference/payor-sessions.md#the-session).
+ */
 export const merchantCredentials: ReadonlyArray<string> = ["x-api-key", "x-commerce-api-key", "authorization"]
 
 /** Renders errors, schema errors included, as `{error, code}`. */
@@ -180,8 +183,8 @@ export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Ht
 export class Wrapped extends HttpApiMiddleware.Service<Wrapped>()("tillwire/runtime/Http/Wrapped") {}
 
 /**
- * Provides {@link CurrentPrincipal}. Requires an API key or the access token of a wallet, resolved as the API reference,
- * "Authentication and keys", says. Fails with one of {@link authenticationErrors}.
+ * Provides {@link CurrentPrincipal}. Requires an API key or the access token of a wallet, resolved by the rules of
+ * modules/docs/reference/authentication.md#which-credential-counts. Fails with one of {@link authenticationErrors}.
  */
 export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { provides: CurrentPrincipal }>()(
   "tillwire/runtime/Http/MerchantAuth",
@@ -201,7 +204,7 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
 export const revocableAs = ({ credential, kind, session }: Grant): string | null =>
   kind === "key" ? credential : session ?? null
 
-/** Limits of calls per address (API reference, "Rate limits and 429"), as the settings name them. */
+/** Limits of calls per address (modules/docs/reference/rate-limits.md#the-limits), as the settings name them. */
 export type AddressLimit = "anonymous" | "badge" | "document" | "nonce" | "page" | "payor"
 
 /** The limit {@link Anonymous} holds a group or an endpoint to. */

@@ -8,7 +8,10 @@ import type { CommitCause, Replayed, ReplyWrite } from "./Commit.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
 
-/** Seconds a merchant's clock can be ahead, all its steps together: 10 years of 365 days. Ours. */
+/**
+ * Seconds a merchant's clock can be ahead, all its steps together: 10 years of 365 days
+ * (modules/docs/reference/simulator.md#time).
+ */
 export const maximumAheadSeconds = 315_360_000
 
 /** The call that asks for a step. */

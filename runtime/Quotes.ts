@@ -61,10 +61,13 @@ export class PriceUnavailable extends Schema.TaggedError<PriceUnavailable>()("Pr
   }
 }
 
-/** Seconds after which a price is stale (design of price sources: median of sources at most this old). */
+/** Seconds after which a price is stale (modules/docs/reference/quotes.md#prices). */
 export const freshSeconds = 120
 
-/** Seconds a price that was agreed on is still used when the sources fall silent (design of price sources). */
+/**
+ * Seconds a price that was agreed on is still used when the sources fall silent
+ * (modules/docs/reference/quotes.md#prices).
+ */
 export const heldSeconds = 300
 
 export class Quotes extends Context.Service<Quotes, {

@@ -1,6 +1,6 @@
 /**
- * How many calls somebody makes in a minute (API reference, "Rate limits and 429"): an exact log of the accepted ones,
- * never a bucket, so no 60 seconds hold more than the limit wherever they begin.
+ * How many calls somebody makes in a minute (modules/docs/reference/rate-limits.md#how-calls-are-counted): an exact log
+ * of the accepted ones, never a bucket, so no 60 seconds hold more than the limit wherever they begin.
  */
 import { Context, type Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Keys for every purpose, all derived from the master secrets (API reference, "Conventions"). */
+/** Keys for every purpose, all derived from the master secrets (modules/docs/reference/conventions.md#secrets). */
 import { Context } from "effect"
 import type { KeyObject } from "node:crypto"
 

@@ -153,7 +153,9 @@ export const SettingsSchema = Schema.Struct({
     }),
     {}
   ),
-  /** How many calls are served, each in any 60 s wherever they begin (API reference, "Rate limits and 429"). */
+  /**
+   * How many calls are served, each in any 60 s wherever they begin (modules/docs/reference/rate-limits.md#the-limits).
+   */
   limits: byDefault(
     Schema.Struct({
       /**

@@ -5,7 +5,7 @@
 import { Context, Effect, Metric, type Scope } from "effect"
 import type { Finding, HealthReport, CheckName } from "./telemetry/HealthReport.ts"
 
-/** Every metric's name starts with it (API reference, "Operations"). */
+/** Every metric's name starts with it (modules/docs/reference/operations.md#health). */
 export const metricsPrefix = "tillwire"
 
 /**

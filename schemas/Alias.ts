@@ -1,7 +1,10 @@
-/** Request bodies that take some of their fields in camelCase too (API reference, "Conventions"). */
+/** Request bodies that take some of their fields in camelCase too (modules/docs/reference/conventions.md#aliases). */
 import { Schema, SchemaGetter } from "effect"
 
-/** What each alias stands for, on every commerce route that knows the field (API reference, "Conventions"). */
+/**
+ * What each alias stands for, on every commerce route that knows the field
+ * (modules/docs/reference/conventions.md#aliases).
+ */
 const fieldOf: Readonly<Record<string, string>> = {
   productId: "product_id",
   useCart: "use_cart",

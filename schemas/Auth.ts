@@ -3,7 +3,10 @@ import { Schema } from "effect"
 import { MerchantId } from "./Ids.ts"
 import { Environment } from "./Network.ts"
 
-/** `merchant` keys see the whole account; `commerce` keys only commerce records of their environment (contract §5). */
+/**
+ * `merchant` keys see the whole account; `commerce` keys only commerce records of their environment
+ * (modules/docs/reference/authentication.md#scopes).
+ */
 export const KeyScope = Schema.Literals(["merchant", "commerce"])
 export type KeyScope = typeof KeyScope.Type
 

@@ -1,6 +1,6 @@
 /** Colours as merchants send them, and whether people can read one on another (WCAG 2.2, "contrast ratio"). */
 
-/** The colour of a merchant that has chosen none (API reference, "Invoice", merchant policy). */
+/** The colour of a merchant that has chosen none (modules/docs/reference/settings.md#branding). */
 export const defaultAccent = "#2a4fd8"
 
 /** `#rrggbb` as three numbers of 0 to 255. */

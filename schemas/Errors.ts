@@ -1,6 +1,6 @@
 /**
- * Every public error in one table: code, HTTP status, meaning. Docs, handlers and tests share it.
- * Source: API reference, "Errors". A code is never renamed; new ones may be added in any version.
+ * Every public error in one table: code, HTTP status, meaning. Docs, handlers and tests share it. The rules in words:
+ * modules/docs/reference/errors.md#codes. A code is never renamed; new ones may be added in any version.
  */
 import { Schema } from "effect"
 

@@ -1,5 +1,6 @@
 /**
- * The canonical event (contract §2.1, §6): its envelope, its types, what changed, and the payor's rendering.
+ * The canonical event (modules/docs/reference/events.md#envelope): its envelope, its types, what changed, and the
+ * payor's rendering.
  *
  * The schema of every object stays here for good, whatever modules are loaded: stored events must still decode.
  */
@@ -13,10 +14,10 @@ import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
 import { differsIn, knownVersion, newestVersion, turnDown } from "./Version.ts"
 
-/** The version events are stored in: the newest (API reference, "Versioning"). */
+/** The version events are stored in: the newest (modules/docs/reference/versioning.md#one-shape-inside). */
 export const apiVersion = newestVersion
 
-/** Every event type of v1 and the object it carries (API reference, "Events"). */
+/** Every event type of v1 and the object it carries (modules/docs/reference/events.md#types). */
 export const eventObjects = {
   "invoice.created": "invoice",
   "invoice.updated": "invoice",
@@ -242,7 +243,9 @@ export interface EventIndex {
   readonly invoiceId: string | null
   readonly orderId: string | null
   readonly customerId: string | null
-  /** A commerce order, or an invoice or payment of type `commerce` (API reference, "Events", rule 6). */
+  /**
+   * A commerce order, or an invoice or payment of type `commerce` (modules/docs/reference/events.md#commerce-events).
+   */
   readonly commerce: boolean
 }
 

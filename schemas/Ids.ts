@@ -10,7 +10,7 @@ const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expec
   examples: [exampleUuid]
 })
 
-/** A lower-case UUID: invoices, payments, orders, estimates, addresses (API reference, "Conventions"). */
+/** A lower-case UUID: invoices, payments, orders, estimates, addresses (modules/docs/reference/conventions.md#ids). */
 export const Uuid = uuid
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
@@ -43,7 +43,9 @@ export type MerchantId = typeof MerchantId.Type
 export const TokenId = Schema.Int.check(Schema.isGreaterThan(0)).annotate({ examples: [7] }).pipe(Schema.brand("TokenId"))
 export type TokenId = typeof TokenId.Type
 
-/** `evt_<ms>-<seq>` (contract §2.1). Compare with {@link compareEventPositions}, never as text. */
+/**
+ * `evt_<ms>-<seq>` (modules/docs/reference/events.md#ids). Compare with {@link compareEventPositions}, never as text.
+ */
 export const EventId = Schema.String.check(Schema.isPattern(/^evt_\d{1,15}-\d{1,19}$/u)).annotate({
   examples: ["evt_1766320496123-8841"]
 }).pipe(Schema.brand("EventId"))
@@ -104,5 +106,5 @@ export type RefundId = typeof RefundId.Type
 export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 
-/** Unix epoch seconds: every timestamp that crosses a wire (contract §2). */
+/** Unix epoch seconds: every timestamp that crosses a wire (modules/docs/reference/time.md#times-in-answers). */
 export const EpochSeconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ examples: [1_766_320_496] })

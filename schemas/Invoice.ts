@@ -1,10 +1,13 @@
-/** The invoice as it crosses the wire and enters events (contract §2.2): exactly these fields, in this order. */
+/**
+ * The invoice as it crosses the wire and enters events (modules/docs/reference/invoices.md#fields): exactly these
+ * fields, in this order.
+ */
 import { Schema } from "effect"
 import { EpochSeconds, InvoiceId, MerchantId } from "./Ids.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
 
-/** Complete for v1 (API reference, "Invoice"). The transitions are in modules/invoices/machine.ts. */
+/** Complete for v1 (modules/docs/reference/invoices.md#states). The transitions are in modules/invoices/machine.ts. */
 export const InvoiceStatus = Schema.Literals(["unpaid", "underpaid", "paid", "expired", "canceled"])
 export type InvoiceStatus = typeof InvoiceStatus.Type
 
@@ -19,7 +22,7 @@ export const WireAmount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).ann
 export const Metadata = Schema.Record(Schema.String, Schema.Json)
 export type Metadata = typeof Metadata.Type
 
-/** Limits of {@link Metadata}, checked where it is accepted (API reference, "Conventions"). */
+/** Limits of {@link Metadata}, checked where it is accepted (modules/docs/reference/conventions.md#metadata). */
 export const metadataLimits = { keys: 50, keyLength: 64, bytes: 16_384 } as const
 
 /** The invoice of the reference's examples. */

@@ -1,6 +1,6 @@
 /**
- * What a merchant decides about its later invoices and its payment page, per environment (API reference, "Invoice",
- * merchant policy). Every range here is complete; a source that is not named is ours.
+ * What a merchant decides about its later invoices and its payment page, per environment
+ * (modules/docs/reference/settings.md#invoices). Every range here is complete.
  */
 import { Schema } from "effect"
 import { isReadable } from "./Colour.ts"
@@ -34,7 +34,7 @@ const integer = (minimum: number, maximum: number, description: string) =>
 /** Hundredths of a percent an invoice may be short: 0 to 100 %. */
 export const ToleranceBasisPoints = integer(0, 10_000, "Hundredths of a percent an invoice may be short, 0 to 10,000.")
 
-/** Milliseconds an invoice may live: a minute to thirty days (API reference, "POST /api/v1/invoices"). */
+/** Milliseconds an invoice may live: a minute to thirty days (modules/docs/reference/invoices.md#creating). */
 export const ExpiresIn = integer(60_000, 2_592_000_000, "Milliseconds until an invoice expires, 1 minute to 30 days.")
 
 /** Origins that may frame the payment page, at most. */

@@ -5,8 +5,9 @@
 import { Schema, SchemaGetter } from "effect"
 
 /**
- * Thousandths of one US dollar: $1.50 is 1500n. The only unit of merchant-facing amounts (contract §2).
- * A bigint here, so sums are exact; an integer on the wire, so encoding fails past 2^53 - 1.
+ * Thousandths of one US dollar: $1.50 is 1500n. The only unit of merchant-facing amounts
+ * (modules/docs/reference/amounts.md#dollars). A bigint here, so sums are exact; an integer on the wire, so encoding
+ * fails past 2^53 - 1.
  */
 export const UsdMillis = Schema.Int.pipe(
   Schema.decodeTo(
@@ -26,7 +27,10 @@ export const usdMillis = (value: bigint): UsdMillis => UsdMillis.make(value)
 /** Brands a bigint known to be a non-negative amount of base units. Dies on a negative one: that is a bug. */
 export const baseUnits = (value: bigint): BaseUnits => BaseUnits.make(value)
 
-/** The least and the most an invoice may ask for, in usd_millis: $0.01 to $1,000,000 (API reference, "Create invoice"). */
+/**
+ * The least and the most an invoice may ask for, in usd_millis: $0.01 to $1,000,000
+ * (modules/docs/reference/amounts.md#amounts-of-a-request).
+ */
 export const minimumInvoiceAmount = usdMillis(10n)
 export const maximumInvoiceAmount = usdMillis(1_000_000_000n)
 
@@ -36,7 +40,10 @@ export const maximumInvoiceAmount = usdMillis(1_000_000_000n)
  */
 export const maximumCredit = usdMillis(10_000_000_000_000n)
 
-/** `*_decimal` companions: digits, a dot, three digits; a minus only in differences (contract §2). */
+/**
+ * `*_decimal` companions: digits, a dot, three digits; a minus only in differences
+ * (modules/docs/reference/amounts.md#decimal-companions).
+ */
 export const UsdDecimal = Schema.String.check(Schema.isPattern(/^-?\d+\.\d{3}$/u)).annotate({ examples: ["49.990"] })
 
 /**
@@ -110,7 +117,10 @@ export interface Rate {
   readonly denominator: bigint
 }
 
-/** `exchange_rate`: a plain decimal, at most 18 significant digits, no exponent (API reference, "Quotes"). */
+/**
+ * `exchange_rate`: a plain decimal, at most 18 significant digits, no exponent
+ * (modules/docs/reference/amounts.md#exchange-rates).
+ */
 export const RateText = Schema.String.check(Schema.isPattern(/^\d{1,30}(\.\d{1,36})?$/))
 
 /** Fractional digits of a {@link RateText} at most: a rate below 1e-36 has no text, and no use. */

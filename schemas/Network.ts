@@ -1,7 +1,7 @@
 /** Networks, their families and environments, and how deep a payment must be on each before it counts. */
 import { Schema } from "effect"
 
-/** The ten networks of the contract (§2.7), in its order. */
+/** The ten networks, in the order of modules/docs/reference/networks.md#the-ten-networks. */
 export const networks = [
   "ethereum", "base", "solana", "avalanche", "ton", "bsc", "arbitrum", "optimism", "cardano", "sui"
 ] as const
@@ -15,7 +15,10 @@ export type Family = typeof Family.Type
 export const familyOf = (network: Network): Family =>
   network === "solana" || network === "ton" || network === "sui" || network === "cardano" ? network : "evm"
 
-/** `devnet` is play money on test networks; `mainnet` is real (contract §1). */
+/**
+ * `devnet` is play money on test networks; `mainnet` is real
+ * (modules/docs/reference/environments.md#devnet-and-mainnet).
+ */
 export const Environment = Schema.Literals(["devnet", "mainnet"])
 export type Environment = typeof Environment.Type
 
@@ -40,7 +43,7 @@ export interface RequiredDepth {
   readonly agreement?: boolean
 }
 
-/** Policy `standard` on mainnet (API reference, "Default confirmations"). */
+/** Policy `standard` on mainnet (modules/docs/reference/payments.md#confirmations). */
 const standardDepth: Readonly<Record<Network, RequiredDepth>> = {
   ethereum: { blocks: 12, finalized: false },
   base: { blocks: 10, finalized: false },
@@ -60,7 +63,10 @@ const finalDepth: Readonly<Record<Network, number>> = {
   sui: 1
 }
 
-/** Invoices (not payments) below this many usd_millis may be `fast` (API reference, "Default confirmations"): $100. */
+/**
+ * Invoices (not payments) below this many usd_millis may be `fast` (modules/docs/reference/payments.md#confirmations):
+ * $100.
+ */
 export const fastPolicyBelow = 100_000n
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The commerce order as it crosses the wire and enters events (contract §2.4): exactly these fields, in this order. Its
- * inner shapes are those of the API reference, "Commerce orders"; every key is always there.
+ * The commerce order as it crosses the wire and enters events (modules/docs/reference/orders.md#fields): exactly these
+ * fields, in this order. Every key is always there, also inside of others.
  */
 import { Schema } from "effect"
 import { EpochSeconds, InvoiceId, MerchantId, Uuid } from "./Ids.ts"
@@ -36,13 +36,13 @@ export const OrderSubstatus = Schema.Literals(Object.values(orderSubstatuses).fl
 export const Retailer = Schema.Literals(["amazon", "walmart", "target", "ebay", "bestbuy", "other"])
 export type Retailer = typeof Retailer.Type
 
-/** Pieces of one item, at most (API reference, "Carts"). */
+/** Pieces of one item, at most (modules/docs/reference/checkout.md#carts). */
 export const maximumQuantity = 99
 
-/** Items of a cart or an estimate, at most (API reference, "Carts"). */
+/** Items of a cart or an estimate, at most (modules/docs/reference/checkout.md#carts). */
 export const maximumItems = 50
 
-/** Why an item cannot be bought (API reference, "Checkout"). */
+/** Why an item cannot be bought (modules/docs/reference/checkout.md#estimates). */
 export const ItemFault = Schema.Literals([
   "NO_ELIGIBLE_OFFER", "UNSUPPORTED_RETAILER", "OUT_OF_STOCK", "NOT_DELIVERABLE", "QUANTITY_LIMIT"
 ])

@@ -1,4 +1,4 @@
-/** The invoice payment as it crosses the wire and enters events (contract §2.3). */
+/** The invoice payment as it crosses the wire and enters events (modules/docs/reference/payments.md#fields). */
 import { Schema } from "effect"
 import { EpochSeconds, InvoiceId, MerchantId, PaymentId, TokenId } from "./Ids.ts"
 import { InvoiceType, Metadata, WireAmount } from "./Invoice.ts"
@@ -6,9 +6,9 @@ import { UsdDecimal } from "./Money.ts"
 import { Environment, Network } from "./Network.ts"
 
 /**
- * Complete for v1 (API reference, "Invoice payment"): `pending` seen, not deep enough; `underpaid` deep enough, the
- * invoice still short; `confirmed` deep enough and the invoice paid; `manual_retry` our processing failed, an operator
- * must act; `reverted` no longer on the chain; `rejected` not accepted for this invoice.
+ * Complete for v1 (modules/docs/reference/payments.md#states): `pending` seen, not deep enough; `underpaid` deep
+ * enough, the invoice still short; `confirmed` deep enough and the invoice paid; `manual_retry` our processing failed,
+ * an operator must act; `reverted` no longer on the chain; `rejected` not accepted for this invoice.
  */
 export const PaymentStatus = Schema.Literals([
   "pending", "underpaid", "confirmed", "manual_retry", "reverted", "rejected"
@@ -26,7 +26,7 @@ export const playMoneySender = `0x${"51".repeat(20)}`
 /** A token of play money that no catalogue lists, and what its contract says of itself: what arrives by mistake. */
 export const unlistedPlayToken = { address: `0x${"de".repeat(20)}`, symbol: "UNLISTED", decimals: 18 } as const
 
-/** Seconds a payor's page waits between two polls (API reference, "Payor session endpoints"). */
+/** Seconds a payor's page waits between two polls (modules/docs/reference/payor-sessions.md#payment-status). */
 export const nextPollSeconds = 3
 
 /** Where the money stands on its way to the merchant; `null` until confirmed, and while no settlement plugin is loaded. */
@@ -35,7 +35,7 @@ export const SettlementStatus = Schema.Literals([
 ])
 export type SettlementStatus = typeof SettlementStatus.Type
 
-/** How far a settlement has come (API reference, "Invoice payment and settlement"). Open: a version may add more. */
+/** How far a settlement has come (modules/docs/reference/settlement.md#states). Open: a version may add more. */
 export const SettlementStage = Schema.Literals(["awaiting_confirmation", "sweep", "convert", "transfer", "final"])
 export type SettlementStage = typeof SettlementStage.Type
 
@@ -186,7 +186,7 @@ export const Payment = Schema.Struct({
 })
 export type Payment = typeof Payment.Type
 
-/** Exactly the fields a payor is never shown (API reference, "Invoice payment and settlement"). */
+/** Exactly the fields a payor is never shown (modules/docs/reference/payor-sessions.md#what-a-payor-never-sees). */
 export const settlementFields = [
   "settlement_status", "settled_amount", "settled_amount_decimal", "balance_transaction_id", "settled_at", "settlement"
 ] as const

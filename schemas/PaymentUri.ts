@@ -1,6 +1,6 @@
 /**
  * Payment links: what a wallet opens, and a QR code holds. One function for each family of networks, all pure; amounts
- * are exact, and what people wrote is percent-encoded (API reference, `payment_uri`).
+ * are exact, and what people wrote is percent-encoded (modules/docs/reference/payor-sessions.md#payment-links).
  */
 import { type BaseUnits, formatUnits } from "./Money.ts"
 import type { Environment } from "./Network.ts"
@@ -125,5 +125,8 @@ export const cardanoPaymentUri = (
     ? null
     : withQuery(`web+cardano:${target.address}`, [["amount", decimalOf(amount, token.decimals)]])
 
-/** The address alone: Sui has no settled way to ask for an amount (API reference, `payment_uri`). */
+/**
+ * The address alone: Sui has no settled way to ask for an amount
+ * (modules/docs/reference/payor-sessions.md#payment-links).
+ */
 export const suiPaymentUri = (target: Pick<PaymentTarget, "address">): string => `sui:${target.address}`

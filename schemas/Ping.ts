@@ -1,4 +1,7 @@
-/** `test_ping`: the object of `test.ping`, sent to prove that an endpoint is reached (contract §2.6). */
+/**
+ * `test_ping`: the object of `test.ping`, sent to prove that an endpoint is reached
+ * (modules/docs/reference/events.md#types).
+ */
 import { Schema } from "effect"
 import { EpochSeconds } from "./Ids.ts"
 

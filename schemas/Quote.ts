@@ -1,4 +1,7 @@
-/** The payment quote as it crosses the wire (contract §2.5): what a route costs now, and until when. */
+/**
+ * The payment quote as it crosses the wire (modules/docs/reference/quotes.md#fields): what a route costs now, and until
+ * when.
+ */
 import { Schema } from "effect"
 import { EpochSeconds, InvoiceId, TokenId } from "./Ids.ts"
 import { WireAmount } from "./Invoice.ts"
@@ -12,10 +15,13 @@ export const QuoteStatusCode = Schema.Literals([
   "ok", "quote_unavailable", "quote_expired", "settlement_unavailable", "network_degraded"
 ])
 
-/** Seconds a quote holds (API reference, "Quotes"). */
+/** Seconds a quote holds (modules/docs/reference/quotes.md#how-long-a-quote-holds). */
 export const quoteTtlSeconds = 300
 
-/** Seconds past `quote_valid_until` in which a transfer still gets the quoted rate (API reference, "Invoice payment"). */
+/**
+ * Seconds past `quote_valid_until` in which a transfer still gets the quoted rate
+ * (modules/docs/reference/payments.md#what-it-is-worth).
+ */
 export const quoteGraceSeconds = 120
 
 /** A quote that holds, in the shape every document shows it: 49.99 dollars in USDC on Base. */

@@ -1,4 +1,6 @@
-/** The refund as it crosses the wire (API reference, "Refunds"): exactly these fields, in this order. */
+/**
+ * The refund as it crosses the wire (modules/docs/reference/refunds.md#fields): exactly these fields, in this order.
+ */
 import { Schema } from "effect"
 import { EpochSeconds, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
 import { WireAmount } from "./Invoice.ts"

@@ -1,6 +1,7 @@
 /**
- * What Tillwire and a merchant's own fulfilment service say to each other (guide "fulfilment"): JSON, `snake_case`, money
- * as integers of usd_millis. Every limit is ours; what breaks one is refused whole, never cut. Unknown fields are ignored.
+ * What Tillwire and a merchant's own fulfilment service say to each other (modules/docs/guides/fulfilment.md): JSON,
+ * `snake_case`, money as integers of usd_millis. Every limit is in modules/docs/reference/retailers.md#the-protocol;
+ * what breaks one is refused whole, never cut. Unknown fields are ignored.
  */
 import { Schema } from "effect"
 import { EpochSeconds, MerchantId } from "./Ids.ts"
@@ -9,10 +10,10 @@ import { Environment } from "./Network.ts"
 import { DeliveryStatus, ItemFault, OrderId, Retailer } from "./Order.ts"
 import { HttpsUrl } from "./Web.ts"
 
-/** Items of a quote or an order, at most (API reference, "Carts"). */
+/** Items of a quote or an order, at most (modules/docs/reference/retailers.md#the-protocol). */
 export const maximumItems = 50
 
-/** Units of an item, at most (API reference, "Carts"). */
+/** Units of an item, at most (modules/docs/reference/retailers.md#the-protocol). */
 export const maximumQuantity = 99
 
 /** Ways to ship that a quote offers, at most. */

@@ -1,4 +1,7 @@
-/** Moments as callers may write them: epoch seconds, or ISO 8601 with a zone (API reference, "Conventions"). */
+/**
+ * Moments as callers may write them: epoch seconds, or ISO 8601 with a zone
+ * (modules/docs/reference/time.md#times-in-requests).
+ */
 import { Schema, SchemaGetter } from "effect"
 import { EpochSeconds } from "./Ids.ts"
 

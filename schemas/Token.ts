@@ -1,4 +1,4 @@
-/** Tokens a payor may pay in (contract §2.7). */
+/** Tokens a payor may pay in (modules/docs/reference/tokens.md#token-records). */
 import { Schema } from "effect"
 import { EpochSeconds, TokenId } from "./Ids.ts"
 import { Environment, Network } from "./Network.ts"

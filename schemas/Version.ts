@@ -1,6 +1,6 @@
 /**
- * The versions of the API and what tells them apart (API reference, "Versioning"). Everything is decided and stored in
- * the newest shape; an older caller is shown it turned down, one version at a time.
+ * The versions of the API and what tells them apart (modules/docs/reference/versioning.md#one-shape-inside). Everything
+ * is decided and stored in the newest shape; an older caller is shown it turned down, one version at a time.
  */
 import type { WireObject } from "./Event.ts"
 

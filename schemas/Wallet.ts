@@ -6,7 +6,7 @@ import { Environment, Family } from "./Network.ts"
 /**
  * What the value is: `xpub` an account's extended public key, an address for each invoice is derived from it; `pool` a
  * list of addresses, each given to one invoice; `address` one address for all, where a memo or reference tells payments
- * apart. Which of them a family takes is the family's own affair (API reference, "Receiving wallets").
+ * apart. Which of them a family takes is the family's own affair (modules/docs/reference/wallets.md#kinds).
  */
 export const WalletKind = Schema.Literals(["xpub", "address", "pool"])
 export type WalletKind = typeof WalletKind.Type

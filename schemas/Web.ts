@@ -1,7 +1,7 @@
 /** What merchants send that browsers and mail programs will read: addresses that are safe to show and to link. */
 import { Schema } from "effect"
 
-/** Characters of a URL, at most. Ours: what every browser and proxy still takes. */
+/** Characters of a URL, at most: what every browser and proxy still takes. */
 const maximumUrl = 2_000
 
 /**
@@ -48,7 +48,7 @@ export const ReturnUrl = Schema.String.check(
   format: "uri"
 })
 
-/** Characters of a picture that is sent as a data URI, at most. Ours: 16 KiB; it travels with every page. */
+/** Characters of a picture that is sent as a data URI, at most: 16 KiB; it travels with every page. */
 const maximumPicture = 16_384
 
 /** By its first bytes too, so that the name of the type is no lie. Never SVG: it can carry scripts and links. */

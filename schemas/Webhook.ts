@@ -18,8 +18,9 @@ export const maximumListed = 20
 const maximumListLength = 1_024
 
 /**
- * A comma list of filters, as `type` of the events API and `types` of the streams have it (API reference, "Events");
- * null where it is malformed, which is answered with `INVALID_EVENT_TYPE`. Linear in its length.
+ * A comma list of filters, as `type` of the events API and `types` of the streams have it
+ * (modules/docs/reference/events.md#list); null where it is malformed, which is answered with `INVALID_EVENT_TYPE`.
+ * Linear in its length.
  */
 export const readEventFilters = (list: string): ReadonlyArray<string> | null => {
   if (list.length > maximumListLength) return null
@@ -52,7 +53,7 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** What became of a delivery so far (API reference, "Delivery"). */
+/** What became of a delivery so far (modules/docs/reference/webhooks.md#delivery). */
 export const DeliveryStatus = Schema.Literals(["pending", "delivering", "succeeded", "retrying", "failed", "canceled"])
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -87,7 +88,7 @@ export const WebhookDelivery = Schema.Struct({
   finished_at: Schema.NullOr(EpochSeconds)
 }).annotate({ identifier: "WebhookDelivery" })
 
-/** Endpoints a merchant may have (API reference, "Endpoint management"). */
+/** Endpoints a merchant may have (modules/docs/reference/webhooks.md#endpoints). */
 export const maximumEndpoints = 16
 
 /**

@@ -549,7 +549,10 @@ const readSession = (
   return opened ? InvoiceId.make(invoiceId) : undefined
 }
 
-/** Payment sessions: a token that names its invoice and a signature over both (API reference, "POST /api/v1/invoices"). */
+/**
+ * Payment sessions: a token that names its invoice and a signature over both
+ * (modules/docs/reference/payor-sessions.md#the-session).
+ */
 export class PayorSessions extends Context.Service<PayorSessions, {
   /** The pair for an invoice. Pure but for the key: the same arguments give the same pair. */
   readonly mint: (invoiceId: string, nowMillis: number) => PayorSession

@@ -1,4 +1,4 @@
-/** API keys (API reference, "Authentication and keys"): definitions only. */
+/** API keys (modules/docs/reference/api-keys.md#managing-keys): definitions only. */
 import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
@@ -15,7 +15,7 @@ const maximumRange = 64
 /** Seconds for which a rotated key may be used where the call does not say. */
 const defaultOverlapSeconds = 86_400
 
-/** Keys on a page (API reference, "Conventions"). */
+/** Keys on a page (modules/docs/reference/pagination.md#lists). */
 const pageLimits = { minimum: 1, maximum: 100 }
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

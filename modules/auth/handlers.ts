@@ -69,7 +69,7 @@ const managedIn = ({ environment, kind }: Principal, asked: Environment | undefi
     ? Effect.succeed(asked ?? environment)
     : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" }))
 
-/** Keys on a page where the caller does not say (API reference, "Conventions"). */
+/** Keys on a page where the caller does not say (modules/docs/reference/pagination.md#lists). */
 const defaultLimit = 10
 
 export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(function*(group) {

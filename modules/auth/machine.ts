@@ -8,7 +8,7 @@ import { findVersion, versions } from "../../schemas/Version.ts"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/** Random characters of a key: 190 bits (API reference, "Authentication and keys"). */
+/** Random characters of a key: 190 bits (modules/docs/reference/api-keys.md#form). */
 const randomLength = 32
 
 /** Characters of the checksum: 62^6 exceeds 2^32. */
@@ -124,10 +124,13 @@ export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): b
  */
 export const maximumKeys = 100
 
-/** Addresses and ranges of one key, at most. Ours. */
+/** Addresses and ranges of one key, at most: each call is compared with all of them. */
 export const maximumRanges = 50
 
-/** Seconds for which a rotated key may stay in use beside the new one (API reference, as for webhook secrets). */
+/**
+ * Seconds for which a rotated key may stay in use beside the new one (modules/docs/reference/api-keys.md#rotation), as
+ * for webhook secrets.
+ */
 export const maximumOverlapSeconds = 604_800
 
 /** How a key is shown: `rotating` is one that was replaced and may be used until its end. */

@@ -12,7 +12,10 @@ const refusals = [
   "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
 ] as const
 
-/** Behind the session of `payment_url`, in its address or its cookie (API reference, "POST /api/v1/invoices"). */
+/**
+ * Behind the session of `payment_url`, in its address or its cookie
+ * (modules/docs/reference/payor-sessions.md#the-payment-url).
+ */
 export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
   HttpApiEndpoint.get("page", "/pay/:id", { params, success: html, error: errors("wrapped", ...refusals) }),
   HttpApiEndpoint.get("state", "/pay/:id/state", { params, success: html, error: errors("wrapped", ...refusals) }),

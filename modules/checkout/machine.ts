@@ -22,8 +22,8 @@ export type Screen =
   | "rejected"
 
 /**
- * Networks as the list of ways shows them: those where a transfer usually costs cents first, Ethereum last. Ours, a
- * judgement and no measurement.
+ * Networks as the list of ways shows them: those where a transfer usually costs cents first, Ethereum last. The order
+ * is a judgement and no measurement.
  */
 const networkOrder: ReadonlyArray<Network> = [
   "base", "solana", "arbitrum", "optimism", "bsc", "avalanche", "ton", "sui", "cardano", "ethereum"
@@ -50,11 +50,13 @@ export const inOrder = <W extends Way>(ways: ReadonlyArray<W>): ReadonlyArray<W>
 
 /**
  * Seconds after its end in which an invoice can be begun anew: 7 days, as long as the restart's id is kept at least
- * (API reference, "Idempotency"). Ours: what was on offer before may not be any more.
+ * (modules/docs/reference/idempotency.md#retention). Later the offer may not hold any more.
  */
 export const restartWindowSeconds = 604_800
 
-/** The shortest life of an invoice (API reference, "POST /api/v1/invoices"): play money may have ended one before. */
+/**
+ * The shortest life of an invoice (modules/docs/reference/invoices.md#creating): play money may have ended one before.
+ */
 const leastLifetimeMillis = 60_000
 
 /** Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. */
@@ -120,8 +122,8 @@ export interface View {
 }
 
 /**
- * Whether stored events tell all that a screen shows. Confirmations are told as they come and kept nowhere (API
- * reference, "Websocket"): who was not there when one came has missed it.
+ * Whether stored events tell all that a screen shows. Confirmations are told as they come and kept nowhere
+ * (modules/docs/reference/payments.md#states): who was not there when one came has missed it.
  */
 export const isToldByEvents = (screen: Screen): boolean => screen !== "confirming"
 

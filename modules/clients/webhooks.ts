@@ -24,7 +24,10 @@ export type IncomingHeaders =
   | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 export interface VerifyOptions {
-  /** Seconds between the delivery's clock and yours, either way. Default 300 (API reference, "Delivery"). */
+  /**
+   * Seconds between the delivery's clock and yours, either way. Default 300
+   * (modules/docs/reference/webhooks.md#signatures).
+   */
   readonly toleranceSeconds?: number
   /** Milliseconds since 1970; default `Date.now`. */
   readonly now?: () => number

@@ -1,4 +1,4 @@
-/** The merchant's orders: definitions only (API reference, "Commerce orders"). */
+/** The merchant's orders: definitions only (modules/docs/reference/orders.md#calls). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
@@ -27,10 +27,10 @@ const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Sche
 /** An address as sent; whether it is one of its network is for the handler to say. */
 const WalletAddress = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumAddressLength))
 
-/** Orders that one page may skip (ours): further on, narrow by `created_to`. */
+/** Orders that one page may skip, because the database reads all it skips: further on, narrow by `created_to`. */
 export const maximumSkippedOrders = 10_000
 
-/** Orders in one call of the bulk status (API reference, "Commerce orders"). */
+/** Orders in one call of the bulk status (modules/docs/reference/orders.md#calls). */
 export const maximumBulk = 100
 
 export const CancelOrder = aliased(

@@ -22,7 +22,7 @@ import { type OrderFact, orderObject, type OrderState, paymentStatusObject } fro
 import type { OrderFilter } from "./repo.ts"
 import { OrdersRpc } from "./rpc.ts"
 
-/** Orders of a page where the caller does not say (API reference, "Commerce orders"). */
+/** Orders of a page where the caller does not say (modules/docs/reference/orders.md#calls). */
 const defaultLimit = 20
 
 const wrapped = (data: object): string => JSON.stringify({ success: true, data })

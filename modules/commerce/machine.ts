@@ -34,8 +34,8 @@
  * retailer has given it back.
  *
  * The gate: an order is submitted for placement only while its invoice is paid and every payment that counted when it
- * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the commit
- * before each call to the retailer. Source: API reference, "Commerce orders".
+ * became so is settled. It is asked when the order becomes submitted, and again by {@link PlacementBegun}, in the
+ * commit before each call to the retailer. The rules in words: modules/docs/reference/orders.md#transitions.
  */
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft, WireObject } from "../../schemas/Event.ts"
@@ -194,7 +194,7 @@ export type OrderFact =
 export interface RefundAsk {
   readonly reason: "order_cancelled" | "order_failed" | "underpayment" | "late_payment"
   readonly destination: Destination | null
-  /** A refund after a failure costs the payor nothing (API reference, "Commerce orders"). */
+  /** A refund after a failure costs the payor nothing (modules/docs/reference/orders.md#accidents). */
   readonly feeFree: boolean
   /** Only what came too late; else all that is left. */
   readonly lateOnly: boolean
@@ -218,7 +218,10 @@ export const callSeconds = 60
 /** Seconds between two looks at an order whose retailer owes an answer. */
 export const answerSeconds = 60
 
-/** Seconds between two looks at an order that is placed or under way, at least and at most. Ours. */
+/**
+ * Seconds between two looks at an order that is placed or under way, at least and at most
+ * (modules/docs/reference/retailers.md#tracking).
+ */
 const leastTrackingSeconds = 30
 const mostTrackingSeconds = 3_600
 
@@ -798,7 +801,7 @@ const cancelObstacle = ({ status, substatus }: OrderState): string | null => {
 export const isRedirectable = ({ status }: Pick<RefundView, "status">): boolean =>
   status === "awaiting_destination" || status === "pending_approval" || status === "failed"
 
-/** Until a refund is on its way (API reference, "Commerce orders"). */
+/** Until a refund is on its way (modules/docs/reference/refunds.md#destination). */
 export const canSetRefundDestination = (order: OrderState): boolean => {
   const shown = shownRefund(order)
   return shown === undefined || isRedirectable(shown) || shown.status === "expired"
@@ -886,7 +889,7 @@ const refundObject = (order: OrderState) => {
   }
 }
 
-/** The order on the wire: exactly the fields of the contract, in its order (§2.4). */
+/** The order on the wire: exactly the fields of modules/docs/reference/orders.md#fields. */
 export const orderObject = (order: OrderState): WireObject => {
   const { payment } = order
   const obstacle = cancelObstacle(order)

@@ -8,7 +8,7 @@ import { Order, Shipment } from "../../schemas/Order.ts"
 const order = { merchant_id: MerchantId, order_id: Schema.String }
 const answer = { success: Order, error: PublicError }
 
-/** Characters of a retailer's own texts, at most. Ours. */
+/** Characters of a retailer's own texts, at most: as many as other short texts of the API. */
 const text = Schema.NonEmptyString.check(Schema.isMaxLength(255))
 
 /**

@@ -1,4 +1,4 @@
-/** The events API (contract §4.1, §4.2): definitions only. */
+/** The events API (modules/docs/reference/events.md#list): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped } from "../../runtime/Http.ts"

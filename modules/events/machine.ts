@@ -7,7 +7,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
 import { readEventFilters } from "../../schemas/Webhook.ts"
 
-/** Events on a page (API reference, "Events"). */
+/** Events on a page (modules/docs/reference/events.md#list). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
 
 /** The parameters as they were sent, each at most once. */

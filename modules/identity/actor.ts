@@ -38,7 +38,9 @@ import {
 } from "./machine.ts"
 import * as Repo from "./repo.ts"
 
-/** Random bytes of a nonce and of a refresh token (API reference, "Authentication and keys"). */
+/**
+ * Random bytes of a nonce and of a refresh token (modules/docs/reference/authentication.md#signing-in-with-a-wallet).
+ */
 const nonceBytes = 16
 const refreshBytes = 32
 

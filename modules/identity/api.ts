@@ -1,4 +1,4 @@
-/** Wallet sign-in (API reference, "Authentication and keys"): definitions only. */
+/** Wallet sign-in (modules/docs/reference/authentication.md#signing-in-with-a-wallet): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, Wrapped } from "../../runtime/Http.ts"

@@ -3,16 +3,21 @@ import type { Challenge } from "../../runtime/SignIns.ts"
 import { type ErrorCode, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Family } from "../../schemas/Network.ts"
 
-/** Seconds a message may wait for its signature (API reference, "Authentication and keys"). */
+/** Seconds a message may wait for its signature (modules/docs/reference/authentication.md#signing-in-with-a-wallet). */
 export const challengeSeconds = 300
 
-/** Seconds a refresh token is good for; each use gives a new one (API reference, "Authentication and keys"). */
+/**
+ * Seconds a refresh token is good for; each use gives a new one
+ * (modules/docs/reference/authentication.md#refresh-tokens).
+ */
 export const refreshSeconds = 2_592_000
 
-/** Wallets a merchant may have. Ours: a small team, each person with a spare. */
+/** Wallets a merchant may have: enough for a small team, each person with a spare. */
 export const maximumWallets = 20
 
-/** Sessions a wallet may have open at once; the oldest gives way to a new one. Ours. */
+/**
+ * Sessions a wallet may have open at once; the oldest gives way to a new one. Far more than the devices of one person.
+ */
 export const maximumSessions = 20
 
 /** A message that was issued, kept whole, so that nothing a caller sends is ever read for what it says. */

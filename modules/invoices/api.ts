@@ -1,4 +1,4 @@
-/** The merchant's invoice endpoints: definitions only (contract §4.5; API reference, "Invoice"). */
+/** The merchant's invoice endpoints: definitions only (modules/docs/reference/invoices.md#creating). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
@@ -62,8 +62,9 @@ const DocumentedInvoice = Schema.Struct({
 
 /**
  * The body of a new invoice. Documented and typed field by field, but accepted as any object: its checks have an order
- * of their own, the amount before everything else, so the handler makes them (API reference, "POST /api/v1/invoices").
- * A number like `1e400`, which JavaScript reads as infinite, is refused there as well, in the words of its field.
+ * of their own, the amount before everything else, so the handler makes them
+ * (modules/docs/reference/invoices.md#creating). A number like `1e400`, which JavaScript reads as infinite, is refused
+ * there as well, in the words of its field.
  */
 export const NewInvoiceBody = Schema.Record(Schema.String, Schema.Any).check(
   Schema.makeFilter(() => true, { toJsonSchema: () => Schema.toJsonSchemaDocument(DocumentedInvoice).schema })
@@ -381,7 +382,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
     summary: "Get an invoice payment",
     description: "The merchant's view of one payment, by its id."
   })),
-  // One path, one name for its segment: GET calls it so (contract §4.5).
+  // One path, one name for its segment: GET calls it so (modules/docs/reference/invoices.md#reading).
   HttpApiEndpoint.patch("amend", "/api/v1/invoices/:customer_id", {
     params: { customer_id: pathId("Id of an invoice; a customer id is not taken here.") },
     query: writeQuery,

@@ -11,8 +11,9 @@
  *   unpaid | underpaid | expired ── what it stands for ends ──> canceled    (payments under way are late when they confirm)
  *   unpaid | underpaid ── devnet only: its time is over now ──> as if `expires_at` had come; a part keeps its grace
  *
- * Source: API reference, "Invoice" and "Invoice payment". State is a function of (invoice, payments, clock): the
- * status is always computed anew from what is counted, so the order in which payments arrive does not matter.
+ * The rules in words: modules/docs/reference/invoices.md#states and modules/docs/reference/payments.md#states. State is
+ * a function of (invoice, payments, clock): the status is always computed anew from what is counted, so the order in
+ * which payments arrive does not matter.
  */
 import type { NetworkSight } from "../../runtime/Chains.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
@@ -235,8 +236,8 @@ const recheckSeconds = { least: 1, most: 60 }
 export const dustBelow = usdMillis(1n)
 
 /**
- * How many usd_millis an invoice may be short and still be paid:
- * min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000) (API reference, "Invoice").
+ * How many usd_millis an invoice may be short and still be paid (modules/docs/reference/invoices.md#tolerance):
+ * min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000).
  *
  * @example
  * toleranceOf(usdMillis(50_000n), 50, 10) // => 250
@@ -250,7 +251,7 @@ export const toleranceOf = (amount: UsdMillis, basisPoints: number, fixed: numbe
 
 /**
  * The policy a new invoice is created under: the merchant's settings, and what the invoice itself asks for. A commerce
- * invoice ends with its order, so it has no grace (API reference, "Commerce orders", accidents).
+ * invoice ends with its order, so it has no grace (modules/docs/reference/orders.md#accidents).
  */
 export const policyOf = (
   settings: InvoiceSettings,
@@ -650,8 +651,9 @@ const settleTo = (
 }
 
 /**
- * Tells of a refund, and ends an invoice that was never paid in full once nothing of it is left (API reference,
- * "Invoice"). Never more than what came: whoever refunds holds to that, and here it is cut.
+ * Tells of a refund, and ends an invoice that was never paid in full once nothing of it is left
+ * (modules/docs/reference/invoices.md#canceling). Never more than what came: whoever refunds holds to that, and here it
+ * is cut.
  */
 const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; amount: UsdMillis }): Step => {
   const payment = paymentOf(state, paymentId)
@@ -853,8 +855,8 @@ export const lockedRoute = (
 }
 
 /**
- * Whether a payor may still be given an address: unpaid before its expiry, or underpaid in its grace (API reference,
- * "Payor session endpoints"). Addresses given earlier stay watched for ever.
+ * Whether a payor may still be given an address: unpaid before its expiry, or underpaid in its grace
+ * (modules/docs/reference/payor-sessions.md#payment-addresses). Addresses given earlier stay watched for ever.
  */
 export const isPayable = (invoice: InvoiceState, now: number): boolean =>
   (invoice.status === "unpaid" && now < invoice.expiresAt) ||
@@ -912,7 +914,7 @@ const paymentUpdated = (invoice: InvoiceState, before: PaymentState, after: Paym
   }
 }
 
-/** The invoice on the wire: exactly the fields of the contract, in its order (§2.2). */
+/** The invoice on the wire: exactly the fields of modules/docs/reference/invoices.md#fields, in their order. */
 export const invoiceObject = (invoice: InvoiceState): WireObject => {
   const left = remaining(invoice)
   return {
@@ -942,7 +944,7 @@ export const invoiceObject = (invoice: InvoiceState): WireObject => {
   }
 }
 
-/** The payment on the wire, merchant's view (§2.3). */
+/** The payment on the wire, merchant's view (modules/docs/reference/payments.md#fields). */
 export const paymentObject = (invoice: InvoiceState, payment: PaymentState): WireObject => ({
   id: payment.id,
   object: "invoice_payment",

@@ -1,4 +1,4 @@
-/** A merchant's figures over time: definitions only (API reference, "Merchant metrics"). */
+/** A merchant's figures over time: definitions only (modules/docs/reference/metrics.md#the-question). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { authenticationErrors, errors, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"

@@ -1,6 +1,6 @@
 /**
  * What a merchant's metrics are made of: what each invoice and payment adds to the sums, which stretch of time a
- * question is about, and the figures that come of both. Pure (API reference, "Merchant metrics").
+ * question is about, and the figures that come of both (modules/docs/reference/metrics.md#the-figures). Pure.
  */
 import { DateTime, Option } from "effect"
 import type { Contribution, Rollup, Span } from "../../runtime/Rollups.ts"
@@ -11,7 +11,7 @@ import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { isCounted, type PaymentStatus } from "../../schemas/Payment.ts"
 import { readTime } from "../../schemas/Time.ts"
 
-/** Points of a series at most (API reference, "Merchant metrics"). */
+/** Points of a series at most (modules/docs/reference/metrics.md#the-question). */
 export const maximumPoints = 400
 
 /** Points of a series where the caller names no beginning: 30 days by day. */

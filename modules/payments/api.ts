@@ -1,4 +1,4 @@
-/** The payor's endpoints: definitions only (contract §4.6; API reference, "Payor session endpoints"). */
+/** The payor's endpoints: definitions only (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { AnyOrigin, errors, Flat, Revalidated, SchemesTogether, UnknownParameters } from "../../runtime/Http.ts"

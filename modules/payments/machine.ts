@@ -29,7 +29,10 @@ import {
 import type { Route } from "./actor.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, ShownPayment } from "./api.ts"
 
-/** A session ends this many seconds after its invoice did: 30 d (API reference, "Payor session endpoints"). */
+/**
+ * A session ends this many seconds after its invoice did: 30 d
+ * (modules/docs/reference/payor-sessions.md#life-of-a-session).
+ */
 export const sessionAfterlifeSeconds = 2_592_000
 
 /**
@@ -59,12 +62,12 @@ export const isDustBeyondLimit = (
 export const needsPrice = ({ metadata: { exception, quote } }: Pick<PaymentState, "metadata">): boolean =>
   quote === null && (exception === null || exception === "late_payment")
 
-/** Seconds after which a rate is shown as stale (API reference, "Payor session endpoints"). */
+/** Seconds after which a rate is shown as stale (modules/docs/reference/payor-sessions.md#available-tokens). */
 const staleRateSeconds = 300
 
 /**
- * When a transfer counts as seen: its block's time, but never after we saw it and at most 7 days before. Decides expiry,
- * lateness and the quote (API reference, "Invoice payment").
+ * When a transfer counts as seen: its block's time, but never after we saw it and at most 7 days before. Decides
+ * expiry, lateness and the quote (modules/docs/reference/payments.md#when-it-was-seen).
  */
 export const seenAtOf = (blockTime: number, observedAt: number): number =>
   Math.min(observedAt, Math.max(blockTime, observedAt - oldestSightSeconds))

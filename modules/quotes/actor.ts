@@ -107,8 +107,8 @@ export const payableToken = Effect.fnUntraced(function*(
 })
 
 /**
- * Whether the merchant refuses `token`: as it did when the address was given out, and as it does now where there is none
- * yet (API reference, "Tokens and acceptance policy").
+ * Whether the merchant refuses `token`: as it did when the address was given out, and as it does now where there is
+ * none yet (modules/docs/reference/tokens.md#acceptance-policy).
  */
 export const isRefused = (token: Token, allocated: AllocatedTarget | null, policy: PolicyState): boolean =>
   allocated === null ? isBlocked(policy, token.id) : allocated.refusedTokens.includes(token.id)

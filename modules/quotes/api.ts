@@ -1,4 +1,4 @@
-/** Quotes for merchants: definitions only (API reference, "Quotes"). Wrapped family. */
+/** Quotes for merchants: definitions only (modules/docs/reference/quotes.md#calls). Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
@@ -8,7 +8,7 @@ import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { exampleQuote, Quote } from "../../schemas/Quote.ts"
 
-/** Routes of one batch, at most (API reference, "Quotes"). */
+/** Routes of one batch, at most (modules/docs/reference/quotes.md#calls). */
 export const maximumRoutes = 50
 
 const route = {

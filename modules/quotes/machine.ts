@@ -20,7 +20,10 @@ import type { PaymentMetadata } from "../../schemas/Payment.ts"
 import { type Quote, quoteTtlSeconds } from "../../schemas/Quote.ts"
 import type { Token } from "../../schemas/Token.ts"
 
-/** A quote that has no more than this left is replaced rather than shown again (API reference, "Quotes"). */
+/**
+ * A quote that has no more than this left is replaced rather than shown again
+ * (modules/docs/reference/quotes.md#how-long-a-quote-holds).
+ */
 export const renewSeconds = 30
 
 /** A price as the sources agreed on it; `rate` is what `text` reads as. */
@@ -154,7 +157,9 @@ export const noPrice = (message: string, retryAfterSeconds: number): Unavailable
   retryAfterSeconds
 })
 
-/** What was paid is settled as it is until there are settlement preferences (API reference, "Quotes"). */
+/**
+ * What was paid is settled as it is until there are settlement preferences (modules/docs/reference/quotes.md#calls).
+ */
 export const noSettlement: Unavailable = {
   code: "settlement_unavailable",
   message: "A payment is settled in the token it was made in",
@@ -241,8 +246,8 @@ export interface Valuation {
 }
 
 /**
- * What a transfer of `tokenAmount` is worth (API reference, "Invoice payment and settlement"): at the newest candidate
- * whose token amount it covers, else at the newest candidate, else at `spot`, else unknown yet.
+ * What a transfer of `tokenAmount` is worth (modules/docs/reference/payments.md#what-it-is-worth): at the newest
+ * candidate whose token amount it covers, else at the newest candidate, else at `spot`, else unknown yet.
  *
  * `candidates` are the quotes of the transfer's route that held when it was seen, newest first. The amount is rounded
  * down, and never above {@link maximumCredit}. A transfer that covers a quote is worth at least what that quote asked

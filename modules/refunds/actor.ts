@@ -138,7 +138,10 @@ export class Refunds extends Context.Service<Refunds, {
 /** Refunds the clock looks at in one run. */
 export const dueBatch = 100
 
-/** Of the dollar stablecoins of a network, the first of these is paid out. Ours; USDT on BSC is the API reference's example. */
+/**
+ * Of the dollar stablecoins of a network, the first of these is paid out: the one in which most dollars are held there
+ * (modules/docs/reference/refunds.md#what-is-paid-out).
+ */
 const stableOrder: Readonly<Partial<Record<Network, ReadonlyArray<string>>>> = {
   bsc: ["USDT", "USDC"],
   ton: ["USDT"]

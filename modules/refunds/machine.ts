@@ -8,9 +8,9 @@
  *   processing ───> failed ───> processing
  *   pending_approval ─── a cut left no more than the fee ────> awaiting_destination
  *
- * Source: API reference, "Refunds". What can be given back is a function of (payments, refunds): all refunds together
- * never come to more than was received. Every decision lands in the commit of a change of its invoice, so that no two
- * can both be made of the same money.
+ * The rules in words: modules/docs/reference/refunds.md#states. What can be given back is a function of (payments,
+ * refunds): all refunds together never come to more than was received. Every decision lands in the commit of a change
+ * of its invoice, so that no two can both be made of the same money.
  */
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
@@ -110,13 +110,19 @@ export interface RefundDecision {
   readonly commands: ReadonlyArray<Command>
 }
 
-/** Seconds a refund waits for a destination (API reference, "Refunds"): 30 days. */
+/** Seconds a refund waits for a destination (modules/docs/reference/refunds.md#states): 30 days. */
 export const destinationSeconds = 30 * 86_400
 
-/** Seconds the fee of a quote is honoured (API reference, "Commerce orders": `valid_until` of its example). */
+/**
+ * Seconds the fee of a quote is honoured (modules/docs/reference/refunds.md#fees): time to decide, and no longer,
+ * because fees of networks change.
+ */
 export const quoteSeconds = 600
 
-/** Seconds until a payout without a price is tried again: as old as the refund is, within these. Ours. */
+/**
+ * Seconds until a payout without a price is tried again: as old as the refund is, within these. A price is back within
+ * minutes, or not for hours.
+ */
 const minimumRetrySeconds = 60
 const maximumRetrySeconds = 3_600
 

@@ -20,8 +20,8 @@ export {
 } from "./machine.ts"
 
 /**
- * usd_millis kept of a refund for its payout. Base and BSC are the API reference's examples; the others are ours, about
- * what a token transfer costs there in a busy hour.
+ * usd_millis kept of a refund for its payout: about what a token transfer costs there in a busy hour
+ * (modules/docs/reference/refunds.md#fees).
  */
 export const defaultFees: Readonly<Record<Network, number>> = {
   ethereum: 2_000,

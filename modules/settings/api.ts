@@ -1,4 +1,4 @@
-/** A merchant's settings: definitions only (API reference, "Invoice", merchant policy). Flat family. */
+/** A merchant's settings: definitions only (modules/docs/reference/settings.md#rules). Flat family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"

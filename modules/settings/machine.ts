@@ -10,7 +10,7 @@ import type {
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
-/** Settings of a merchant that has not changed any (API reference, "Invoice", merchant policy). */
+/** Settings of a merchant that has not changed any (modules/docs/reference/settings.md#invoices). */
 export const defaultSettings: InvoiceSettings = {
   payment_tolerance_bps: 0,
   payment_tolerance_amount: 10,
@@ -66,9 +66,9 @@ const merged = <T extends object>(chosen: Partial<T>, change: Chosen<T>): Partia
   Object.fromEntries(Object.entries({ ...chosen, ...change }).filter(([, value]) => value !== null)) as Partial<T>
 
 /**
- * Whether a caller may change where the merchant's signed-in wallets act when they name no environment. A devnet key may
- * not: it is guarded less, and with it real sales could be turned into play money (API reference, "Invoice": a key
- * changes only its own).
+ * Whether a caller may change where the merchant's signed-in wallets act when they name no environment. A devnet key
+ * may not: it is guarded less, and with it real sales could be turned into play money
+ * (modules/docs/reference/settings.md#rules).
  */
 export const mayMoveDefault = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
   kind === "wallet" || environment === "mainnet"

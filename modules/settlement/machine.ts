@@ -10,8 +10,8 @@
  *   pending | processing | failed ─ review ──> manual ─── operator ──> processing
  *   settled ─── refunds ─────────────> partially_refunded, refunded    (the invoice machine does these)
  *
- * A report may skip what lies between: a settlement that is told as arrived was on its way. Source: API reference,
- * "Invoice payment and settlement".
+ * A report may skip what lies between: a settlement that is told as arrived was on its way. The rules in words:
+ * modules/docs/reference/settlement.md#states.
  */
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
@@ -95,7 +95,7 @@ export interface DriverManner {
   readonly retries: boolean
 }
 
-/** Automatic retries of a settlement (API reference, "Invoice payment and settlement": auto retry x5). */
+/** Automatic retries of a settlement (modules/docs/reference/settlement.md#retries). */
 export const maximumRetries = 5
 
 /** Seconds before the automatic retry after `made` of them: 30 s, four times more each; the fifth after 2 h 8 min. */

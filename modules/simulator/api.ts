@@ -1,4 +1,7 @@
-/** Devnet only: drives an invoice through the rules that mainnet runs (API reference, "Devnet simulator"). */
+/**
+ * Devnet only: drives an invoice through the rules that mainnet runs
+ * (modules/docs/reference/simulator.md#who-may-call-it).
+ */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
@@ -43,7 +46,7 @@ export const SimulateRequest = Schema.Struct({
   )
 }).annotate({ examples: [{ action: "pay" }, { action: "pay", confirmations: 0 }] })
 
-/** Characters of a carrier or a tracking number, at most. Ours. */
+/** Characters of a carrier or a tracking number, at most: no carrier's is longer. */
 export const maximumTrackingLength = 100
 
 const TrackingText = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumTrackingLength))
@@ -70,7 +73,7 @@ export const SimulateOrderRequest = aliased(
   }
 )
 
-/** Seconds that one call can move a merchant's clock by: 365 days. Ours. */
+/** Seconds that one call can move a merchant's clock by: 365 days, further than anything is due. */
 export const maximumAdvanceSeconds = 31_536_000
 
 export const FaultRequest = Schema.Struct({

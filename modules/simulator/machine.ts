@@ -129,7 +129,7 @@ export const newest = (
 export const waiting = (journal: ReadonlyArray<JournalEntry>): ReadonlyArray<JournalEntry> =>
   journal.filter((entry) => isSimulated(entry) && entry.status === "seen")
 
-/** Steps of an order (API reference, "Devnet simulator"). */
+/** Steps of an order (modules/docs/reference/simulator.md#order-transitions). */
 export const orderTransitions = [
   "payment_confirmed", "payment_settled", "placed", "shipped", "delivery_confirmed", "failed", "cancelled",
   "cancellation_rejected", "refunded"
@@ -144,7 +144,7 @@ export const isForSettlement = ({ substatus }: Pick<OrderState, "substatus">): b
   substatus === "AWAITING_SETTLEMENT" || substatus === "SETTLEMENT_REVIEW"
 
 /**
- * Steps that an order can take now (API reference, "Devnet simulator", the table of transitions).
+ * Steps that an order can take now (modules/docs/reference/simulator.md#order-transitions).
  *
  *   payment_confirmed      pending_payment
  *   payment_settled        processing, AWAITING_SETTLEMENT

@@ -51,7 +51,7 @@ import {
 /** How often a lost race for a cart is decided anew before the caller is told to try again. */
 const conflictRetries = 3
 
-/** Seconds after which a retailer that gave no answer may be asked again. Ours. */
+/** Seconds after which a retailer that gave no answer may be asked again: the caller waits for the answer. */
 const retailerRetrySeconds = 5
 
 /** Whose shop it is, and with which money. */

@@ -1,4 +1,4 @@
-/** Checkout and carts: definitions only (API reference, "Checkout", "Carts"). Wrapped family. */
+/** Checkout and carts: definitions only (modules/docs/reference/checkout.md#estimates). Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, IdempotencyRequired, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
@@ -13,7 +13,7 @@ import { HttpsUrl } from "../../schemas/Web.ts"
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const nullableText = Schema.NullOr(Schema.String)
 
-/** One line of visible text. Lengths are ours. */
+/** One line of visible text. Its length is what pages and labels show. */
 const line = (maximum: number) =>
   Schema.String.check(
     Schema.isNonEmpty(),

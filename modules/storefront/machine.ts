@@ -9,13 +9,13 @@ import { type ItemFault, maximumItems, maximumQuantity, Retailer } from "../../s
 import { EmailAddress } from "../../schemas/Web.ts"
 import type { Offer, OfferedItem, PostalAddress, RefusedItem, ShippingOption, WantedItem } from "../retail/plugin.ts"
 
-/** Seconds an estimate lives (API reference, "Checkout"). */
+/** Seconds an estimate lives (modules/docs/reference/checkout.md#estimates). */
 export const estimateTtlSeconds = 900
 
-/** Milliseconds that an order's invoice can be paid in: 1,800 s (API reference, "Checkout"). */
+/** Milliseconds that an order's invoice can be paid in: 1,800 s (modules/docs/reference/checkout.md#the-invoice). */
 export const invoiceTtlMillis = 1_800_000
 
-/** The most an order may come to, in usd_millis: $2,500 (API reference, "Checkout"). */
+/** The most an order may come to, in usd_millis: $2,500 (modules/docs/reference/checkout.md#estimates). */
 export const maximumOrder = usdMillis(2_500_000n)
 
 /** Who a cart, an estimate or an address belongs to: the merchant's name for the customer wins over a wallet. */
@@ -312,7 +312,10 @@ export const overridden = (
     .filter(({ quantity }) => quantity > 0)
 }
 
-/** How an address is written: wire name, characters at most, and what else must hold. Lengths are ours. */
+/**
+ * How an address is written: wire name, characters at most, and what else must hold
+ * (modules/docs/reference/checkout.md#addresses).
+ */
 const addressFields = [
   ["first_name", "firstName", 100],
   ["last_name", "lastName", 100],

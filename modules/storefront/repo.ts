@@ -8,10 +8,16 @@ import { Environment, Network } from "../../schemas/Network.ts"
 import { ItemFault, Retailer } from "../../schemas/Order.ts"
 import { type AddressState, type CartState, type Customer, customerKey, type EstimateState } from "./machine.ts"
 
-/** Hours for which an estimate and its addresses are kept: time to say what became of it, and no longer. Ours. */
+/**
+ * Hours for which an estimate and its addresses are kept: time to say what became of it, and no longer
+ * (modules/docs/reference/checkout.md#kept).
+ */
 export const estimatesKeptHours = 24
 
-/** Days for which a cart is kept after its last change. Ours. */
+/**
+ * Days for which a cart is kept after its last change (modules/docs/reference/checkout.md#kept): a customer who comes
+ * back within a season.
+ */
 export const cartsKeptDays = 90
 
 const nullableText = Schema.NullOr(Schema.String)

@@ -1,4 +1,4 @@
-/** Tickets for the merchants' websockets: definitions only (API reference, "Websocket"). */
+/** Tickets for the merchants' websockets: definitions only (modules/docs/reference/websockets.md#tickets). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { authenticationErrors, errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"

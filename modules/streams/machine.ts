@@ -2,10 +2,13 @@
 import type { KeyScope, Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
-/** Seconds a ticket may live (API reference, "Websocket"): long enough to open a socket, too short to be worth stealing. */
+/**
+ * Seconds a ticket may live (modules/docs/reference/websockets.md#tickets): long enough to open a socket, too short to
+ * be worth stealing.
+ */
 export const ticketSeconds = { minimum: 1, maximum: 60 } as const
 
-/** Unused tickets of one credential at once. Ours: a page needs one, and a minute of calls at the limit makes 100. */
+/** Unused tickets of one credential at once: a page needs one, and a minute of calls at the limit makes 100. */
 export const maximumTickets = 100
 
 /** Random bytes of a ticket. */

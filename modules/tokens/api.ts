@@ -1,5 +1,5 @@
 /**
- * Which tokens a merchant's payors may pay in (contract §4.3, §4.4; API reference, "Tokens and acceptance policy"). Flat
+ * Which tokens a merchant's payors may pay in (modules/docs/reference/tokens.md#the-list). Flat
  * family.
  */
 import { Schema } from "effect"
@@ -11,13 +11,13 @@ import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { AcceptancePolicy, FoundToken, TokenRecord, TokenType } from "../../schemas/Token.ts"
 
-/** Tokens on one page of the search (contract §8); the default is the API reference's. */
+/** Tokens on one page of the search (modules/docs/reference/tokens.md#the-search). */
 export const searchLimits = { minimum: 1, maximum: 200, byDefault: 50 } as const
 
-/** Characters of a search text, at most. Ours: as long as the longest address there is, a Sui coin type. */
+/** Characters of a search text, at most: as long as the longest address there is, a Sui coin type. */
 export const maximumSearchText = 256
 
-/** Tokens one call blocks or releases, at most. Ours. */
+/** Tokens one call blocks or releases, at most: about as many as a catalogue has. */
 export const maximumBulk = 1_000
 
 const { maximum, minimum } = searchLimits

@@ -14,7 +14,7 @@ export interface PolicyState {
   readonly blocked: ReadonlySet<number>
 }
 
-/** Of a merchant that never chose (API reference, "Tokens and acceptance policy"). */
+/** Of a merchant that never chose (modules/docs/reference/tokens.md#acceptance-policy). */
 export const defaultPolicy = (merchantId: number, environment: Environment): PolicyState => ({
   merchantId,
   environment,
@@ -61,8 +61,8 @@ export const policyBody = ({ blocked, environment, policy }: PolicyState) => ({
 })
 
 /**
- * What the search's `blocked` asks of a token under a policy (contract §4.4; API reference, decision A5): nothing (null),
- * or a test that it must pass.
+ * What the search's `blocked` asks of a token under a policy (modules/docs/reference/tokens.md#the-blocked-filter):
+ * nothing (null), or a test that it must pass.
  */
 export const blockedFilter = (state: PolicyState, asked: boolean | null): ((tokenId: number) => boolean) | null => {
   if (asked === null) return null
@@ -113,7 +113,7 @@ export const foundToken = (
 })
 
 /**
- * The plain list (API reference, "Tokens and acceptance policy" and decision A4): every active token, without the
+ * The plain list (modules/docs/reference/tokens.md#the-list): every active token, without the
  * blocked ones under `selective`. Inactive tokens are left out: the list's columns could not tell them from payable
  * ones, and the search shows them. The order of `tokens` is kept.
  */

@@ -1,4 +1,7 @@
-/** Supported tokens: the list and the search of contract §4.3 and §4.4, and which of them a merchant accepts. */
+/**
+ * Supported tokens: the list and the search (modules/docs/reference/tokens.md#the-list), and which of them a merchant
+ * accepts.
+ */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"

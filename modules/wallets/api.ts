@@ -1,4 +1,4 @@
-/** Receiving wallets (API reference, "Receiving wallets"): definitions only. Flat family. */
+/** Receiving wallets (modules/docs/reference/wallets.md#calls): definitions only. Flat family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Flat, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"

@@ -39,9 +39,9 @@ export const preview = (value: string): string => {
 }
 
 /**
- * The index a wallet's counter starts at, unless the deployment knows the wallet. Mainnet has to be told: nothing on one
- * chain proves that an address was never given to someone, and an address is never given to two invoices (API
- * reference, "Receiving wallets").
+ * The index a wallet's counter starts at, unless the deployment knows the wallet. Mainnet has to be told: nothing on
+ * one chain proves that an address was never given to someone, and an address is never given to two invoices
+ * (modules/docs/reference/wallets.md#the-first-index).
  */
 export const startIndexOf = (
   environment: Environment,

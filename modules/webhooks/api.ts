@@ -1,4 +1,4 @@
-/** Webhook endpoints and their deliveries: definitions only (API reference, "Endpoint management"). */
+/** Webhook endpoints and their deliveries: definitions only (modules/docs/reference/webhooks.md#endpoints). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
@@ -16,10 +16,10 @@ import {
   pageLimits
 } from "./machine.ts"
 
-/** Filters of one endpoint, at most. Ours: more than there are event types and prefixes. */
+/** Filters of one endpoint, at most: more than there are event types and prefixes. */
 const maximumFilters = 50
 
-/** Characters of a description, at most. Ours. */
+/** Characters of a description, at most: it is a note. */
 const maximumDescription = 500
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

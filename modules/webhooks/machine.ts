@@ -54,7 +54,7 @@ export interface EndpointState extends NewEndpoint {
   readonly updatedAt: number
 }
 
-/** What an endpoint may listen to (API reference, "Endpoint management"). */
+/** What an endpoint may listen to (modules/docs/reference/webhooks.md#filters). */
 export const endpointFilters: ReadonlySet<string> = new Set([
   "*", "invoice.*", "invoice_payment.*", "commerce.order.*", "commerce.*", ...deliveredTypes
 ])
@@ -104,7 +104,7 @@ const objectionToOtherVersion = (asked: string | undefined, own: string): Public
 
 /**
  * What `principal` gets for `request`, or why not. An endpoint made by a key has the key's environment; one made by a
- * commerce key hears of commerce only (API reference, "Endpoint management"). Total.
+ * commerce key hears of commerce only (modules/docs/reference/webhooks.md#who-manages-an-endpoint). Total.
  */
 export const decideEndpoint = (
   principal: Principal,
@@ -133,8 +133,9 @@ export const decideEndpoint = (
 export const mayAdd = (endpoints: number): boolean => endpoints < maximumEndpoints
 
 /**
- * Whether a caller may see and change an endpoint: of its own merchant; a key only those of its environment, a commerce key
- * only those that commerce keys made. A wallet manages all of them (API reference, "Endpoint management").
+ * Whether a caller may see and change an endpoint: of its own merchant; a key only those of its environment, a commerce
+ * key only those that commerce keys made. A wallet manages all of them
+ * (modules/docs/reference/webhooks.md#who-manages-an-endpoint).
  */
 export const manages = (
   { environment, kind, merchantId, scope }: Principal,
@@ -222,7 +223,9 @@ export const startsAnew = (
 export const deleteEndpoint = <E extends EndpointState>(endpoint: E, now: number): E =>
   changed(endpoint, now, { status: "deleted", sealedSecret: "", sealedPreviousSecret: null, previousSecretExpiresAt: null })
 
-/** Seconds for which deliveries carry the signature of the old secret too (API reference, "Endpoint management"). */
+/**
+ * Seconds for which deliveries carry the signature of the old secret too (modules/docs/reference/webhooks.md#secrets).
+ */
 export const maximumOverlapSeconds = 604_800
 export const defaultOverlapSeconds = 86_400
 
@@ -266,7 +269,7 @@ const deliveryPattern = /^whd_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[
 /** The UUID in a delivery's id; undefined when malformed. */
 export const deliveryUuid = (id: string): string | undefined => deliveryPattern.exec(id)?.[1]
 
-/** Deliveries on a page (API reference, "Conventions"). */
+/** Deliveries on a page (modules/docs/reference/pagination.md#lists). */
 export const pageLimits = { minimum: 1, maximum: 100, default: 10 } as const
 
 /** How a list of endpoints is paged, as it was sent. */
@@ -359,11 +362,11 @@ export const readPage = (query: DeliveriesQuery): DeliveriesPage | PublicError =
   }
 }
 
-/** Deliveries that one replay queues, at most (API reference, "Endpoint management"). */
+/** Deliveries that one replay queues, at most (modules/docs/reference/webhooks.md#replay). */
 export const maximumReplayed = 10_000
 
 /**
- * What one replay looks at, at most: deliveries that were given up, or events of the range. Ours: so that a replay takes a
+ * What one replay looks at, at most: deliveries that were given up, or events of the range. So a replay takes a
  * second at the longest, whatever a merchant's history is. What lies beyond is for the next call.
  */
 export const maximumExamined = 100_000

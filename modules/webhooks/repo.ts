@@ -133,7 +133,7 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
 })
 
 /**
- * Deleted endpoints of a merchant whose rows are kept. Ours: every commit and claim looks at the rows of a merchant, so
+ * Deleted endpoints of a merchant whose rows are kept: every commit and claim looks at the rows of a merchant, so
  * that one who makes and deletes endpoints all day must not slow them down.
  */
 export const maximumDeleted = 100

@@ -31,11 +31,14 @@ export const maximumRpcBytes = 1_048_576
 
 /** A turn of the event loop in which nothing happens took 1 to 4 microseconds, 13 at most in 99 of 100 (measured). */
 const shortTurnNanos = 20_000n
-/** Turns in vain after which one that is so much longer is short enough: who is busy without a pause ends as well. Ours. */
+/** Turns in vain after which one that is so much longer is short enough: who is busy without a pause ends as well. */
 const turnsInVain = 16
-/** Turns that a stop waits at most. Ours: a second where each one works for a millisecond. */
+/** Turns that a stop waits at most: a second where each one works for a millisecond. */
 const maximumTurns = 1_000
-/** Time for busy clients to ask once more on a connection they keep, and be told that it closes. Ours. */
+/**
+ * Time for busy clients to ask once more on a connection they keep, and be told that it closes: far longer than a call
+ * takes.
+ */
 export const quietMillis = 500
 
 export interface Address {

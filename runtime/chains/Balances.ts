@@ -1,7 +1,7 @@
 /**
  * Native payments no block shows: a contract that forwards coins leaves no log and no transaction to our address.
  * The balance of an address with an open native invoice is compared at final depth, and what the journal cannot
- * explain is credited as one `internal` transfer (API reference, "Invoice payment and settlement").
+ * explain is credited as one `internal` transfer (modules/docs/reference/payments.md#found-by-balance).
  *
  * The base is the balance when the comparison began and stays; the last compared height moves with every credit, in
  * the same commit, so that two passes never credit one difference.

@@ -223,7 +223,7 @@ export const confirmed = (entry: JournalEntry, head: bigint): JournalEntry => ({
 
 /**
  * Whether a rollback may undo an entry by itself. A confirmed entry at final depth is money that was promised to be
- * final: an operator decides (reliability invariant "no automatic reversal after final depth").
+ * final: an operator decides (modules/docs/reference/payments.md#finality).
  */
 export const mayRevert = (entry: JournalEntry, final: bigint): boolean =>
   entry.environment === "devnet" || entry.status !== "confirmed" || entry.height > final

@@ -36,7 +36,7 @@ import { aloneUpTo, makeVerifying, type Place, searchLag, type Verified } from "
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
 const rowsPerCommit = 900
-/** An unanswered chain is unhealthy after this long (API reference, "Networks"). */
+/** An unanswered chain is unhealthy after this long (modules/docs/reference/networks.md#status). */
 const silenceMillis = 60_000
 /** A chain that gave no answer for so long after a start holds up no address: nobody can say what is on it. */
 const firstAnswerMillis = 2_000

@@ -226,7 +226,7 @@ export interface Numbered {
   readonly previous_seq: bigint
 }
 
-/** Milliseconds in a second; an event's `created` is in whole seconds (API reference, "Events", rule 5). */
+/** Milliseconds in a second; an event's `created` is in whole seconds (modules/docs/reference/events.md#envelope). */
 const second = 1_000n
 
 /** The event as it now stands in the table. */

@@ -13,7 +13,7 @@ import { advisoryLock, lockSpace } from "../store/Locks.ts"
 import type { EventType, WireObject } from "../../schemas/Event.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 
-/** How long events are kept (API reference, "Events", rule 6). */
+/** How long events are kept (modules/docs/reference/events.md#retention). */
 export const eventsKeptDays = 365
 
 const pause = "1 hour"

@@ -71,10 +71,10 @@ const writeRows = ({ columns, key, name }: TableShape, index: number): string =>
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /**
- * Locks in a fixed order: fences, idempotency rows, rows table by table, and last the merchants' stream rows in merchant
- * order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits for them.
- * The clock and the sequence are read in a statement after those locks, so for one merchant commit order is id
- * order (API reference, "Events", rule 4).
+ * Locks in a fixed order: fences, idempotency rows, rows table by table, and last the merchants' stream rows in
+ * merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody waits
+ * for them. The clock and the sequence are read in a statement after those locks, so for one merchant commit order is
+ * id order (modules/docs/reference/events.md#ids).
  */
 const writeBody = (tables: ReadonlyArray<TableShape>): string => `
 declare

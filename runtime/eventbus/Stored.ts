@@ -23,7 +23,7 @@ interface EventRow {
   readonly payor_data: string | null
 }
 
-/** Milliseconds in a second; an event's `created` is in whole seconds (API reference, "Events", rule 5). */
+/** Milliseconds in a second; an event's `created` is in whole seconds (modules/docs/reference/events.md#envelope). */
 const second = 1_000n
 
 const eventOf = (row: EventRow): CommittedEvent => ({

@@ -1,6 +1,7 @@
 /**
- * The credential a wallet signs in for: a JWT (EdDSA) that any service can check with the published keys (API
- * reference, "Authentication and keys"). What it says of its session is checked against the session by whoever owns it.
+ * The credential a wallet signs in for: a JWT (EdDSA) that any service can check with the published keys
+ * (modules/docs/reference/authentication.md#access-tokens). What it says of its session is checked against the session
+ * by whoever owns it.
  */
 import { Clock, DateTime, Effect } from "effect"
 import { errors, jwtVerify, SignJWT } from "jose"
@@ -12,7 +13,7 @@ import { publicError, type PublicError } from "../../schemas/Errors.ts"
 /** The audience claim: what the token opens. Tickets of sockets have another. */
 export const accessAudience = "api"
 
-/** Seconds a token is good for (API reference, "Authentication and keys"). */
+/** Seconds a token is good for (modules/docs/reference/authentication.md#access-tokens). */
 export const accessSeconds = 900
 
 /** The header's `typ` (RFC 9068), so that no other JWT of ours passes for one. */

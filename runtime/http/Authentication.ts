@@ -1,4 +1,7 @@
-/** Who is calling: credentials of headers, checked by whoever owns them (API reference, "Authentication and keys"). */
+/**
+ * Who is calling: credentials of headers, checked by whoever owns them
+ * (modules/docs/reference/authentication.md#which-credential-counts).
+ */
 import { Clock, Deferred, Effect, Layer, Scope } from "effect"
 import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"

@@ -1,4 +1,4 @@
-/** Requests that may be sent twice and must act once (API reference, "Idempotency"). */
+/** Requests that may be sent twice and must act once (modules/docs/reference/idempotency.md#what-a-repeat-gets). */
 import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Metric, type Schema } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -16,7 +16,10 @@ import { boundPath } from "./Paths.ts"
 import { makeFind, open, pruning, type SealedReply, type StoredReply } from "./Replies.ts"
 import { fromZero } from "../Telemetry.ts"
 
-/** How long a second request waits for the first one with its key (API reference, "Idempotency"). */
+/**
+ * How long a second request waits for the first one with its key
+ * (modules/docs/reference/idempotency.md#while-the-first-call-runs).
+ */
 export const waitMillis = 5_000
 
 /** Errors that a repeat gets again, because they were decided by running the request. */

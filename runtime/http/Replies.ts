@@ -79,7 +79,7 @@ export const open = (
     : Effect.succeed({ fingerprint, status, body })
 }
 
-/** How long a key is remembered, at least (API reference, "Idempotency"). */
+/** How long a key is remembered, at least (modules/docs/reference/idempotency.md#retention). */
 const keptDays = 7
 
 /** Rows deleted by one statement, so that it holds its locks for milliseconds. */

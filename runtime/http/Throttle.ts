@@ -45,7 +45,7 @@ const limited = Metric.counter("rate_limited_total", { description: "Calls refus
 const secondsOf = ({ accepted, resetMillis }: Verdict): number =>
   Math.min(windowSeconds, accepted ? Math.ceil(resetMillis / 1000) : Math.floor(resetMillis / 1000) + 1)
 
-/** Waiting that long helps where too many calls are under way (API reference, "Rate limits and 429"). */
+/** Waiting that long helps where too many calls are under way (modules/docs/reference/rate-limits.md#429). */
 const inFlightSeconds = 1
 
 const refusal = (name: string, seconds: number): PublicError =>

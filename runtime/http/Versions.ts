@@ -1,4 +1,7 @@
-/** Which version of the API a request is answered in, and what its answer says of it (API reference, "Versioning"). */
+/**
+ * Which version of the API a request is answered in, and what its answer says of it
+ * (modules/docs/reference/versioning.md#which-version-answers).
+ */
 import { DateTime } from "effect"
 import type { Headers } from "effect/http"
 import { type ApiVersion, findVersion, knownVersion, newestVersion, versions } from "../../schemas/Version.ts"

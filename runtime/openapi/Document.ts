@@ -1,6 +1,7 @@
 /**
- * The OpenAPI document: what the endpoints declare, and in one place what they all have in common (API reference,
- * "Operations"). Made from the schemas that validate requests, so it cannot say anything else.
+ * The OpenAPI document: what the endpoints declare, and in one place what they all have in common
+ * (modules/docs/reference/conventions.md#the-openapi-document). Made from the schemas that validate requests, so it
+ * cannot say anything else.
  */
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"

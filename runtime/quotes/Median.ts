@@ -40,7 +40,7 @@ const maximumListed = 5
 /** Seconds a price may be ahead of our clock; further ahead it is refused. */
 export const maximumAheadSeconds = 60
 
-/** `retry_after_seconds` of a quote without a price (API reference, "Quotes"). */
+/** `retry_after_seconds` of a quote without a price (modules/docs/reference/quotes.md#calls). */
 export const priceRetryAfterSeconds = 15
 
 /** Sources that must agree before there is a price, where the config does not say. One that is wrong costs nothing on devnet. */

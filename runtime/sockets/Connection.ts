@@ -10,19 +10,19 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { EventStreamName, StreamFilters } from "./Filters.ts"
 import { type Ending, endings, heartbeatSeconds, heartbeatText, pingFrame, textFrame } from "./Frames.ts"
 
-/** Frames that may wait for a slow reader (API reference, "Websocket"). */
+/** Frames that may wait for a slow reader (modules/docs/reference/websockets.md#limits). */
 export const maximumFramesBehind = 1_000
 
-/** Bytes that may wait for a slow reader (reliability: dropped at 1 MB or 10 s). */
+/** Bytes that may wait for a slow reader (modules/docs/reference/websockets.md#limits). */
 export const maximumBytesBehind = 1_048_576
 
 /** How long a reader may take nothing while something waits. */
 export const stallMillis = 10_000
 
-/** Pings without a sign of life before a peer counts as gone (API reference, "Websocket"). */
+/** Pings without a sign of life before a peer counts as gone (modules/docs/reference/websockets.md#limits). */
 const maximumMisses = 2
 
-/** Messages, pings and pongs a client may send in a second (API reference, "Websocket"). */
+/** Messages, pings and pongs a client may send in a second (modules/docs/reference/websockets.md#limits). */
 const maximumMessagesPerSecond = 10
 
 /** Sockets of a stream that are open, and those that were dropped because they read too slowly. */

@@ -1,4 +1,7 @@
-/** The routes `/ws/merchant/events` and `/ws/commerce/events`: who may listen, and to what (API reference, "Websocket"). */
+/**
+ * The routes `/ws/merchant/events` and `/ws/commerce/events`: who may listen, and to what
+ * (modules/docs/reference/websockets.md#streams).
+ */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type Credentials, revocableAs, Revocations, Throttle } from "../Http.ts"

@@ -7,10 +7,10 @@ import { InvoiceType } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { filtersMatching, readEventFilters } from "../../schemas/Webhook.ts"
 
-/** The streams of merchants (API reference, "Websocket"). */
+/** The streams of merchants (modules/docs/reference/websockets.md#streams). */
 export type EventStreamName = "merchant" | "commerce"
 
-/** Characters of an id or address in a filter, at most. Ours: more than any has. */
+/** Characters of an id or address in a filter, at most: more than any has. */
 const maximumLength = 256
 
 /** What a stream is asked for. Null does not filter; all that are there must hold. */

@@ -21,7 +21,7 @@ export const textFrame = (text: string): Buffer => frame(0x1, Buffer.from(text, 
 /** An empty protocol ping. */
 export const pingFrame: Buffer = frame(0x9, Buffer.alloc(0))
 
-/** Seconds between heartbeats and protocol pings (API reference, "Websocket"). */
+/** Seconds between heartbeats and protocol pings (modules/docs/reference/websockets.md#frames). */
 export const heartbeatSeconds = 25
 
 const control = (fields: Readonly<Record<string, unknown>>): string =>
@@ -59,7 +59,7 @@ const failing = (code: number, error: string, message: string, retryable: boolea
   error: JSON.stringify({ object: "ws_error", code: error, message, retryable })
 })
 
-/** Every way a stream ends from our side (API reference, "Websocket"). */
+/** Every way a stream ends from our side (modules/docs/reference/websockets.md#endings). */
 export const endings = {
   terminal: { code: 1000, reason: "invoice settled", error: null },
   restart: { code: 1001, reason: "restart", error: null },

@@ -15,24 +15,36 @@ import { endings, heartbeatText, readyText, type Subject, textFrame } from "./Fr
 import { type Missed, replay, writeTexts } from "./Replay.ts"
 import * as Upgrade from "./Upgrade.ts"
 
-/** Sockets per payment session and per key, on one instance (API reference, "Websocket"). */
+/** Sockets per payment session and per key, on one instance (modules/docs/reference/websockets.md#limits). */
 export const maximumPerSession = 5
 export const maximumPerKey = 20
 
-/** Events a replay on the payor's stream holds at most, and how old they may be (API reference, "Websocket"). */
+/**
+ * Events a replay on the payor's stream holds at most, and how old they may be
+ * (modules/docs/reference/websockets.md#replay).
+ */
 export const maximumReplay = 1_000
 export const maximumReplayMillis = 86_400_000
 
-/** Events a replay on a merchant's stream passes over at most, shown or filtered out (API reference, "Websocket"). */
+/**
+ * Events a replay on a merchant's stream passes over at most, shown or filtered out
+ * (modules/docs/reference/websockets.md#replay).
+ */
 export const maximumEventReplay = 10_000
 
-/** How long listeners stay after the invoice reached its end (API reference, "Websocket"). */
+/** How long listeners stay after the invoice reached its end (modules/docs/reference/websockets.md#endings). */
 export const terminalMillis = 60_000
 
-/** How long the database may be asked in vain before payors' streams end: with a second between looks, well below 10 s (I-36). */
+/**
+ * How long the database may be asked in vain before payors' streams end: with a second between looks, well below the 10
+ * s of modules/docs/reference/websockets.md#endings.
+ */
 export const maximumStaleMillis = 5_000
 
-/** Of them, so many in a second: each asks for the state at once, and the database may only be slow. Ours. */
+/**
+ * Of them, so many in a second: each asks for the state at once, and the database may only be slow
+ * (modules/docs/reference/websockets.md#endings).
+ */
 export const maximumStaleEnds = 1_000
 
 const isPing = (text: string): boolean => Option.isSome(decodePing(text))

@@ -1,4 +1,4 @@
-/** The route `/ws/payment`: who may listen, and to which invoice (API reference, "Websocket"). */
+/** The route `/ws/payment`: who may listen, and to which invoice (modules/docs/reference/websockets.md#streams). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { merchantCredentials, RequestInfo, Throttle } from "../Http.ts"

@@ -1,6 +1,6 @@
 /**
  * The credential of a payor's socket, `ws_connection.token`: a JWT (HS256) for one invoice, usable for an hour as often
- * as its holder reconnects (API reference, "Websocket").
+ * as its holder reconnects (modules/docs/reference/websockets.md#tickets).
  */
 import { Clock, DateTime, Effect } from "effect"
 import { errors, jwtVerify } from "jose"
@@ -14,7 +14,7 @@ export const payorAudience = "ws.payment"
 
 const issuer = "tillwire"
 
-/** Seconds a ticket is good for (API reference, "Websocket"). */
+/** Seconds a ticket is good for (modules/docs/reference/websockets.md#tickets). */
 export const ticketSeconds = 3_600
 
 /** Characters of a token, at most: ours have about 300. */

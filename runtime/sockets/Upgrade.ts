@@ -12,7 +12,7 @@ import { HttpServerRequest } from "effect/http"
 import type { Duplex } from "node:stream"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 
-/** Bytes of a client's message (API reference, "Websocket"); more is closed with 1009. */
+/** Bytes of a client's message (modules/docs/reference/websockets.md#limits); more is closed with 1009. */
 const maximumMessageBytes = 4_096
 
 /** Fragments of a client's message, at most: they may be empty, so that their bytes alone do not bound them. */

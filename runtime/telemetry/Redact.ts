@@ -1,5 +1,5 @@
 /**
- * Takes secrets out of text on its way to a log (API reference, "Errors" and "Authentication"; header list by
+ * Takes secrets out of text on its way to a log (modules/docs/reference/errors.md#secrets-in-logs; header list by
  * measurement: Effect redacts only authorization, cookie, set-cookie and x-api-key by itself).
  */
 

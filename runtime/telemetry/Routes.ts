@@ -1,4 +1,4 @@
-/** `/health/live`, `/health/ready` and `/metrics`, on both doors (API reference, "Operations"). */
+/** `/health/live`, `/health/ready` and `/metrics`, on both doors (modules/docs/reference/operations.md#health). */
 import { Clock, Effect, Metric, Redacted } from "effect"
 import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"

@@ -62,7 +62,7 @@ interface Snapshot {
 /** Code unit order: the same on every machine, whatever its locale. */
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Sorted as every list of tokens is (API reference, "Tokens and acceptance policy"). */
+/** Sorted as every list of tokens is (modules/docs/reference/tokens.md#the-list). */
 const byNetworkSymbolId = (a: Token, b: Token): number =>
   compareText(a.network, b.network) || compareText(a.symbol, b.symbol) || a.id - b.id
 

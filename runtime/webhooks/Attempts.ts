@@ -8,19 +8,19 @@
  *   any, while the endpoint's breaker is open --nothing is sent, nothing spent, for 72 h at most--> failed
  */
 
-/** HTTP requests per delivery: one and three retries (contract §8; API reference, decision A2). */
+/** HTTP requests per delivery: one and three retries (modules/docs/reference/webhooks.md#retries). */
 export const maximumAttempts = 4
 
-/** How long `Retry-After` is honoured: 1 h (API reference, "Delivery"). */
+/** How long `Retry-After` is honoured: 1 h (modules/docs/reference/webhooks.md#retries). */
 export const maximumRetryAfterMillis = 3_600_000
 
-/** How long a delivery may wait without spending its attempts: 72 h (API reference, "Delivery"). */
+/** How long a delivery may wait without spending its attempts: 72 h (modules/docs/reference/webhooks.md#retries). */
 export const maximumUnspentMillis = 72 * 3_600_000
 
-/** Pause after a fault of our own. Ours: short, because a resolver or a restart is usually back in seconds. */
+/** Pause after a fault of our own: short, because a resolver or a restart is usually back in seconds. */
 export const ownFaultDelayMillis = 5_000
 
-/** Spread of a delay to both sides, as a part of it (API reference, "Delivery": ±20 %). */
+/** Spread of a delay to both sides, as a part of it (modules/docs/reference/webhooks.md#retries). */
 const jitter = 0.2
 
 /** How an attempt ended. */

@@ -6,7 +6,7 @@
  *   open --time is up: the oldest delivery is the one probe--> failed: open for twice as long, up to 15 min
  *                                                          --> succeeded: closed, judged by what comes from now on
  *
- * Source: API reference, "Delivery".
+ * The rules in words: modules/docs/reference/webhooks.md#an-endpoint-that-fails.
  */
 import type { AttemptOutcome } from "./Attempts.ts"
 

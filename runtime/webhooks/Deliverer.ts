@@ -23,7 +23,7 @@ import { makeTransports } from "./Transports.ts"
 import { monotonicMillis } from "../Clock.ts"
 import { fromZero } from "../Telemetry.ts"
 
-/** An answer counts within 10 s (API reference, "Delivery"). */
+/** An answer counts within 10 s (modules/docs/reference/webhooks.md#delivery). */
 export const attemptTimeoutMillis = 10_000
 
 /** The scan that needs no wake-up: at most this long until a row is found that nobody told us of. */
@@ -57,7 +57,7 @@ const errorLength = 500
 /** Text as the database takes it: one that it refused would keep every result beside it from being written. */
 const storable = (text: string): string => text.replaceAll("\u0000", "").toWellFormed()
 
-/** Defaults per environment (API reference, "Delivery"); a setting replaces them for both. */
+/** Defaults per environment (modules/docs/reference/webhooks.md#retries); a setting replaces them for both. */
 const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): RetrySettings => ({
   baseMillis: (settings.retryBaseSeconds ?? (mainnet ? 60 : 2)) * 1000,
   factor: settings.retryFactor ?? 8

@@ -9,16 +9,19 @@ import { attemptsSum } from "../Webhooks.ts"
 import type { AttemptOutcome } from "./Attempts.ts"
 import { type Evidence, type Lane, patienceMillis, windowMillis } from "./Breaker.ts"
 
-/** In flight per endpoint, over all instances, once it has answered well; one until then (API reference, "Delivery"). */
+/**
+ * In flight per endpoint, over all instances, once it has answered well; one until then
+ * (modules/docs/reference/webhooks.md#in-flight).
+ */
 export const maximumPerEndpoint = 4
 
 /** Rows of one endpoint that an instance claims ahead, once it has answered well. */
 export const maximumHeldPerEndpoint = 64
 
-/** In flight per instance (API reference, "Delivery"). */
+/** In flight per instance (modules/docs/reference/webhooks.md#in-flight). */
 export const maximumInFlight = 64
 
-/** Of those, for endpoints whose last attempt failed: a quarter (API reference, "Delivery"). */
+/** Of those, for endpoints whose last attempt failed: a quarter (modules/docs/reference/webhooks.md#in-flight). */
 export const maximumFailingInFlight = maximumInFlight / 4
 
 /**

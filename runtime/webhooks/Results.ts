@@ -12,12 +12,12 @@ import type { Ended } from "./Lanes.ts"
 import { cancelWaiting, type Claimed, type HeldLane, type LaneReport, leaseSeconds, type Mark, mark, readLanes, writeLanes } from "./Queue.ts"
 
 /**
- * Results that are written without waiting for more. Ours: with twice as many deliveries were a sixth faster (measured), and
+ * Results that are written without waiting for more: with twice as many deliveries were a sixth faster (measured), and
  * a kill repeated twice as many.
  */
 const fullBatch = 64
 
-/** How long results wait for more while deliveries are on their way. Ours: nobody waits for them, and a kill repeats few. */
+/** How long results wait for more while deliveries are on their way: nobody waits for them, and a kill repeats few. */
 const gatherMillis = 5
 
 /** How results are tried again that could not be written: 3 s in all, for a database that restarts or fails over. */
@@ -58,8 +58,9 @@ export const makeResults = Effect.fnUntraced(function*(ledger: Ledger) {
   let gathered: Array<Result> = []
 
   /**
-   * Switches an endpoint off at once and cancels what waits for it (API reference, "Delivery"), but for the delivery that
-   * is the reason; when its URL is not the endpoint's any more, that was changed since.
+   * Switches an endpoint off at once and cancels what waits for it
+   * (modules/docs/reference/webhooks.md#an-endpoint-that-fails), but for the delivery that is the reason; when its URL
+   * is not the endpoint's any more, that was changed since.
    */
   const disable = (
     { endpointId, merchantId }: Pick<LaneReport, "endpointId" | "merchantId">,

@@ -7,7 +7,7 @@ import { byIndex } from "../store/IndexPlans.ts"
 import { maximumUnspentMillis } from "./Attempts.ts"
 import { fromZero } from "../Telemetry.ts"
 
-/** How long attempts are kept (API reference, "Endpoint management"). */
+/** How long attempts are kept (modules/docs/reference/webhooks.md#kept). */
 export const attemptsKeptDays = 30
 
 /** So much later than after 72 hours a delivery may fail that nobody took. */
@@ -47,8 +47,9 @@ const overLanes = <R>(
   })
 
 /**
- * Fails deliveries that were queued 72 hours ago and wait behind a breaker (API reference, "Delivery"). Lanes that an
- * instance holds are left for the next round: what it sends ends by its answer. Answers how many failed.
+ * Fails deliveries that were queued 72 hours ago and wait behind a breaker
+ * (modules/docs/reference/webhooks.md#an-endpoint-that-fails). Lanes that an instance holds are left for the next
+ * round: what it sends ends by its answer. Answers how many failed.
  */
 export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient

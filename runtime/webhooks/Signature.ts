@@ -1,5 +1,6 @@
 /**
- * How a delivery is signed: two schemes over one body and one secret (API reference, "Delivery"). Pure.
+ * How a delivery is signed: two schemes over one body and one secret (modules/docs/reference/webhooks.md#signatures).
+ * Pure.
  *
  * `X-Service-*` reads the secret as the literal string; Standard Webhooks reads it as the bytes behind `whsec_`.
  */
@@ -9,7 +10,7 @@ import type { Environment } from "../../schemas/Network.ts"
 /** What every secret starts with; the rest is base64. */
 export const secretPrefix = "whsec_"
 
-/** Random bytes of a secret (API reference, "Delivery"). */
+/** Random bytes of a secret (modules/docs/reference/webhooks.md#secrets). */
 export const secretBytes = 32
 
 /** The secret as shown once to the merchant: `whsec_` and 32 random bytes in base64. */

@@ -1,4 +1,7 @@
-/** What merchants with healthy endpoints notice of others whose endpoints are dead and have long queues: nothing (I-16). */
+/**
+ * What merchants with healthy endpoints notice of others whose endpoints are dead and have long queues: nothing
+ * (modules/docs/reference/webhooks.md#in-flight).
+ */
 import { Effect } from "effect"
 import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"

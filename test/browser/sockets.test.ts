@@ -1,4 +1,4 @@
-/** Group J (reliability, threats 98 and 99) by a real browser: which pages open which websocket. */
+/** Attacks on websockets by a real browser: which pages open which websocket. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"

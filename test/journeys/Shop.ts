@@ -1,6 +1,7 @@
 /**
  * A merchant's shop and its customer, from outside: makes invoices, and hears of them on all three channels. What each
- * channel must say is written down here anew, from the API reference, and not taken from the code under test.
+ * channel must say is written down here anew, from modules/docs/reference/orders.md and
+ * modules/docs/reference/checkout.md, and not taken from the code under test.
  */
 import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
@@ -156,7 +157,7 @@ const settlementFields = [
 const without = (object: Readonly<Record<string, unknown>>, names: ReadonlyArray<string>) =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 
-/** What the payor may read of a merchant's event (API reference, decision A11). */
+/** What the payor may read of a merchant's event (modules/docs/reference/events.md#what-a-payor-hears). */
 const payorView = (event: any) => {
   const { object, previous_attributes: previous } = event.data
   const hidden = ["customer_id", "metadata", ...object.object === "invoice" ? [] : settlementFields]

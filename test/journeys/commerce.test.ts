@@ -99,7 +99,7 @@ const item = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", quan
 const wallet = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 const mistyped = wallet.replace("fB", "FB")
 
-/** What the item costs, delivered, in usd_millis (API reference, "Checkout"). */
+/** What the item costs, delivered, in usd_millis (modules/docs/reference/retailers.md#the-simulated-retailer). */
 const total = 13_990
 
 /** What somebody buys, and what the invoice then says beside it. */

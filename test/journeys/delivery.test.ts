@@ -1,6 +1,6 @@
 /**
  * Goal: every event reaches every endpoint that wants it, whatever dies on either side, and nobody is told twice but by a
- * kill (I-01, I-04 to I-08, I-12 to I-16, I-31, I-33).
+ * kill (modules/docs/reference/webhooks.md#delivery).
  * Method: the short form of `npm run bench -- delivery`: two real processes on one PostgreSQL, and receivers of every kind.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -87,25 +87,25 @@ const again = (kind: Kind, afterMillis: number, by: Partial<Arrival>): Spoil => 
 
 /** A history spoiled by hand, and the invariant that has to notice. */
 const spoiled: Readonly<Record<string, readonly [string, Spoil]>> = {
-  "an event without its delivery": ["I-01", (history) => ({ ...history, rows: history.rows.slice(1) })],
-  "an event with two": ["I-01", (history) => ({ ...history, rows: [...history.rows, history.rows[0]!] })],
-  "a delivery that was given up": ["I-12", row({ status: "failed" })],
-  "a delivery that still waits": ["I-12", row({ status: "pending" })],
-  "a delivery that nobody took": ["I-12", seen(({ arrivals }) => ({ arrivals: arrivals.slice(1) }))],
-  "an attempt that was not kept": ["I-12", row({ attempt: 3 })],
-  "another body in one attempt": ["I-13", arrival({ hash: "0".repeat(64) })],
-  "a wrong signature": ["I-13", arrival({ objection: "No matching signature found" })],
-  "the event of another delivery": ["I-13", arrival({ eventId: "evt_1-1" })],
-  "an attempt that came twice": ["I-14", again("healthy", 300, {})],
-  "a retry before its time": ["I-15", again("healthy", 50, { attempt: 2 })],
-  "a delivery sent twice at once": ["I-15", again("slow", -80, { attempt: 2 })],
-  "a healthy endpoint that waited": ["I-16", (history) => {
+  "an event without its delivery": ["deliveries", (history) => ({ ...history, rows: history.rows.slice(1) })],
+  "an event with two": ["deliveries", (history) => ({ ...history, rows: [...history.rows, history.rows[0]!] })],
+  "a delivery that was given up": ["outcomes", row({ status: "failed" })],
+  "a delivery that still waits": ["outcomes", row({ status: "pending" })],
+  "a delivery that nobody took": ["outcomes", seen(({ arrivals }) => ({ arrivals: arrivals.slice(1) }))],
+  "an attempt that was not kept": ["outcomes", row({ attempt: 3 })],
+  "another body in one attempt": ["bodies", arrival({ hash: "0".repeat(64) })],
+  "a wrong signature": ["bodies", arrival({ objection: "No matching signature found" })],
+  "the event of another delivery": ["bodies", arrival({ eventId: "evt_1-1" })],
+  "an attempt that came twice": ["repeats", again("healthy", 300, {})],
+  "a retry before its time": ["pace", again("healthy", 50, { attempt: 2 })],
+  "a delivery sent twice at once": ["pace", again("slow", -80, { attempt: 2 })],
+  "a healthy endpoint that waited": ["isolation", (history) => {
     const millis = 3_000 * history.slowness
     const breaks = history.breaks.map((one) => ({ ...one, at: one.at + millis, until: one.until + millis }))
     const arrivals = history.seen.arrivals.map((one) => ({ ...one, startedAt: one.startedAt + millis }))
     return { ...history, breaks, seen: { ...history.seen, arrivals } }
   }],
-  "a text that the API does not tell": ["I-31", seen(({ bodies }) => ({
+  "a text that the API does not tell": ["texts", seen(({ bodies }) => ({
     bodies: new Map([...bodies].map(([id, body]) => [id, body.replace("devnet", "mainnet").replace("event", "Event")]))
   }))]
 }

@@ -1,8 +1,7 @@
 /**
- * Goal: every error of the API reference that this release can give is given, with its status, its code and the body of
- * its family, and nothing else ever leaves the service.
- * Method: one table against one running service over real sockets; every code in the schema is in the table or in a
- * short list that says why not.
+ * Goal: every error of modules/docs/reference/errors.md#codes that this release can give is given, with its status, its
+ * code and the body of its family, and nothing else ever leaves the service. Method: one table against one running
+ * service over real sockets; every code in the schema is in the table or in a short list that says why not.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"
@@ -26,7 +25,7 @@ import {
 } from "../support/Service.ts"
 import { answered, type Invoice, newInvoice, openShop, type Shop } from "./Shop.ts"
 
-/** The statuses of the API reference, section "Errors", written down again. */
+/** The statuses of modules/docs/reference/errors.md#codes, written down again. */
 const documented: Readonly<Record<number, string>> = {
   400: `INVALID_AMOUNT_FORMAT INVALID_AMOUNT_RANGE IDEMPOTENCY_KEY_MISSING IDEMPOTENCY_KEY_INVALID VALIDATION_ERROR
     INVALID_JSON INVALID_LIMIT INVALID_OFFSET INVALID_PAGE INVALID_CURSOR INVALID_EVENT_ID INVALID_EVENT_TYPE

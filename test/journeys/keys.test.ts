@@ -1,6 +1,6 @@
 /**
  * Goal: keys and sign-ins are one thing over all processes: what is revoked on one is refused on the others within 5 s
- * under load (I-28), and a key bound to addresses is judged by the real one, whatever a caller claims (attack I93).
+ * under load, and a key bound to addresses is judged by the real one, whatever a caller claims.
  * Method: two processes on one database, of which one stands behind a proxy it trusts; real sockets, real time.
  */
 import { assert, layer } from "@effect/vitest"

@@ -196,7 +196,10 @@ export const orderFaults = (events: ReadonlyArray<Pick<WireEvent, "id">>): Reado
 
 const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
-/** The specific events a change of an invoice is told by, besides `invoice.updated` (API reference, "Events"). */
+/**
+ * The specific events a change of an invoice is told by, besides `invoice.updated`
+ * (modules/docs/reference/events.md#order).
+ */
 const specificOf = (before: Readonly<Record<string, any>>, after: Readonly<Record<string, any>>): ReadonlyArray<string> => {
   if (after.amount_paid < before.amount_paid) return []
   const over = after.amount_paid > after.amount ? ["invoice.overpaid"] : []
@@ -236,8 +239,8 @@ const chainFaults = (events: ReadonlyArray<WireEvent>, now: unknown): ReadonlyAr
 const decisionsOf = (events: ReadonlyArray<WireEvent>): number => new Set(events.map(({ id }) => positionOf(id)[0])).size
 
 /**
- * Judges what a merchant was told by what is in the tables: nothing answered is lost (I-06), each version of an invoice has
- * its events and each event its version (I-01, I-04), ids grow (I-05), one key gives one invoice and one body (I-07, I-08).
+ * Judges what a merchant was told by what is in the tables: nothing answered is lost, each version of an invoice has
+ * its events and each event its version, ids grow, one key gives one invoice and one body.
  */
 export const judgeCommits = Effect.fnUntraced(function*(
   { asked, create, faults, headers, merchant }: Clients,

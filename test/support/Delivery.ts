@@ -158,11 +158,11 @@ const makeInstances = Effect.fnUntraced(function*(run: Delivering) {
         const answer = Exit.isSuccess(exit) ? exit.value : undefined
         if (!rolling.strict) return answer
         rolling.answered++
-        if (answer === undefined) faults.push(`I-33 ${path}: no answer during a rolling restart: ${JSON.stringify(exit)}`)
-        else if (answer.status >= 500) faults.push(`I-33 ${path}: ${answer.status} during a rolling restart: ${answer.text}`)
+        if (answer === undefined) faults.push(`restart ${path}: no answer during a rolling restart: ${JSON.stringify(exit)}`)
+        else if (answer.status >= 500) faults.push(`restart ${path}: ${answer.status} during a rolling restart: ${answer.text}`)
         return answer
       }
-      if (rolling.strict) faults.push(`I-33 ${path}: no instance took it during a rolling restart`)
+      if (rolling.strict) faults.push(`restart ${path}: no instance took it during a rolling restart`)
       return undefined
     })
 
@@ -173,7 +173,7 @@ const makeInstances = Effect.fnUntraced(function*(run: Delivering) {
 
 type Instances = Effect.Success<ReturnType<typeof makeInstances>>
 
-/** Reads on from the last event it knows, for ever: what it has read at the end must be the list, in its order (I-05). */
+/** Reads on from the last event it knows, for ever: what it has read at the end must be the list, in its order. */
 const follow = (ask: Ask, key: string, reading: () => boolean) =>
   Effect.gen(function*() {
     const read: Array<{ readonly id: string }> = []
@@ -360,12 +360,12 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
     }
     events.set(quiet!.id, yield* allEvents(service, { "x-api-key": quiet!.key }))
     const all = events.get(busy[0]!.id)!
-    faults.push(...orderFaults(read).map((fault) => `I-05 a reader: ${fault}`))
+    faults.push(...orderFaults(read).map((fault) => `order a reader: ${fault}`))
     const ids = new Set(read.map(({ id }) => id))
     const last = read.at(-1)?.id
     const end = all.findIndex(({ id }) => id === last)
     const missed = all.slice(0, end + 1).filter(({ id }) => !ids.has(id))
-    if (missed.length > 0) faults.push(`I-05 a reader missed ${missed.length} events, ${missed[0]!.id} first`)
+    if (missed.length > 0) faults.push(`order a reader missed ${missed.length} events, ${missed[0]!.id} first`)
 
     yield* until(
       "every delivery is over, or waits behind an open breaker",

@@ -64,14 +64,16 @@ export interface Verdict {
   readonly p99: number
 }
 
-/** Attempts that a delivery has (API reference, "Delivery"). */
+/** Attempts that a delivery has (modules/docs/reference/webhooks.md#retries). */
 const maximumAttempts = 4
 
-/** In flight for one endpoint over all instances, and for one instance (API reference, "Delivery"). */
+/**
+ * In flight for one endpoint over all instances, and for one instance (modules/docs/reference/webhooks.md#in-flight).
+ */
 const maximumPerEndpoint = 4
 const maximumInFlight = 64
 
-/** Retries come within 20 % of their time (API reference, "Delivery"). */
+/** Retries come within 20 % of their time (modules/docs/reference/webhooks.md#retries). */
 const jitter = 0.2
 
 /** What nine retries of ten may be late at most: the scan that finds them each second, and a busy machine. */
@@ -80,7 +82,7 @@ const lateMillis = 1_500
 /** What two clocks of one machine may differ, and a socket's close may lag. */
 const clockMillis = 30
 
-/** At the 99th percentile, whoever else is dead (I-16). */
+/** At the 99th percentile, whoever else is dead. */
 const healthyMillis = 2_000
 
 /** Kinds that take what they are sent, at once or in the end. */
@@ -102,7 +104,7 @@ const quantile = (values: ReadonlyArray<number>, share: number) =>
 const between = (breaks: ReadonlyArray<Break>, from: number, to: number, ...whats: ReadonlyArray<Break["what"]>) =>
   breaks.some(({ at, until, what }) => whats.includes(what) && from <= until + clockMillis && to >= at - clockMillis)
 
-/** I-01: every event has exactly one row for each endpoint that wants it, and its text names their number. */
+/** Deliveries: every event has exactly one row for each endpoint that wants it, and its text names their number. */
 const queued = ({ endpoints, events, rows, seen }: History): ReadonlyArray<string> => {
   const faults: Array<string> = []
   const counts = new Map<string, number>()
@@ -123,26 +125,28 @@ const queued = ({ endpoints, events, rows, seen }: History): ReadonlyArray<strin
           ended.add(endpoint.id)
           continue
         }
-        if (ended.has(endpoint.id)) faults.push(`I-01 ${id}: queued for ${endpoint.id}, which was disabled before`)
-        if (count !== 1) faults.push(`I-01 ${id}: ${count} deliveries to ${endpoint.kind} ${endpoint.id}`)
+        if (ended.has(endpoint.id)) faults.push(`deliveries ${id}: queued for ${endpoint.id}, which was disabled before`)
+        if (count !== 1) faults.push(`deliveries ${id}: ${count} deliveries to ${endpoint.kind} ${endpoint.id}`)
         targets++
         expected += count
       }
       const body = seen.bodies.get(id)
       const told = body === undefined ? undefined : Number(pending.exec(body)?.[1])
-      if (told !== undefined && told !== targets) faults.push(`I-01 ${id}: pending_webhooks ${told}, endpoints ${targets}`)
+      if (told !== undefined && told !== targets) faults.push(`deliveries ${id}: pending_webhooks ${told}, endpoints ${targets}`)
     }
   }
-  if (rows.length !== expected) faults.push(`I-01 ${rows.length - expected} deliveries that nobody wants`)
+  if (rows.length !== expected) faults.push(`deliveries ${rows.length - expected} deliveries that nobody wants`)
   return faults
 }
 
-/** I-12: delivered, or failed after exactly four attempts, or waiting behind an open breaker, or canceled by a 410. */
+/**
+ * Outcomes: delivered, or failed after exactly four attempts, or waiting behind an open breaker, or canceled by a 410.
+ */
 const ended = (history: History, arrivalsOf: (row: DeliveryRow) => ReadonlyArray<Arrival>): ReadonlyArray<string> => {
   const endpoints = new Map(history.endpoints.map((endpoint) => [endpoint.id, endpoint]))
   return history.rows.flatMap((row) => {
     const { kind, open } = endpoints.get(row.endpointId)!
-    const name = `I-12 ${row.id} to ${kind}: ${row.status}`
+    const name = `outcomes ${row.id} to ${kind}: ${row.status}`
     const seen = arrivalsOf(row)
     const kept = history.attempts.get(row.id) ?? []
     if (kept.length !== row.attempt || kept.some((attempt, at) => attempt !== at + 1)) {
@@ -166,7 +170,7 @@ const ended = (history: History, arrivalsOf: (row: DeliveryRow) => ReadonlyArray
   })
 }
 
-/** I-13 and I-31: one text for all attempts, that of the API but for `pending_webhooks`, signed afresh each time. */
+/** Bodies and texts: one text for all attempts, that of the API but for `pending_webhooks`, signed afresh each time. */
 const signed = ({ breaks, endpoints, events, rows, seen }: History): ReadonlyArray<string> => {
   const known = new Map(rows.map((row) => [row.id, row]))
   const paths = new Map(endpoints.map(({ id, path }) => [id, path]))
@@ -177,57 +181,57 @@ const signed = ({ breaks, endpoints, events, rows, seen }: History): ReadonlyArr
     const name = `${deliveryId} at ${path}`
     const row = known.get(deliveryId)
     if (row === undefined || row.eventId !== eventId || paths.get(row.endpointId) !== path) {
-      faults.push(`I-13 ${name}: ${eventId} is not what its row says`)
+      faults.push(`bodies ${name}: ${eventId} is not what its row says`)
     }
     // An instance that was stopped after it had signed sends when it goes on.
     const late = objection.startsWith("signed") && between(breaks, startedAt, startedAt, "pause")
-    if (objection !== "" && !late) faults.push(`I-13 ${name}: ${objection}`)
-    if ((hashes.get(eventId) ?? hash) !== hash) faults.push(`I-13 ${name}: the body is not that of the first attempt`)
+    if (objection !== "" && !late) faults.push(`bodies ${name}: ${objection}`)
+    if ((hashes.get(eventId) ?? hash) !== hash) faults.push(`bodies ${name}: the body is not that of the first attempt`)
     hashes.set(eventId, hash)
   }
   for (const [id, body] of seen.bodies) {
     const text = texts.get(id)
-    if (text === undefined) faults.push(`I-31 ${id} was delivered and is not in the list`)
-    else if (withoutPending(text) !== withoutPending(body)) faults.push(`I-31 ${id}: the API tells it otherwise`)
+    if (text === undefined) faults.push(`texts ${id} was delivered and is not in the list`)
+    else if (withoutPending(text) !== withoutPending(body)) faults.push(`texts ${id}: the API tells it otherwise`)
   }
   if (seen.followed > 0) faults.push(`${seen.followed} redirects were followed`)
   return faults
 }
 
-/** I-14: an attempt arrives once, but where its instance was taken away before it could write the answer down. */
+/** Repeats: an attempt arrives once, but where its instance was taken away before it could write the answer down. */
 const repeated = (breaks: ReadonlyArray<Break>, pairs: ReadonlyArray<readonly [Arrival, Arrival]>) => {
   const repeats = pairs.filter(([a, b]) => b.attempt <= a.attempt)
   const faults = repeats.filter(([a, b]) =>
     !between(breaks, a.startedAt, b.startedAt, "kill", "pause") &&
     // A stop gives back what had no answer yet.
     !(a.status === null && between(breaks, a.startedAt, b.startedAt, "stop"))
-  ).map(([{ attempt, deliveryId, path }]) => `I-14 ${deliveryId} at ${path}: attempt ${attempt} arrived twice`)
-  if (repeats.length > breaks.length * maximumInFlight) faults.push(`I-14 ${repeats.length} repeats by ${breaks.length} breaks`)
+  ).map(([{ attempt, deliveryId, path }]) => `repeats ${deliveryId} at ${path}: attempt ${attempt} arrived twice`)
+  if (repeats.length > breaks.length * maximumInFlight) faults.push(`repeats ${repeats.length} repeats by ${breaks.length} breaks`)
   return { faults, repeats: repeats.length }
 }
 
 /** From when on its sender may have known the end of an attempt; it is the sender that ends what gets no answer. */
 const knownFrom = ({ answeredAt, endedAt }: Arrival): number => Math.min(answeredAt ?? Infinity, endedAt ?? Infinity)
 
-/** I-15: no delivery is sent twice at once, no endpoint more than four times, but by an instance that was paused. */
+/** Pace: no delivery is sent twice at once, no endpoint more than four times, but by an instance that was paused. */
 const overlapping = ({ breaks, seen }: History, pairs: ReadonlyArray<readonly [Arrival, Arrival]>): ReadonlyArray<string> => {
   const faults = pairs.filter(([a, b]) =>
     knownFrom(a) > b.startedAt + clockMillis && !between(breaks, a.startedAt, b.startedAt, "pause")
-  ).map(([{ deliveryId, path }]) => `I-15 ${deliveryId} at ${path} was sent twice at once`)
+  ).map(([{ deliveryId, path }]) => `pace ${deliveryId} at ${path} was sent twice at once`)
   for (const [path, arrivals] of Map.groupBy(seen.arrivals, ({ path }) => path)) {
     let open: Array<Arrival> = []
     for (const arrival of arrivals.toSorted((a, b) => a.startedAt - b.startedAt)) {
       open = open.filter((one) => knownFrom(one) > arrival.startedAt + clockMillis)
       open.push(arrival)
       if (open.length > maximumPerEndpoint && !between(breaks, open[0]!.startedAt, arrival.startedAt, "pause")) {
-        faults.push(`I-15 ${path} was sent ${open.length} at once`)
+        faults.push(`pace ${path} was sent ${open.length} at once`)
       }
     }
   }
   return faults
 }
 
-/** I-15: no retry comes before its time; late ones are blamed where no breaker can have held them up. */
+/** Pace: no retry comes before its time; late ones are blamed where no breaker can have held them up. */
 const timed = ({ baseMillis, breaks, factor, slowness }: History, pairs: ReadonlyArray<readonly [Arrival, Arrival]>) => {
   const retries = pairs.filter(([a, b]) =>
     b.attempt === a.attempt + 1 && a.endedAt !== null && !between(breaks, a.startedAt, b.startedAt, "kill", "pause", "stop"))
@@ -238,11 +242,11 @@ const timed = ({ baseMillis, breaks, factor, slowness }: History, pairs: Readonl
     })
   const faults = retries.filter(({ planned, waited }) => waited < planned * (1 - jitter) - clockMillis)
     .map(({ a, planned, waited }) =>
-      `I-15 ${a.deliveryId} at ${a.path}: tried again after ${waited.toFixed(0)} ms, planned ${planned}`)
+      `pace ${a.deliveryId} at ${a.path}: tried again after ${waited.toFixed(0)} ms, planned ${planned}`)
   const late = retries.filter(({ a }) => a.path.startsWith("/flaky/"))
     .map(({ planned, waited }) => waited - planned * (1 + jitter))
   const p90 = quantile(late, 0.9)
-  if (p90 > lateMillis * slowness) faults.push(`I-15 of ${late.length} retries one in ten is ${p90.toFixed(0)} ms late`)
+  if (p90 > lateMillis * slowness) faults.push(`pace of ${late.length} retries one in ten is ${p90.toFixed(0)} ms late`)
   return { faults, retries: retries.length }
 }
 
@@ -269,7 +273,7 @@ export const judge = (history: History): Verdict => {
       ...twice,
       ...overlapping(history, pairs),
       ...untimely,
-      ...(p99 > healthyMillis * slowness ? [`I-16 healthy endpoints: p99 ${p99.toFixed(0)} ms beside the others`] : [])
+      ...(p99 > healthyMillis * slowness ? [`isolation healthy endpoints: p99 ${p99.toFixed(0)} ms beside the others`] : [])
     ],
     delivered: count("succeeded"),
     exhausted: count("failed"),

@@ -20,7 +20,8 @@ const settleMillis = 1000
 
 /**
  * Milliseconds from which a state is old enough to be looked at with the next sign of life: no event tells of a network
- * in trouble, of a price that is back, or of other prices in the list. Ours.
+ * in trouble, of a price that is back, or of other prices in the list. These change slowly, and each look is a call, so
+ * a minute.
  */
 const oldMillis = 60_000
 

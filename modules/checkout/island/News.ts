@@ -15,7 +15,7 @@ export interface News {
   readonly now?: number
 }
 
-/** Reads a frame (API reference, "Websocket"). What it does not know means nothing. */
+/** Reads a frame (modules/docs/reference/websockets.md#frames). What it does not know means nothing. */
 export const newsOf = (text: string): News => {
   try {
     const { data, object, server_time: now, type } = JSON.parse(text)

@@ -1,6 +1,6 @@
 /** What a screen shows of a price, as one text: on the page, and of what the socket tells. */
 
-/** The part of a quote that a payor sees (API reference, "Quotes"); its seconds pass by themselves. */
+/** The part of a quote that a payor sees (modules/docs/reference/quotes.md#fields); its seconds pass by themselves. */
 interface PriceShown {
   readonly network: string
   readonly supported_token_id: number | null

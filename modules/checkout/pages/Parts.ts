@@ -90,7 +90,10 @@ const chunk = 4
 /** The pieces of an address. `0x` goes with the first, so that hexadecimal addresses leave no odd rest. */
 const pieces = new RegExp(`^0x.{${chunk}}|.{1,${chunk}}`, "gu")
 
-/** An address in pieces that an eye can compare; never shortened (API reference, "Hosted page, processes, SDK"). */
+/**
+ * An address in pieces that an eye can compare; never shortened
+ * (modules/docs/reference/payment-page.md#addresses-on-the-page).
+ */
 export const addressField = (texts: Texts, name: string, address: string): Html =>
   field(
     texts,

@@ -4,7 +4,7 @@
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 
-/** How old, or how far ahead, what is signed may be (API reference, "Delivery": 5 min). */
+/** How old, or how far ahead, what is signed may be (modules/docs/reference/retailers.md#the-protocol): 5 min. */
 export const toleranceMillis = 300_000
 
 /** What is signed. */

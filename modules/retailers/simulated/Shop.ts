@@ -1,6 +1,7 @@
 /**
  * What the simulated retailer sells, and on which terms: pure, so that the same question at the same time has the same
- * answer on every instance. All numbers are ours but those of the API reference's example ("Checkout").
+ * answer on every instance. The numbers are made up; those of the examples are in
+ * modules/docs/reference/retailers.md#the-simulated-retailer.
  */
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
@@ -31,13 +32,13 @@ export const risingMillis = 60_000
 /** Steps of a rising price before it begins anew. */
 export const risings = 30
 
-/** Units of any product, at most (API reference, "Carts": quantity 1 to 99). */
+/** Units of any product, at most (modules/docs/reference/checkout.md#carts). */
 export const maximumQuantity = 99
 
-/** Fees of every order: $3.000 (API reference, "Checkout", example). */
+/** Fees of every order: $3.000 (modules/docs/reference/retailers.md#the-simulated-retailer). */
 export const fees = usdMillis(3_000n)
 
-/** Cheapest first; the standard one is that of the API reference's example. */
+/** Cheapest first; the standard one is that of modules/docs/reference/retailers.md#the-simulated-retailer. */
 export const shippingOptions: ReadonlyArray<ShippingOption> = [
   { id: "standard", name: "Standard", amount: usdMillis(1_000n), estimatedDays: "5-7" },
   { id: "expedited", name: "Expedited", amount: usdMillis(6_500n), estimatedDays: "2-3" },

@@ -6,13 +6,13 @@ import { ProxyRefused } from "./Proxy.ts"
 /** An answer's body is read so far, as it was sent: what is packed is not unpacked. Nothing a receiver says needs more. */
 export const maximumAnswerBytes = 64 * 1024
 
-/** What is kept of it, in bytes of UTF-8 (API reference, "Endpoint management"). */
+/** What is kept of it, in bytes of UTF-8 (modules/docs/reference/webhooks.md#kept). */
 export const keptAnswerBytes = 4 * 1024
 
 /** Bytes of all headers of an answer. As Node's own servers take. */
 export const maximumHeaderBytes = 16 * 1024
 
-/** Answers of status 1xx before the real one. Ours: none means anything to us. */
+/** Answers of status 1xx before the real one: none means anything here, so a receiver that sends more is broken. */
 export const maximumInterimAnswers = 8
 
 /** A success that is too long to be one. */

@@ -8,7 +8,7 @@ import { Result, Schema } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import type { Settings } from "../../../runtime/Settings.ts"
 
-/** Characters of a webhook URL, at most. Ours: what proxies and servers commonly take. */
+/** Characters of a webhook URL, at most: what proxies and servers commonly take. */
 export const maximumUrlLength = 2_048
 
 const networks = (...cidrs: ReadonlyArray<string>) => cidrs.map((cidr) => IpNetwork.fromStringUnsafe(cidr))

@@ -13,7 +13,7 @@ import { makeWitness } from "./Witness.ts"
 const queryTimeoutMillis = 1_500
 const queryTries = 2
 
-/** How long a name may make us wait for IPv6 addresses. Ours: some name servers never answer that question. */
+/** How long a name may make us wait for IPv6 addresses. Some name servers never answer that question. */
 const ipv6PatienceMillis = 1_500
 
 /** How long a new endpoint's name may take to resolve before it is accepted unseen: it is asked again at each connect. */

@@ -5,7 +5,7 @@
  */
 import { Clock, Effect } from "effect"
 
-/** How long one good answer speaks for it: 60 s. Ours: several retries of our own faults, 5 s apart, fit in. */
+/** How long one good answer speaks for it: 60 s, in which several retries of our own faults, 5 s apart, fit. */
 export const witnessMillis = 60_000
 
 /** Remembers when the shared thing last worked. */

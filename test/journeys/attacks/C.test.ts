@@ -14,7 +14,7 @@ import { makePayor } from "../Payor.ts"
 import { answered, asPayor, askAddress, chooseToken, type Invoice, newInvoice, openShop, type Shop } from "../Shop.ts"
 import { attack, harmless, refusedFlat } from "./Guard.ts"
 
-/** Calls of one session in a minute, as the API reference has it. */
+/** Calls of one session in a minute (modules/docs/reference/rate-limits.md#the-limits). */
 const sessionLimit = 120
 
 class Desk extends Context.Service<Desk, {
@@ -79,7 +79,10 @@ const refundOf = (invoice: Invoice) =>
   Effect.flatMap(Desk, ({ sql }) =>
     Effect.orDie(sql<any>`SELECT network, address, memo FROM refund_destinations WHERE invoice_id = ${invoice.id}`))
 
-/** Keys that may stand in an answer of each payor route (API reference, "Payor session endpoints"). */
+/**
+ * Keys that may stand in an answer of each payor route
+ * (modules/docs/reference/payor-sessions.md#what-a-payor-never-sees).
+ */
 const paymentKeys = `object id invoice_id merchant_id invoice_type environment customer_id commerce_order_id status network
   payer_tx_hash payer_wallet_address payer_wallet_network payer_amount_token currency amount amount_decimal amount_unit
   confirmed_at metadata confirmations required_confirmations explorer_url`

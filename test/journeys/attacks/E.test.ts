@@ -1,4 +1,4 @@
-/** Group E: input that is wrong, huge or malicious in form (reliability, threats 48 to 61). */
+/** Group E: input that is wrong, huge or malicious in form. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Group G: keys that make a repeat harmless, turned against us (reliability, threats 69 to 75). */
+/** Group G: keys that make a repeat harmless, turned against us. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { randomUUID } from "node:crypto"

@@ -1,5 +1,5 @@
 /**
- * Group H: getting at the inside through a webhook's URL (reliability, threats 76 to 89). Each URL is tried when an endpoint
+ * Group H: getting at the inside through a webhook's URL. Each URL is tried when an endpoint
  * is made, when it is changed, and when something is sent to it: as if a rule were new, or a name had changed since.
  */
 import { assert, layer } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** Group I: the wire and floods (reliability, threats 90 to 97, and 29, which is a flood too). */
+/** Group I: the wire and floods. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Group J: websockets (reliability, threats 98 to 106), by clients of ours and by raw frames (a browser's part: `test/browser/`). */
+/** Group J: websockets, by clients of ours and by raw frames (a browser's part: `test/browser/`). */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { outcome, raw, statusesIn, Target, target } from "./Target.ts"

@@ -1,7 +1,7 @@
 /**
- * Goal: the merchant's invoice routes answer as the API reference says, in its order of checks, and tell nobody of what
- * is another's.
- * Method: the real router and commit log; every claim against bodies written down here anew.
+ * Goal: the merchant's invoice routes answer as modules/docs/reference/invoices.md#creating says, in its order of
+ * checks, and tell nobody of what is another's. Method: the real router and commit log; every claim against bodies
+ * written down here anew.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
  * Goal: one provider that dies, hangs, lies or sleeps changes no price; three of four take the price away, never the
- * truth (I-25, L115).
+ * truth.
  * Method: four real drivers on four local servers as a mainnet deployment has them, each fault in turn.
  */
 import { NodeHttpClient } from "@effect/platform-node"

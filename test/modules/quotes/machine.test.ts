@@ -149,7 +149,7 @@ describe("a quote shown again", () => {
   )
 })
 
-describe("tokens with odd decimals (L116)", () => {
+describe("tokens with odd decimals", () => {
   const Cheapest = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))
 
   it.effect.prop(

@@ -1,7 +1,6 @@
 /**
- * Goal: the quote routes answer as the API reference says, keep what they promised, and tell nobody of what is
- * another's.
- * Method: the real router and commit log; bodies written down here anew.
+ * Goal: the quote routes answer as modules/docs/reference/quotes.md#calls says, keep what they promised, and tell
+ * nobody of what is another's. Method: the real router and commit log; bodies written down here anew.
  */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
@@ -263,7 +262,7 @@ layer(till)("quotes over HTTP", (it) => {
 })
 
 /**
- * I-25: what a payment was valued at stands on it, with where the rate came from, and no later price changes it.
+ * What a payment was valued at stands on it, with where the rate came from, and no later price changes it.
  */
 layer(till)("the price of a payment", (it) => {
   const paymentOf = (caller: Caller, invoiceId: string) =>

@@ -252,7 +252,7 @@ const moved = (till: Till, move: Move, index: number): Till => {
   }
 }
 
-/** From where a refund can go where (API reference, "Refunds"); what a cut does besides. */
+/** From where a refund can go where (modules/docs/reference/refunds.md#states); what a cut does besides. */
 const steps: Readonly<Record<RefundState["status"], ReadonlyArray<RefundState["status"]>>> = {
   awaiting_destination: ["pending_approval", "canceled", "expired"],
   pending_approval: ["processing", "canceled", "awaiting_destination"],

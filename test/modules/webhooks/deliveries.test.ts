@@ -1,7 +1,7 @@
 /**
  * Goal: a merchant sees what became of every delivery, and what it sends again goes out once, in order, to nobody else.
- * Method: the real routes over PostgreSQL, with rows in every state put there by hand; what a replay must queue is worked
- * out anew from the API reference.
+ * Method: the real routes over PostgreSQL, with rows in every state put there by hand; what a replay must queue is
+ * worked out anew from modules/docs/reference/webhooks.md#replay.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Goal: the rules of webhook endpoints hold for every caller, endpoint and moment.
- * Method: properties of the pure rules; what they must say is written down here anew, from the API reference.
+ * Goal: the rules of webhook endpoints hold for every caller, endpoint and moment. Method: properties of the pure
+ * rules; what they must say is written down here anew, from modules/docs/reference/webhooks.md#endpoints.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Goal: who was let in is served, also at the moment of a stop (I-33), and no client keeps a stop waiting.
- * Method: clients connect or ask and the door closes in one turn of the event loop, so that none is heard before the stop
- * begins; the time that a stop gives them is a test clock's.
+ * Goal: who was let in is served, also at the moment of a stop, and no client keeps a stop waiting. Method: clients
+ * connect or ask and the door closes in one turn of the event loop, so that none is heard before the stop begins; the
+ * time that a stop gives them is a test clock's.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"

@@ -1,6 +1,7 @@
 /**
- * Goal: an endpoint is left in peace, probed and switched off exactly as the API reference says, whatever its attempts do.
- * Method: the table by hand, then any sequence of attempts against a model that reads the whole history each time.
+ * Goal: an endpoint is left in peace, probed and switched off exactly as
+ * modules/docs/reference/webhooks.md#an-endpoint-that-fails says, whatever its attempts do. Method: the table by hand,
+ * then any sequence of attempts against a model that reads the whole history each time.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

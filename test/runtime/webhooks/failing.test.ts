@@ -1,7 +1,7 @@
 /**
- * Goal: an endpoint that fails is left in peace and probed as the API reference says, by all instances together; it costs
- * nobody's attempts, is switched off in the end, and every attempt is on record.
- * Method: real instances, database and receivers; time is moved on the rows.
+ * Goal: an endpoint that fails is left in peace and probed as modules/docs/reference/webhooks.md#an-endpoint-that-fails
+ * says, by all instances together; it costs nobody's attempts, is switched off in the end, and every attempt is on
+ * record. Method: real instances, database and receivers; time is moved on the rows.
  */
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
