@@ -105,15 +105,15 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
   const showOne = Effect.fnUntraced(function*(
     kind: string,
     all: Effect.Effect<ReadonlyArray<Pages.Guide>>,
-    asked: string
+    requestedName: string
   ) {
-    const asMarkdown = asked.endsWith(".md")
-    const name = asMarkdown ? asked.slice(0, -".md".length) : asked
-    const found = (yield* all).find((one) => one.name === name)
-    if (found === undefined) return yield* missing
-    return yield* asMarkdown
-      ? showText(`${kind} markdown ${name}`, Effect.succeed(found.markdown))
-      : showPage(`${kind} ${name}`, found.title, Effect.succeed(found.html))
+    const isMarkdown = requestedName.endsWith(".md")
+    const name = isMarkdown ? requestedName.slice(0, -".md".length) : requestedName
+    const match = (yield* all).find((one) => one.name === name)
+    if (match === undefined) return yield* missing
+    return yield* isMarkdown
+      ? showText(`${kind} markdown ${name}`, Effect.succeed(match.markdown))
+      : showPage(`${kind} ${name}`, match.title, Effect.succeed(match.html))
   })
 
   return group

@@ -1,4 +1,4 @@
-/** Where the reference says the rule that an error code enforces: `page#heading` below `modules/docs/reference/`. Pure. */
+/** Where the rule stands that an error code enforces: `page#heading` below `modules/docs/reference/`. Pure. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
 
 /** A code without a rule does not compile; a heading that is not there fails the test of the reference's links. */

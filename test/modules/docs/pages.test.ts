@@ -27,7 +27,7 @@ const pages = [
 const linksOf = (text: string) => [...text.matchAll(/(?:href|src)="(\/docs[^"#]*)/g)].map(([, link]) => link ?? "")
 
 /** Links to a heading, of the page at `path` and of others: the page and the heading's id. */
-const headingsLinked = (path: string, text: string) =>
+const headingLinks = (path: string, text: string) =>
   [...text.matchAll(/href="(\/docs[^"#]*)?#([^"]+)"/g)].map(([, to = path, id = ""]) => ({ from: path, to, id }))
 
 describe("documentation", () => {
@@ -50,9 +50,9 @@ describe("documentation", () => {
         const { call } = yield* Api
         const texts = new Map<string, string>()
         for (const path of pages) texts.set(path, (yield* call(path)).text)
-        const linked = [...texts].flatMap(([path, text]) => headingsLinked(path, text))
-        assert.isAbove(linked.length, errorCodes.length)
-        assert.deepStrictEqual(linked.filter(({ id, to }) => !texts.get(to)?.includes(`id="${id}"`)), [])
+        const links = [...texts].flatMap(([path, text]) => headingLinks(path, text))
+        assert.isAbove(links.length, errorCodes.length)
+        assert.deepStrictEqual(links.filter(({ id, to }) => !texts.get(to)?.includes(`id="${id}"`)), [])
         for (const [path, text] of texts) {
           const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
           assert.lengthOf(new Set(ids), ids.length, path)

@@ -1,7 +1,7 @@
 /**
  * Goal: the pages of the reference say what the program does: its fields, states, codes, limits, defaults and calls.
- * Method: the Markdown is read as data and compared with the schemas and constants that the program runs by, and with the
- * committed OpenAPI document: a call such as `POST /api/v1/devnet/invoices/{id}/simulate` must stand on some page.
+ * Method: the Markdown is read as data and compared with the schemas and constants that the program runs by, and with
+ * the committed OpenAPI document: a call such as `POST /api/v1/devnet/invoices/{id}/simulate` must stand on some page.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
@@ -37,7 +37,7 @@ import { Schema } from "effect"
 const root = new URL("../../../", import.meta.url)
 const ruleNamed = (name: string) => readFileSync(new URL(`modules/docs/reference/${name}.md`, root), "utf8")
 const texts = ruleNames.map(ruleNamed)
-const whole = texts.join("\n").replaceAll(/\s+/g, " ")
+const allText = texts.join("\n").replaceAll(/\s+/g, " ")
 
 /** One name for each word of these cells: `a`, `b` is two. */
 const namesIn = (rows: ReadonlyArray<ReadonlyArray<string>>, column = 0): ReadonlyArray<string> =>
@@ -73,23 +73,23 @@ describe("the reference", () => {
   })
 
   it("names every call of the API, and none that is not there", () => {
-    const named = [...whole.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) \/[^`?]*)`/g)].map(([, call]) => call!)
+    const mentionedCalls = [...allText.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) \/[^`?]*)`/g)].map(([, call]) => call!)
     const isPage = (call: string) => call === "GET /openapi.json"
-    assert.deepStrictEqual(named.filter((call) => !isPage(call) && !calls.includes(call)), [])
+    assert.deepStrictEqual(mentionedCalls.filter((call) => !isPage(call) && !calls.includes(call)), [])
     // What a page says of a whole folder of calls.
     const isInFolder = (call: string) => call.includes(" /api/v1/auth/wallets")
-    assert.deepStrictEqual(calls.filter((call) => !isInFolder(call) && !named.includes(call)), [])
+    assert.deepStrictEqual(calls.filter((call) => !isInFolder(call) && !mentionedCalls.includes(call)), [])
   })
 
   it("names every call of the internal port, and none that is not there", () => {
     const files = ["modules", "runtime"].flatMap((folder) =>
       readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
         .filter((name) => /rpc\.ts$/i.test(name)).map((name) => `${folder}/${name}`))
-    const made = files.flatMap((file) =>
+    const definedCalls = files.flatMap((file) =>
       [...readFileSync(new URL(file, root), "utf8").matchAll(/Rpc\.make\("([^"]+)"/g)].map(([, name]) => name!))
-    const named = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-z]+)+)`/g)].map(([, name]) => name!)
+    const mentionedCalls = [...ruleNamed("rpc").matchAll(/`([a-z]+(?:\.[a-z]+)+)`/g)].map(([, name]) => name!)
       .filter((name) => !name.startsWith("rpc."))
-    assert.sameMembers([...new Set(named)], made)
+    assert.sameMembers([...new Set(mentionedCalls)], definedCalls)
   })
 
   it("lists the fields of every object in their order", () => {
@@ -111,7 +111,8 @@ describe("the reference", () => {
       .replace("| `settlement_status` | `settlement.stage`", "| settlement_status | settlement.stage"))
     assert.sameMembers(namesIn(settlements).filter((name) => name !== "null"), [...SettlementStatus.literals])
     assert.deepStrictEqual(
-      rowsOf("Status", "Substatus", "", section("orders", "States")).map(([status, substatus]) => [status, substatus?.split(", ")]),
+      rowsOf("Status", "Substatus", "", section("orders", "States"))
+        .map(([status, substatus]) => [status, substatus?.split(", ")]),
       Object.entries(orderSubstatuses).map(([status, substatuses]) => [status, [...substatuses]])
     )
   })
@@ -129,7 +130,8 @@ describe("the reference", () => {
   })
 
   it("has the default of every setting of a merchant", () => {
-    const { branding, default_environment: _, ...settings } = settingsOf({}, { name: "the merchant's name", defaultEnvironment: "devnet" })
+    const merchant = { name: "the merchant's name", defaultEnvironment: "devnet" } as const
+    const { branding, default_environment: _, ...settings } = settingsOf({}, merchant)
     const shown = (value: unknown) => Array.isArray(value) ? "none" : String(value)
     for (const [heading, values] of [["Invoices", settings], ["Branding", branding]] as const) {
       assert.deepStrictEqual(
@@ -147,13 +149,15 @@ describe("the reference", () => {
       const own = inForce[setting.replace("limits.", "")]
       assert.strictEqual(value, own === undefined ? "no limit" : Number(own).toLocaleString("en"), who)
     }
-    const named = rows.map(([, , setting]) => setting)
-    assert.includeMembers(named, Object.keys(limits).filter((name) => name.includes("Per") && name.endsWith("Minute")).map((name) => `limits.${name}`))
+    const settingNames = rows.map(([, , setting]) => setting)
+    const perMinute = Object.keys(limits).filter((name) => name.endsWith("PerMinute"))
+    assert.includeMembers(settingNames, perMinute.map((name) => `limits.${name}`))
   })
 
   it("has the depth of every network", () => {
     const rows = rowsOf("Network", "`standard`", "", section("payments", "Confirmations"))
-    const depths = new Map(rows.flatMap(([names = "", standard, final]) => names.split(", ").map((name) => [name, { standard, final }] as const)))
+    const depths = new Map(rows.flatMap(([names = "", standard, final]) =>
+      names.split(", ").map((name) => [name, { standard, final }] as const)))
     for (const network of networks) {
       const { blocks, finalized } = requiredDepth(network, "mainnet", "standard", 1n)
       const standard = finalized ? `finalized, else ${blocks}` : blocks.toLocaleString("en")
@@ -164,24 +168,36 @@ describe("the reference", () => {
 
   it("has the numbers of the rules", () => {
     const seconds = (millis: number) => millis / 1_000
+    const minutes = (millis: number) => seconds(millis) / 60
+    const shown = (number: number) => number.toLocaleString("en")
     has("webhooks", "Endpoints", `| endpoints of a merchant | ${maximumEndpoints} |`)
-    has("webhooks", "Retries", "at most four requests", "1, 8 and 64 minutes on mainnet, 2, 16 and 128 seconds on devnet")
+    has("webhooks", "Retries", "at most four requests",
+      "1, 8 and 64 minutes on mainnet, 2, 16 and 128 seconds on devnet")
     assert.strictEqual(Attempts.maximumAttempts, 4)
     has("webhooks", "An endpoint that fails",
-      `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${seconds(Breaker.windowMillis) / 60} minutes`,
+      `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts`,
+      `attempts in ${minutes(Breaker.windowMillis)} minutes`,
       `${Breaker.timeoutsInARow} timeouts in a row`,
-      `${seconds(Breaker.firstOpenMillis)} seconds, doubled with each failed probe, at most ${seconds(Breaker.longestOpenMillis) / 60} minutes`,
+      `${seconds(Breaker.firstOpenMillis)} seconds, doubled with each failed probe`,
+      `at most ${minutes(Breaker.longestOpenMillis)} minutes`,
       `for ${Attempts.maximumUnspentMillis / 3_600_000} hours at most`,
       `only failures for ${Breaker.patienceMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`)
     has("webhooks", "In flight",
-      `At most ${maximumPerEndpoint} requests at once`, `${maximumInFlight} in an instance`, `at most ${maximumFailingInFlight} for endpoints`)
-    has("webhooks", "Replay", `at most ${maximumReplayed.toLocaleString("en")} events`, `looks at ${maximumExamined.toLocaleString("en")} at most`)
-    has("websockets", "Replay", `at most ${maximumEventReplay.toLocaleString("en")} events`, `${maximumReplay.toLocaleString("en")} events of the last 24 hours`)
-    has("websockets", "Limits", `| ${maximumPerSession}, ${maximumPerKey} |`, `of one every ${heartbeatSeconds} seconds`)
+      `At most ${maximumPerEndpoint} requests at once`,
+      `${maximumInFlight} in an instance`,
+      `at most ${maximumFailingInFlight} for endpoints`)
+    has("webhooks", "Replay", `at most ${shown(maximumReplayed)} events`, `looks at ${shown(maximumExamined)} at most`)
+    has("websockets", "Replay",
+      `at most ${shown(maximumEventReplay)} events`,
+      `${shown(maximumReplay)} events of the last 24 hours`)
+    has("websockets", "Limits",
+      `| ${maximumPerSession}, ${maximumPerKey} |`,
+      `of one every ${heartbeatSeconds} seconds`)
     has("events", "Retention", `for ${eventsKeptDays} days`)
     has("quotes", "How long a quote holds", `${quoteTtlSeconds} seconds`, `within ${quoteGraceSeconds} seconds after`)
     has("api-keys", "Managing keys", `| addresses and ranges of a key | ${maximumRanges} |`)
-    has("authentication", "Signing in with a wallet", `at most ${maximumWallets} wallets`, `at most ${maximumSessions} sessions`)
+    has("authentication", "Signing in with a wallet",
+      `at most ${maximumWallets} wallets`, `at most ${maximumSessions} sessions`)
     has("invoices", "Tolerance", "min(max(floor(amount * bps / 10000), fixed), floor(amount / 10), 100000)")
     assert.strictEqual(toleranceOf(usdMillis(50_000n), 50, 10), 250)
   })
@@ -190,8 +206,12 @@ describe("the reference", () => {
     const text = section("refunds", "Fees")
     const [header = "", , values = ""] = text.split("\n").filter((line) => line.startsWith("|"))
     const cells = (line: string) => line.split("|").slice(1, -1).map((cell) => cell.replaceAll("`", "").trim())
-    const fees = cells(header).flatMap((names, index) => names.split(", ").map((name) => [name, cells(values)[index]] as const))
-    assert.sameDeepMembers(fees, Object.entries(defaultFees).map(([name, fee]) => [name, fee.toLocaleString("en")] as const))
+    const fees = cells(header).flatMap((names, index) =>
+      names.split(", ").map((name) => [name, cells(values)[index]] as const))
+    assert.sameDeepMembers(
+      fees,
+      Object.entries(defaultFees).map(([name, fee]) => [name, fee.toLocaleString("en")] as const)
+    )
   })
 
   it("has signatures that the code makes", () => {
