@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["merchants", "api_keys"] as const
 
 export const migrations: Migrations = {
-  "0001_merchants": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE SEQUENCE merchant_id_seq AS integer`
     // merchant_id repeats id, so that every table is told apart by the same column.
@@ -17,7 +17,9 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       name text NOT NULL,
       email text,
-      created_at bigint NOT NULL
+      created_at bigint NOT NULL,
+      -- Null stands for the first environment that the deployment serves.
+      default_environment text CHECK (default_environment IN ('devnet', 'mainnet'))
     )`
     yield* sql`CREATE TABLE api_keys (
       id text PRIMARY KEY,
@@ -32,21 +34,16 @@ export const migrations: Migrations = {
       status text NOT NULL CHECK (status IN ('active', 'revoked')),
       expires_at bigint,
       api_version text NOT NULL,
-      created_at bigint NOT NULL
+      created_at bigint NOT NULL,
+      ip_allowlist json NOT NULL DEFAULT '[]',
+      replaced_by text,
+      -- The key or wallet that made it; null where nobody but the operator did.
+      created_by text
     )`
     // A key is looked up before its merchant is known; 256 random bits make two equal hashes impossible in practice.
     yield* sql`CREATE INDEX api_keys_by_hash ON api_keys (hash)`
     yield* sql`CREATE INDEX api_keys_by_merchant ON api_keys (merchant_id, created_at)`
-  }),
-  // Null, of merchants made before there was a choice, stands for the first environment the deployment serves.
-  "0002_default_environment": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE merchants ADD COLUMN default_environment text
-      CHECK (default_environment IN ('devnet', 'mainnet'))`
-  }),
-  "0003_key_management": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE api_keys ADD COLUMN ip_allowlist json NOT NULL DEFAULT '[]', ADD COLUMN replaced_by text`
+    yield* sql`CREATE INDEX api_keys_by_maker ON api_keys (merchant_id, created_by) WHERE created_by IS NOT NULL`
     // Beside the keys: a use must not change the version that a rotation expects.
     yield* sql`CREATE TABLE api_key_uses (
       merchant_id integer NOT NULL,
@@ -54,11 +51,5 @@ export const migrations: Migrations = {
       used_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, key_id)
     )`
-  }),
-  // Null for keys that are older than this column: their creator was not stored.
-  "0004_key_makers": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE api_keys ADD COLUMN created_by text`
-    yield* sql`CREATE INDEX api_keys_by_maker ON api_keys (merchant_id, created_by) WHERE created_by IS NOT NULL`
   })
 }

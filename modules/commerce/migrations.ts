@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["orders"] as const
 
 export const migrations: Migrations = {
-  "0001_orders": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE orders (
       merchant_id integer NOT NULL,

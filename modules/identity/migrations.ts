@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["sign_in_challenges", "sign_in_wallets", "sign_in_sessions", "refresh_tokens"] as const
 
 export const migrations: Migrations = {
-  "0001_identity": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // id: SHA-256 of the message, so that what comes back is found whole or not at all. merchant_id 0: for a sign-in.
     yield* sql`CREATE TABLE sign_in_challenges (

@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["invoices", "invoice_payments", "exceptions"] as const
 
 export const migrations: Migrations = {
-  "0001_invoices": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // Ids are UUIDs of version 7: the primary key is also the order of creation, newest last.
     yield* sql`CREATE TABLE invoices (
@@ -38,6 +38,16 @@ export const migrations: Migrations = {
     yield* sql`CREATE INDEX invoices_by_customer ON invoices (merchant_id, customer_id, id)
       WHERE customer_id IS NOT NULL`
     yield* sql`CREATE INDEX invoices_due ON invoices (due_at) WHERE due_at IS NOT NULL`
+    // Where a merchant's devnet time is ahead, its invoices are due before others of the same moment.
+    yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
+      WHERE due_at IS NOT NULL AND environment = 'devnet'`
+    // Every filter of the list finds its rows in the order of their ids; few invoices have a payer.
+    yield* sql`CREATE INDEX invoices_newest ON invoices (merchant_id, environment, id)`
+    yield* sql`CREATE INDEX invoices_by_state ON invoices (merchant_id, environment, type, status, id)`
+    yield* sql`CREATE INDEX invoices_by_payer ON invoices (merchant_id, payer_wallet_address, id)
+      WHERE payer_wallet_address IS NOT NULL`
+    yield* sql`CREATE INDEX invoices_by_network ON invoices
+      (merchant_id, environment, payer_wallet_network, type, status, id) WHERE payer_wallet_network IS NOT NULL`
     yield* sql`CREATE TABLE invoice_payments (
       merchant_id integer NOT NULL,
       id uuid NOT NULL,
@@ -57,9 +67,13 @@ export const migrations: Migrations = {
       created_at bigint NOT NULL,
       confirmed_at bigint,
       metadata json NOT NULL,
+      settlement json,
+      refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0),
+      -- The place of the payment among those of its invoice: payments of one second need an order that lasts.
+      ordinal integer NOT NULL CHECK (ordinal > 0),
       PRIMARY KEY (merchant_id, id)
     )`
-    yield* sql`CREATE INDEX invoice_payments_by_invoice ON invoice_payments (merchant_id, invoice_id)`
+    yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
     yield* sql`CREATE INDEX invoice_payments_by_id ON invoice_payments (id)`
     yield* sql`CREATE TABLE exceptions (
       merchant_id integer NOT NULL,
@@ -68,7 +82,8 @@ export const migrations: Migrations = {
       environment text NOT NULL,
       type text NOT NULL,
       status text NOT NULL CHECK (status IN ('open', 'resolved')),
-      invoice_id uuid NOT NULL,
+      -- Null for money on an address without an invoice; merchant_id is 0 where several merchants share that wallet.
+      invoice_id uuid,
       invoice_payment_id uuid,
       amount bigint NOT NULL,
       evidence json NOT NULL,
@@ -77,50 +92,7 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, id)
     )`
     yield* sql`CREATE INDEX exceptions_by_invoice ON exceptions (merchant_id, invoice_id) WHERE status = 'open'`
-  }),
-  // Every filter of the list finds its rows in the order of their ids; few invoices have a payer.
-  "0002_list": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`CREATE INDEX invoices_newest ON invoices (merchant_id, environment, id)`
-    yield* sql`CREATE INDEX invoices_by_state ON invoices (merchant_id, environment, type, status, id)`
-    yield* sql`CREATE INDEX invoices_by_payer ON invoices (merchant_id, payer_wallet_address, id)
-      WHERE payer_wallet_address IS NOT NULL`
-    yield* sql`CREATE INDEX invoices_by_network ON invoices
-      (merchant_id, environment, payer_wallet_network, type, status, id) WHERE payer_wallet_network IS NOT NULL`
-  }),
-  "0003_settlement": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE invoice_payments
-      ADD COLUMN settlement json,
-      ADD COLUMN refunded bigint NOT NULL DEFAULT 0 CHECK (refunded >= 0)`
-  }),
-  // Where a merchant's devnet time is ahead, its invoices are due before others of the same moment.
-  "0004_merchant_due": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`CREATE INDEX invoices_due_by_merchant ON invoices ((merchant_id::bigint), due_at)
-      WHERE due_at IS NOT NULL AND environment = 'devnet'`
-  }),
-  // Exceptions for money on an address without an invoice; merchant_id is 0 where several merchants share the wallet.
-  "0005_unmatched_payments": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE exceptions ALTER COLUMN invoice_id DROP NOT NULL`
-  }),
-  // Open exceptions are counted for metrics. Most rows are resolved, so the index leaves those out.
-  "0006_open_exceptions": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
+    // Open exceptions are counted for metrics. Most rows are resolved, so the index leaves those out.
     yield* sql`CREATE INDEX exceptions_open ON exceptions (type) WHERE status = 'open'`
-  }),
-  // Payments of one second had no order that lasted. Those that are there keep the one they were listed in.
-  "0007_payment_ordinal": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE invoice_payments ADD COLUMN ordinal integer CHECK (ordinal > 0)`
-    yield* sql`UPDATE invoice_payments p SET ordinal = numbered.ordinal FROM (
-        SELECT merchant_id, id,
-          row_number() OVER (PARTITION BY merchant_id, invoice_id ORDER BY created_at, id) AS ordinal
-        FROM invoice_payments
-      ) AS numbered WHERE p.merchant_id = numbered.merchant_id AND p.id = numbered.id`
-    yield* sql`ALTER TABLE invoice_payments ALTER COLUMN ordinal SET NOT NULL`
-    yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
-    yield* sql`DROP INDEX invoice_payments_by_invoice`
   })
 }

@@ -6,7 +6,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables: ReadonlyArray<string> = ["payor_contacts", "refund_destinations"]
 
 export const migrations: Migrations = {
-  "0001_payors": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE payor_contacts (
       merchant_id integer NOT NULL,

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
 export const migrations: Migrations = {
-  "0001_quotes": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       CREATE TABLE quotes (
@@ -22,13 +22,9 @@ export const migrations: Migrations = {
         token_amount numeric(78, 0) NOT NULL CHECK (token_amount >= 0),
         amount_remaining bigint NOT NULL CHECK (amount_remaining >= 0),
         created_at bigint NOT NULL,
-        valid_until bigint NOT NULL
+        valid_until bigint NOT NULL,
+        shown boolean NOT NULL DEFAULT true
       )`
     yield* sql`CREATE INDEX quotes_by_invoice ON quotes (invoice_id, created_at DESC)`
-  }),
-  // Until now quotes were made for payors only; an older instance beside this one still makes such.
-  "0002_shown": Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`ALTER TABLE quotes ADD COLUMN shown boolean NOT NULL DEFAULT true`
   })
 }

@@ -6,7 +6,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables: ReadonlyArray<string> = ["refunds"]
 
 export const migrations: Migrations = {
-  "0001_refunds": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // Ids hold a UUID of version 7: the primary key is also the order of creation, newest last.
     yield* sql`CREATE TABLE refunds (

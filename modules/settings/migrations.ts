@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["merchant_settings"] as const
 
 export const migrations: Migrations = {
-  "0001_merchant_settings": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE merchant_settings (
       merchant_id integer NOT NULL,

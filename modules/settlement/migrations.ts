@@ -6,7 +6,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables: ReadonlyArray<string> = ["settlements"]
 
 export const migrations: Migrations = {
-  "0001_settlements": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE settlements (
       merchant_id integer NOT NULL,

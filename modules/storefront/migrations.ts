@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["carts", "checkout_estimates", "checkout_addresses"] as const
 
 export const migrations: Migrations = {
-  "0001_storefront": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       CREATE TABLE carts (

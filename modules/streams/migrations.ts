@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
 export const migrations: Migrations = {
-  "0001_tickets": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // id: SHA-256, hex, of the ticket, which is looked up before its merchant is known.
     yield* sql`CREATE TABLE stream_tickets (

@@ -6,7 +6,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables: ReadonlyArray<string> = ["token_policies"]
 
 export const migrations: Migrations = {
-  "0001_policies": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE token_policies (
       merchant_id integer NOT NULL,

@@ -7,7 +7,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables = ["receiving_wallets"] as const
 
 export const migrations: Migrations = {
-  "0001_receiving_wallets": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE receiving_wallets (
       merchant_id integer NOT NULL,

@@ -6,7 +6,7 @@ import type { Migrations } from "../../runtime/Plugin.ts"
 export const tables: ReadonlyArray<string> = ["webhook_counts"]
 
 export const migrations: Migrations = {
-  "0001_counts": Effect.gen(function*() {
+  "0001_initial": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE webhook_counts (
       merchant_id integer PRIMARY KEY,

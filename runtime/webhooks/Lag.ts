@@ -34,7 +34,7 @@ interface Row {
 export const lag: Effect.Effect<Lag, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    SELECT * FROM webhook_lag_v2(${leaseSeconds}::integer * interval '1 second')`
+    SELECT * FROM webhook_lag_v1(${leaseSeconds}::integer * interval '1 second')`
   const { failing, half_open, oldest_ms, opened, owed_ms, waiting } = row!
   return {
     outboxLagSeconds: Math.floor(owed_ms / 1000),

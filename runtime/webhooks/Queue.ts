@@ -176,7 +176,7 @@ export const claim = (request: {
     const sql = yield* SqlClient.SqlClient
     const merchants = request.merchants === null ? null : [...request.merchants]
     const rows = yield* sql<ClaimRow>`
-      SELECT * FROM webhook_claim_v4(${request.holder}, ${merchants}::integer[], ${request.slots}::integer,
+      SELECT * FROM webhook_claim_v1(${request.holder}, ${merchants}::integer[], ${request.slots}::integer,
         ${request.failingSlots}::integer, ${maximumHeldPerEndpoint}::integer,
         ${leaseSeconds}::integer * interval '1 second', ${[...request.held]}::uuid[],
         ${[...request.counts.keys()]}::text[], ${[...request.counts.values()]}::integer[])`

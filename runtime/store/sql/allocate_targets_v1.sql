@@ -1,34 +1,19 @@
-/**
- * What gives out addresses, as SQL functions made by a migration. Frozen once released: a change is a function under a
- * new name, so that two versions of the service run side by side.
- *
- * An allocation is one call and one transaction under the lock of the wallet's counter row. Nobody loses a race however
- * far away the database is, the lock is held only while the server works, and a counter and its targets become visible
- * together and in order. The addresses must be known by then: they are derived ahead of time into `wallet_addresses`.
- */
-
-/** Milliseconds to wait for the counter's lock: longer than any allocation takes, shorter than its caller waits. */
-const lockTimeoutMillis = 2_000
-
-/** Plans are made once, for few rows that are found by key. */
-const settings = [
-  "enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off", "plan_cache_mode = force_generic_plan",
-  `lock_timeout = ${lockTimeoutMillis}`
-].map((setting) => `SET ${setting}`).join(" ")
-
-/**
- * A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after the
- * counter and `p_start` on. Passes over addresses that another wallet gave out already (two lists may name one address)
- * and those that money without an invoice ever reached. Ends at the first address that is not derived yet: whoever is
- * left without a target derives more and calls again.
- *
- * Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
- * derived ahead, counted to 100.
- */
-export const allocateTargetsV1 = `
+-- A target for each invoice of `p_requests` that has none in the family yet, from the first free address at or after
+-- the counter and `p_start` on. Passes over addresses that another wallet gave out already (two lists may name one
+-- address) and those that money without an invoice ever reached. Ends at the first address that is not derived yet:
+-- whoever is left without a target derives more and calls again.
+--
+-- Answers the targets of all invoices asked for, where the counter stood and stands now, and how many addresses are
+-- derived ahead, counted to 100.
 CREATE FUNCTION allocate_targets_v1(
   p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json
-) RETURNS TABLE (targets jsonb, previous bigint, next bigint, ahead bigint) LANGUAGE plpgsql ${settings} AS $$
+) RETURNS TABLE (targets jsonb, previous bigint, next bigint, ahead bigint) LANGUAGE plpgsql
+  SET enable_seqscan = off
+  SET enable_hashjoin = off
+  SET enable_mergejoin = off
+  SET plan_cache_mode = force_generic_plan
+  SET lock_timeout = 2000
+AS $$
 #variable_conflict use_column
 DECLARE
   v_before bigint;
@@ -48,7 +33,8 @@ BEGIN
   WITH wanted AS MATERIALIZED (
     SELECT r.*, row_number() OVER (ORDER BY r.place) AS n
     FROM ROWS FROM (
-      json_to_recordset(p_requests) AS (invoice_id text, merchant_id integer, environment text, refused_tokens integer[])
+      json_to_recordset(p_requests)
+        AS (invoice_id text, merchant_id integer, environment text, refused_tokens integer[])
     ) WITH ORDINALITY AS r(invoice_id, merchant_id, environment, refused_tokens, place)
     WHERE NOT EXISTS (
       SELECT FROM receive_targets t WHERE t.invoice_id = r.invoice_id AND t.family = p_family)
@@ -67,8 +53,8 @@ BEGIN
       id, merchant_id, version, family, match_key, invoice_id, environment, address, memo, fingerprint, wallet_index,
       refused_tokens, created_at, allocation_heads
     )
-    SELECT p_family || ':' || f.match_key, w.merchant_id, 1, p_family, f.match_key, w.invoice_id, w.environment, f.address,
-      f.memo, p_fingerprint, f.wallet_index, w.refused_tokens, p_now, p_heads
+    SELECT p_family || ':' || f.match_key, w.merchant_id, 1, p_family, f.match_key, w.invoice_id, w.environment,
+      f.address, f.memo, p_fingerprint, f.wallet_index, w.refused_tokens, p_now, p_heads
     FROM wanted w JOIN free f ON f.n = w.n ORDER BY f.wallet_index
     ON CONFLICT DO NOTHING
     RETURNING wallet_index
@@ -92,27 +78,4 @@ BEGIN
     (SELECT count(*) FROM (SELECT FROM wallet_addresses a
       WHERE a.fingerprint = p_fingerprint AND a.wallet_index >= v_next LIMIT 100) rest);
 END
-$$`
-
-/**
- * Keeps addresses derived ahead, whoever derived them first, under the next batch number of the wallet: a reader that has
- * seen batch N misses nothing if it reads those above N.
- */
-export const storeAddressesV1 = `
-CREATE FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json)
-RETURNS bigint LANGUAGE plpgsql ${settings} AS $$
-DECLARE
-  v_batch bigint;
-  v_stored bigint;
-BEGIN
-  INSERT INTO wallet_batches AS b (fingerprint, batch) VALUES (p_fingerprint, 1)
-    ON CONFLICT (fingerprint) DO UPDATE SET batch = b.batch + 1 RETURNING b.batch INTO v_batch;
-  INSERT INTO wallet_addresses (fingerprint, wallet_index, family, address, match_key, memo, batch)
-  SELECT p_fingerprint, r.wallet_index, p_family, r.address, r.match_key, r.memo, v_batch
-  FROM json_to_recordset(p_rows) AS r(wallet_index bigint, address text, match_key text, memo text)
-  ORDER BY r.wallet_index
-  ON CONFLICT DO NOTHING;
-  GET DIAGNOSTICS v_stored = ROW_COUNT;
-  RETURN v_stored;
-END
-$$`
+$$;

@@ -1,0 +1,86 @@
+-- Writes results of rows whose lane still has the token of their claim, one row of attempts for each they spent, and
+-- counts those; later ones are dropped silently by the fence. A row that was canceled while it was on its way ended as
+-- it ended, and is not tried again. Sums are moved in key order, so that two marks never wait for each other. Lanes in
+-- `p_released` are let go, unless a claim added to them meanwhile, or they are to be judged: until they are, nobody
+-- else may know of a breaker that opens. Answers those.
+CREATE FUNCTION webhook_mark_v1(
+  p_marks json, p_released json, p_sum text, p_widths integer[], p_window interval, p_patience interval
+) RETURNS TABLE (
+  merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer,
+  failing_since_ms float8, open_until_ms float8, openings integer, judged_from_ms float8, now_ms float8,
+  attempts integer, failures integer, timeouts integer, failed_events integer
+) LANGUAGE plpgsql
+  SET enable_seqscan = off
+  SET enable_bitmapscan = off
+  SET enable_hashjoin = off
+  SET enable_mergejoin = off
+  SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+  v_merchants integer[];
+  v_endpoints text[];
+  v_outcomes text[];
+BEGIN
+  WITH marks AS MATERIALIZED (
+    SELECT r.*, r.outcome IS NULL AND r.error IS NULL AS untried FROM ROWS FROM (
+      json_to_recordset(p_marks) AS (m integer, e text, id uuid, token bigint, status text, attempt integer,
+        outcome text, due bigint, answer integer, error text, latency integer, response text)
+    ) WITH ORDINALITY AS r(m, e, id, token, status, attempt, outcome, due, answer, error, latency, response, place)
+    WHERE EXISTS (SELECT 1 FROM webhook_lanes l
+      WHERE l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token)
+    ORDER BY r.m, r.id
+  ), marked AS (
+    UPDATE webhook_deliveries d SET attempt = r.attempt,
+      status = CASE WHEN d.due_at IS NULL AND r.due IS NOT NULL THEN d.status ELSE r.status END,
+      due_at = CASE WHEN d.due_at IS NOT NULL THEN now() + r.due * interval '1 millisecond' END,
+      last_status = CASE WHEN r.untried THEN d.last_status ELSE r.answer END,
+      last_error = CASE WHEN r.untried THEN d.last_error ELSE r.error END,
+      last_latency_ms = CASE WHEN r.untried THEN d.last_latency_ms ELSE r.latency END,
+      finished_at = CASE WHEN r.due IS NULL THEN now() ELSE d.finished_at END
+    FROM marks r WHERE d.merchant_id = r.m AND d.id = r.id
+      AND CASE WHEN d.due_at IS NULL THEN d.status = 'canceled' AND (r.due IS NULL OR r.outcome IS NOT NULL)
+        ELSE NOT r.untried OR d.status = 'delivering' END
+    RETURNING d.merchant_id, d.endpoint_id, d.id, d.event_ms, d.event_seq, r.attempt, r.outcome, r.answer, r.error,
+      r.latency, r.response, r.place
+  ), tried AS (
+    INSERT INTO webhook_attempts
+      (merchant_id, delivery_id, attempt, endpoint_id, outcome, status, error, latency_ms, response)
+    SELECT k.merchant_id, k.id, k.attempt, k.endpoint_id, k.outcome, k.answer, k.error, k.latency, k.response
+    FROM marked k WHERE k.outcome IS NOT NULL ON CONFLICT DO NOTHING
+  ), spent AS (
+    SELECT k.merchant_id, k.environment, w.width, floor(extract(epoch FROM now()) / w.width)::bigint * w.width
+      AS bucket,
+      k.key, k.count
+    FROM (
+      SELECT e.merchant_id, e.environment, CASE WHEN e.commerce THEN 'commerce:' ELSE 'standard:' END ||
+        CASE WHEN k.outcome = 'succeeded' THEN 'succeeded' ELSE 'failed' END AS key, count(*) AS count
+      FROM marked k JOIN events e ON e.merchant_id = k.merchant_id AND e.ms = k.event_ms AND e.seq = k.event_seq
+      WHERE k.outcome IS NOT NULL GROUP BY 1, 2, 3
+    ) k CROSS JOIN unnest(p_widths) AS w(width)
+  ), counted AS (
+    INSERT INTO rollups AS t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
+    SELECT s.merchant_id, s.environment, p_sum, s.width, s.bucket, s.key, s.count, 0, 0 FROM spent s
+    ORDER BY s.merchant_id, s.environment, s.width, s.bucket, s.key
+    ON CONFLICT (merchant_id, environment, sum, width, bucket, key) DO UPDATE SET count = t.count + excluded.count
+  ), said AS (
+    SELECT k.merchant_id AS m, k.endpoint_id AS e, string_agg(left(k.outcome, 1), '' ORDER BY k.place) AS outcomes
+    FROM marked k WHERE k.outcome IS NOT NULL GROUP BY 1, 2
+  )
+  SELECT array_agg(s.m), array_agg(s.e), array_agg(s.outcomes) INTO v_merchants, v_endpoints, v_outcomes FROM said s;
+  IF v_merchants IS NOT NULL THEN
+    RETURN QUERY SELECT * FROM webhook_lanes_v1(v_merchants, v_endpoints, v_outcomes, p_window, p_patience);
+  END IF;
+  WITH free AS MATERIALIZED (
+    SELECT l.merchant_id, l.endpoint_id FROM json_to_recordset(p_released)
+      AS r(m integer, e text, token bigint, claims bigint)
+    JOIN webhook_lanes l ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token AND l.claims = r.claims
+    LEFT JOIN unnest(v_merchants, v_endpoints, v_outcomes) AS o(m, e, outcomes) ON o.m = r.m AND o.e = r.e
+    WHERE o.e IS NULL OR NOT (o.outcomes ~ '[ft]' OR l.health <> 'healthy' OR l.consecutive_failures > 0
+      OR l.open_until IS NOT NULL
+      OR l.failing_since IS NOT NULL)
+    ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
+  )
+  UPDATE webhook_lanes l SET held_until = '-infinity' FROM free f
+    WHERE l.merchant_id = f.merchant_id AND l.endpoint_id = f.endpoint_id;
+END $$;

@@ -1,0 +1,955 @@
+-- What the migrations make, by owner. Written by: WRITE_SCHEMA=1 npx vitest run --config test/vitest.config.ts test/runtime/store/schema.test.ts
+
+-- runtime
+
+CREATE SEQUENCE event_seq AS bigint INCREMENT 1 START 1 CACHE 1;
+
+CREATE TABLE chain_cursors (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  recent jsonb NOT NULL,
+  answered_at bigint NOT NULL,
+  finalized bigint,
+  condition text NOT NULL DEFAULT 'ok'::text,
+  stored_at bigint NOT NULL DEFAULT 0,
+  seen_until bigint,
+  caught_up_token bigint,
+  searched bigint,
+  searched_alone bigint,
+  CONSTRAINT chain_cursors_condition_check CHECK ((condition = ANY (ARRAY['ok'::text, 'frozen'::text, 'disagreement'::text, 'no_common_block'::text]))),
+  CONSTRAINT chain_cursors_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE chain_repairs (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  from_height bigint,
+  to_height bigint,
+  next_height bigint,
+  final_before bigint,
+  credited integer NOT NULL,
+  status text NOT NULL,
+  reason text,
+  requested_at bigint NOT NULL,
+  since bigint,
+  CONSTRAINT chain_repairs_kind_check CHECK ((kind = ANY (ARRAY['rescan'::text, 'reanchor'::text, 'restore'::text]))),
+  CONSTRAINT chain_repairs_pkey PRIMARY KEY (id),
+  CONSTRAINT chain_repairs_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text])))
+);
+
+CREATE TABLE event_snapshots (
+  merchant_id integer NOT NULL,
+  object text NOT NULL,
+  id text NOT NULL,
+  environment text NOT NULL,
+  ms bigint NOT NULL,
+  seq bigint NOT NULL,
+  data text NOT NULL,
+  CONSTRAINT event_snapshots_pkey PRIMARY KEY (merchant_id, object, id)
+);
+
+CREATE TABLE events (
+  merchant_id integer NOT NULL,
+  ms bigint NOT NULL,
+  seq bigint NOT NULL,
+  environment text NOT NULL,
+  type text NOT NULL,
+  invoice_id text,
+  order_id text,
+  customer_id text,
+  commerce boolean NOT NULL,
+  request_id text,
+  idempotency_key text,
+  pending_webhooks integer NOT NULL,
+  data text NOT NULL,
+  payor_data text,
+  CONSTRAINT events_pkey PRIMARY KEY (merchant_id, ms, seq)
+);
+
+CREATE TABLE idempotency (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  scope text NOT NULL,
+  fingerprint text NOT NULL,
+  status integer NOT NULL,
+  sealed_body text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_pkey PRIMARY KEY (merchant_id, environment, scope)
+);
+
+CREATE TABLE leases (
+  name text NOT NULL,
+  holder text NOT NULL,
+  token bigint NOT NULL,
+  until timestamp with time zone NOT NULL,
+  CONSTRAINT leases_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE master_keys (
+  place integer NOT NULL,
+  check_value text NOT NULL,
+  kept_in text NOT NULL,
+  adopted_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT master_keys_pkey PRIMARY KEY (place)
+);
+
+CREATE TABLE merchant_clocks (
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  seconds bigint NOT NULL,
+  CONSTRAINT merchant_clocks_pkey PRIMARY KEY (merchant_id),
+  CONSTRAINT merchant_clocks_seconds_check CHECK ((seconds > 0))
+);
+
+CREATE TABLE merchant_streams (
+  merchant_id integer NOT NULL,
+  last_ms bigint NOT NULL DEFAULT 0,
+  last_seq bigint NOT NULL DEFAULT 0,
+  pruned_ms bigint NOT NULL DEFAULT 0,
+  pruned_seq bigint NOT NULL DEFAULT 0,
+  CONSTRAINT merchant_streams_pkey PRIMARY KEY (merchant_id)
+) WITH (fillfactor=50);
+
+CREATE UNLOGGED TABLE rate_windows (
+  name text NOT NULL,
+  who text NOT NULL,
+  stamps double precision[] NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  CONSTRAINT rate_windows_pkey PRIMARY KEY (name, who)
+) WITH (fillfactor=50);
+
+CREATE TABLE receive_targets (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  family text NOT NULL,
+  match_key text NOT NULL,
+  invoice_id text NOT NULL,
+  environment text NOT NULL,
+  address text NOT NULL,
+  memo text,
+  fingerprint text NOT NULL,
+  wallet_index bigint NOT NULL,
+  created_at bigint NOT NULL,
+  refused_tokens integer[] NOT NULL DEFAULT '{}'::integer[],
+  allocation_heads jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT receive_targets_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE restores (
+  backup_time bigint NOT NULL,
+  declared_at bigint NOT NULL,
+  CONSTRAINT restores_pkey PRIMARY KEY (backup_time)
+);
+
+CREATE TABLE rollup_versions (
+  sum text NOT NULL,
+  version integer NOT NULL,
+  CONSTRAINT rollup_versions_pkey PRIMARY KEY (sum)
+);
+
+CREATE TABLE rollups (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  sum text NOT NULL,
+  width integer NOT NULL,
+  bucket bigint NOT NULL,
+  key text NOT NULL,
+  count bigint NOT NULL,
+  amount bigint NOT NULL,
+  amount_paid bigint NOT NULL,
+  CONSTRAINT rollups_pkey PRIMARY KEY (merchant_id, environment, sum, width, bucket, key)
+) WITH (fillfactor=70);
+
+CREATE TABLE target_balances (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  match_key text NOT NULL,
+  invoice_id text NOT NULL,
+  address text NOT NULL,
+  since_height bigint NOT NULL,
+  since_balance numeric(78,0),
+  height bigint NOT NULL,
+  opened_at bigint NOT NULL,
+  open boolean NOT NULL,
+  CONSTRAINT target_balances_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE tokens (
+  id integer NOT NULL DEFAULT nextval('tokens_id_seq'::regclass),
+  key text NOT NULL,
+  source text NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  symbol text NOT NULL,
+  name text NOT NULL,
+  address text,
+  decimals integer NOT NULL,
+  type text NOT NULL,
+  requires_memo boolean NOT NULL,
+  asset text,
+  stable boolean NOT NULL,
+  active boolean NOT NULL,
+  photo_uri text NOT NULL,
+  CONSTRAINT tokens_key_key UNIQUE (key),
+  CONSTRAINT tokens_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE transfers (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  tx_hash text NOT NULL,
+  tx_index integer NOT NULL,
+  kind text NOT NULL,
+  invoice_id text,
+  match_key text NOT NULL,
+  token_address text,
+  amount numeric(78,0) NOT NULL,
+  sender text,
+  height bigint NOT NULL,
+  block_hash text NOT NULL,
+  block_time bigint NOT NULL,
+  observed_at bigint NOT NULL,
+  status text NOT NULL,
+  handled text NOT NULL,
+  required_blocks integer,
+  required_finalized boolean,
+  confirmations integer NOT NULL,
+  attempts integer NOT NULL,
+  retry_at bigint NOT NULL,
+  doubted boolean NOT NULL DEFAULT false,
+  unlisted boolean NOT NULL DEFAULT false,
+  required_agreement boolean NOT NULL DEFAULT false,
+  CONSTRAINT transfers_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT transfers_handled_check CHECK ((handled = ANY (ARRAY['none'::text, 'seen'::text, 'confirmed'::text, 'reverted'::text]))),
+  CONSTRAINT transfers_kind_check CHECK ((kind = ANY (ARRAY['direct'::text, 'internal'::text]))),
+  CONSTRAINT transfers_pkey PRIMARY KEY (id),
+  CONSTRAINT transfers_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'confirmed'::text, 'reverted'::text])))
+);
+
+CREATE TABLE trial_writes (
+  id integer NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  filler bytea NOT NULL STORAGE e,
+  CONSTRAINT trial_writes_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE wallet_addresses (
+  fingerprint text NOT NULL,
+  wallet_index bigint NOT NULL,
+  family text NOT NULL,
+  address text NOT NULL,
+  match_key text NOT NULL,
+  memo text,
+  batch bigint NOT NULL,
+  CONSTRAINT wallet_addresses_pkey PRIMARY KEY (fingerprint, wallet_index)
+);
+
+CREATE TABLE wallet_batches (
+  fingerprint text NOT NULL,
+  batch bigint NOT NULL,
+  CONSTRAINT wallet_batches_pkey PRIMARY KEY (fingerprint)
+);
+
+CREATE TABLE wallet_counters (
+  fingerprint text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  next_index bigint NOT NULL,
+  CONSTRAINT wallet_counters_pkey PRIMARY KEY (fingerprint)
+);
+
+CREATE TABLE wallet_owners (
+  fingerprint text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  CONSTRAINT wallet_owners_pkey PRIMARY KEY (fingerprint)
+);
+
+CREATE TABLE wallet_restores (
+  backup_time bigint NOT NULL,
+  fingerprint text NOT NULL,
+  from_index bigint NOT NULL,
+  to_index bigint NOT NULL,
+  watched_to bigint NOT NULL,
+  CONSTRAINT wallet_restores_pkey PRIMARY KEY (backup_time, fingerprint)
+);
+
+CREATE TABLE webhook_attempts (
+  merchant_id integer NOT NULL,
+  delivery_id uuid NOT NULL,
+  attempt integer NOT NULL,
+  endpoint_id text NOT NULL,
+  ended_at timestamp with time zone NOT NULL DEFAULT now(),
+  outcome text NOT NULL,
+  status integer,
+  error text,
+  latency_ms integer NOT NULL,
+  response text,
+  CONSTRAINT webhook_attempts_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'failed'::text, 'timed_out'::text]))),
+  CONSTRAINT webhook_attempts_pkey PRIMARY KEY (merchant_id, delivery_id, attempt)
+);
+
+CREATE TABLE webhook_deliveries (
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  merchant_id integer NOT NULL,
+  endpoint_id text NOT NULL,
+  event_ms bigint NOT NULL,
+  event_seq bigint NOT NULL,
+  status text NOT NULL DEFAULT 'pending'::text,
+  attempt integer NOT NULL DEFAULT 0,
+  due_at timestamp with time zone DEFAULT now(),
+  last_status integer,
+  last_error text,
+  last_latency_ms integer,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivering'::text, 'retrying'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text])))
+) WITH (fillfactor=80);
+
+CREATE TABLE webhook_endpoints (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  environment text,
+  commerce_only boolean NOT NULL,
+  url text NOT NULL,
+  status text NOT NULL,
+  filters text[] NOT NULL,
+  api_version text NOT NULL,
+  description text,
+  sealed_secret text NOT NULL,
+  sealed_previous_secret text,
+  previous_secret_expires_at bigint,
+  disabled_reason text,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  ordered boolean NOT NULL DEFAULT false,
+  CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text, 'deleted'::text])))
+);
+
+CREATE TABLE webhook_lanes (
+  merchant_id integer NOT NULL,
+  endpoint_id text NOT NULL,
+  health text NOT NULL,
+  version bigint NOT NULL DEFAULT 0,
+  holder text,
+  token bigint NOT NULL DEFAULT 0,
+  claims bigint NOT NULL DEFAULT 0,
+  held_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  consecutive_failures integer NOT NULL DEFAULT 0,
+  failing_since timestamp with time zone,
+  open_until timestamp with time zone,
+  openings integer NOT NULL DEFAULT 0,
+  judged_from timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  CONSTRAINT webhook_lanes_health_check CHECK ((health = ANY (ARRAY['unknown'::text, 'healthy'::text, 'failing'::text]))),
+  CONSTRAINT webhook_lanes_pkey PRIMARY KEY (merchant_id, endpoint_id)
+) WITH (fillfactor=50);
+
+CREATE INDEX events_by_customer ON public.events USING btree (merchant_id, customer_id, ms, seq) WHERE (customer_id IS NOT NULL);
+
+CREATE INDEX events_by_invoice ON public.events USING btree (merchant_id, invoice_id, ms, seq) WHERE (invoice_id IS NOT NULL);
+
+CREATE INDEX events_by_order ON public.events USING btree (merchant_id, order_id, ms, seq) WHERE (order_id IS NOT NULL);
+
+CREATE INDEX idempotency_by_age ON public.idempotency USING btree (created_at);
+
+CREATE UNIQUE INDEX receive_targets_by_invoice ON public.receive_targets USING btree (invoice_id, family);
+
+CREATE INDEX receive_targets_by_wallet ON public.receive_targets USING btree (fingerprint, wallet_index);
+
+CREATE INDEX target_balances_by_invoice ON public.target_balances USING btree (invoice_id);
+
+CREATE INDEX target_balances_open ON public.target_balances USING btree (network, environment) WHERE open;
+
+CREATE INDEX transfers_by_invoice ON public.transfers USING btree (invoice_id);
+
+CREATE INDEX transfers_recent ON public.transfers USING btree (network, environment, height);
+
+CREATE INDEX transfers_unhandled ON public.transfers USING btree (retry_at) WHERE (status <> handled);
+
+CREATE INDEX transfers_unlisted ON public.transfers USING btree (match_key) WHERE unlisted;
+
+CREATE INDEX transfers_unmatched ON public.transfers USING btree (match_key) WHERE (invoice_id IS NULL);
+
+CREATE INDEX transfers_waiting ON public.transfers USING btree (network, environment, height) WHERE (status = 'seen'::text);
+
+CREATE INDEX wallet_addresses_by_key ON public.wallet_addresses USING btree (match_key);
+
+CREATE INDEX wallet_restores_by_wallet ON public.wallet_restores USING btree (fingerprint);
+
+CREATE INDEX webhook_attempts_by_endpoint ON public.webhook_attempts USING btree (merchant_id, endpoint_id, ended_at);
+
+CREATE INDEX webhook_deliveries_by_endpoint ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id);
+
+CREATE INDEX webhook_deliveries_by_event ON public.webhook_deliveries USING btree (merchant_id, event_ms, event_seq, endpoint_id);
+
+CREATE INDEX webhook_deliveries_given_up ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
+
+CREATE INDEX webhook_deliveries_given_up_by_age ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
+
+CREATE INDEX webhook_deliveries_in_order ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX webhook_endpoints_by_merchant ON public.webhook_endpoints USING btree (merchant_id);
+
+CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant_id, endpoint_id) WHERE ((health = 'failing'::text) OR (open_until IS NOT NULL));
+
+-- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
+
+-- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
+
+-- FUNCTION webhook_claim_v1(p_holder text, p_merchants integer[], p_slots integer, p_failing_slots integer, p_ahead integer, p_lease interval, p_held uuid[], p_lanes text[], p_counts integer[]) RETURNS TABLE(id uuid, merchant_id integer, endpoint_id text, token bigint, claims bigint, attempt integer, age_ms double precision, failing boolean, single boolean, more boolean, event_ms bigint, event_seq bigint, environment text, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, url text, sealed_secret text, sealed_previous_secret text, previous_secret_expires_at bigint, api_version text);
+
+-- FUNCTION webhook_expire_v1(p_merchant integer, p_endpoint text, p_age interval, p_limit integer, p_error text) RETURNS integer;
+
+-- FUNCTION webhook_lag_v1(p_lease interval) RETURNS TABLE(owed_ms double precision, oldest_ms double precision, waiting integer, failing integer, opened integer, half_open integer);
+
+-- FUNCTION webhook_lanes_v1(p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
+
+-- FUNCTION webhook_mark_v1(p_marks json, p_released json, p_sum text, p_widths integer[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
+
+-- modules/auth
+
+CREATE SEQUENCE merchant_id_seq AS integer INCREMENT 1 START 1 CACHE 1;
+
+CREATE TABLE api_key_uses (
+  merchant_id integer NOT NULL,
+  key_id text NOT NULL,
+  used_at bigint NOT NULL,
+  CONSTRAINT api_key_uses_pkey PRIMARY KEY (merchant_id, key_id)
+);
+
+CREATE TABLE api_keys (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  scope text NOT NULL,
+  name text NOT NULL,
+  prefix text NOT NULL,
+  last4 text NOT NULL,
+  hash text NOT NULL,
+  status text NOT NULL,
+  expires_at bigint,
+  api_version text NOT NULL,
+  created_at bigint NOT NULL,
+  ip_allowlist json NOT NULL DEFAULT '[]'::json,
+  replaced_by text,
+  created_by text,
+  CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT api_keys_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text]))),
+  CONSTRAINT api_keys_status_check CHECK ((status = ANY (ARRAY['active'::text, 'revoked'::text])))
+);
+
+CREATE TABLE merchants (
+  id integer NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  name text NOT NULL,
+  email text,
+  created_at bigint NOT NULL,
+  default_environment text,
+  CONSTRAINT merchants_check CHECK ((merchant_id = id)),
+  CONSTRAINT merchants_default_environment_check CHECK ((default_environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT merchants_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX api_keys_by_hash ON public.api_keys USING btree (hash);
+
+CREATE INDEX api_keys_by_maker ON public.api_keys USING btree (merchant_id, created_by) WHERE (created_by IS NOT NULL);
+
+CREATE INDEX api_keys_by_merchant ON public.api_keys USING btree (merchant_id, created_at);
+
+-- modules/commerce
+
+CREATE TABLE orders (
+  merchant_id integer NOT NULL,
+  id uuid NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  invoice_id uuid NOT NULL,
+  status text NOT NULL,
+  substatus text NOT NULL,
+  retailer text NOT NULL,
+  timeline json NOT NULL,
+  payment json NOT NULL,
+  paid_by json NOT NULL,
+  received bigint NOT NULL,
+  received_late bigint NOT NULL,
+  refunded bigint NOT NULL,
+  provider_order_id text,
+  placed_at bigint,
+  delivered_at bigint,
+  shipments json NOT NULL,
+  items json NOT NULL,
+  amounts json NOT NULL,
+  customer_id text,
+  wallet_address text,
+  wallet_network text,
+  cancellation text NOT NULL,
+  refunds json NOT NULL,
+  refund_quote json,
+  refund_destination json,
+  shipping json NOT NULL,
+  address json NOT NULL,
+  metadata json NOT NULL,
+  tries integer NOT NULL,
+  is_asked boolean NOT NULL,
+  due_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT orders_cancellation_check CHECK ((cancellation = ANY (ARRAY['none'::text, 'requested'::text, 'accepted'::text, 'rejected'::text]))),
+  CONSTRAINT orders_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT orders_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT orders_received_check CHECK ((received >= 0)),
+  CONSTRAINT orders_received_late_check CHECK ((received_late >= 0)),
+  CONSTRAINT orders_refunded_check CHECK ((refunded >= 0)),
+  CONSTRAINT orders_status_check CHECK ((status = ANY (ARRAY['pending_payment'::text, 'processing'::text, 'placed'::text, 'shipped'::text, 'delivered'::text, 'cancelled'::text, 'failed'::text])))
+) WITH (fillfactor=90);
+
+CREATE INDEX orders_by_customer ON public.orders USING btree (merchant_id, customer_id, created_at, id) WHERE (customer_id IS NOT NULL);
+
+CREATE INDEX orders_by_id ON public.orders USING btree (id);
+
+CREATE INDEX orders_by_network ON public.orders USING btree (merchant_id, environment, wallet_network, retailer, status, created_at, id) WHERE (wallet_network IS NOT NULL);
+
+CREATE INDEX orders_by_retailer ON public.orders USING btree (merchant_id, environment, retailer, status, created_at, id);
+
+CREATE INDEX orders_by_status ON public.orders USING btree (merchant_id, environment, status, created_at, id);
+
+CREATE INDEX orders_by_wallet ON public.orders USING btree (merchant_id, wallet_address, created_at, id) WHERE (wallet_address IS NOT NULL);
+
+CREATE INDEX orders_due ON public.orders USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX orders_due_devnet ON public.orders USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+CREATE INDEX orders_newest ON public.orders USING btree (merchant_id, environment, created_at, id);
+
+-- modules/identity
+
+CREATE TABLE refresh_tokens (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  session_id text NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT refresh_tokens_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE sign_in_challenges (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  message text NOT NULL,
+  challenge json NOT NULL,
+  used boolean NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT sign_in_challenges_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE sign_in_sessions (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  wallet_id text NOT NULL,
+  status text NOT NULL,
+  end_reason text,
+  refresh_hash text NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT sign_in_sessions_check CHECK (((end_reason IS NULL) = (status = 'active'::text))),
+  CONSTRAINT sign_in_sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT sign_in_sessions_status_check CHECK ((status = ANY (ARRAY['active'::text, 'ended'::text])))
+);
+
+CREATE TABLE sign_in_wallets (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  family text NOT NULL,
+  address text NOT NULL,
+  chain_id text,
+  status text NOT NULL,
+  linked_at bigint NOT NULL,
+  signed_in_at bigint,
+  CONSTRAINT sign_in_wallets_pkey PRIMARY KEY (id),
+  CONSTRAINT sign_in_wallets_status_check CHECK ((status = ANY (ARRAY['linked'::text, 'unlinked'::text])))
+);
+
+CREATE INDEX refresh_tokens_by_end ON public.refresh_tokens USING btree (expires_at);
+
+CREATE INDEX sign_in_challenges_by_end ON public.sign_in_challenges USING btree (expires_at);
+
+CREATE INDEX sign_in_sessions_by_end ON public.sign_in_sessions USING btree (expires_at);
+
+CREATE INDEX sign_in_sessions_by_wallet ON public.sign_in_sessions USING btree (wallet_id) WHERE (status = 'active'::text);
+
+CREATE INDEX sign_in_wallets_by_merchant ON public.sign_in_wallets USING btree (merchant_id) WHERE (status = 'linked'::text);
+
+-- modules/invoices
+
+CREATE TABLE exceptions (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  type text NOT NULL,
+  status text NOT NULL,
+  invoice_id uuid,
+  invoice_payment_id uuid,
+  amount bigint NOT NULL,
+  evidence json NOT NULL,
+  created_at bigint NOT NULL,
+  resolved_at bigint,
+  CONSTRAINT exceptions_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT exceptions_status_check CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text])))
+);
+
+CREATE TABLE invoice_payments (
+  merchant_id integer NOT NULL,
+  id uuid NOT NULL,
+  version bigint NOT NULL,
+  invoice_id uuid NOT NULL,
+  environment text NOT NULL,
+  status text NOT NULL,
+  network text NOT NULL,
+  token_id integer,
+  token_decimals integer,
+  tx_hash text,
+  sender text,
+  units numeric(78,0) NOT NULL,
+  amount bigint NOT NULL,
+  seen_at bigint NOT NULL,
+  created_at bigint NOT NULL,
+  confirmed_at bigint,
+  metadata json NOT NULL,
+  settlement json,
+  refunded bigint NOT NULL DEFAULT 0,
+  ordinal integer NOT NULL,
+  CONSTRAINT invoice_payments_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT invoice_payments_ordinal_check CHECK ((ordinal > 0)),
+  CONSTRAINT invoice_payments_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT invoice_payments_refunded_check CHECK ((refunded >= 0)),
+  CONSTRAINT invoice_payments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'underpaid'::text, 'confirmed'::text, 'manual_retry'::text, 'reverted'::text, 'rejected'::text]))),
+  CONSTRAINT invoice_payments_units_check CHECK ((units >= (0)::numeric))
+);
+
+CREATE TABLE invoices (
+  merchant_id integer NOT NULL,
+  id uuid NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  status text NOT NULL,
+  type text NOT NULL,
+  amount bigint NOT NULL,
+  amount_paid bigint NOT NULL,
+  customer_id text,
+  payer_wallet_address text,
+  payer_wallet_network text,
+  order_id text,
+  expires_at bigint NOT NULL,
+  created_at bigint NOT NULL,
+  paid_at bigint,
+  last_payment_at bigint,
+  metadata json NOT NULL,
+  policy json NOT NULL,
+  details json NOT NULL,
+  grace_ended boolean NOT NULL,
+  due_at bigint,
+  CONSTRAINT invoices_amount_check CHECK ((amount > 0)),
+  CONSTRAINT invoices_amount_paid_check CHECK ((amount_paid >= 0)),
+  CONSTRAINT invoices_check CHECK (((paid_at IS NOT NULL) = (status = 'paid'::text))),
+  CONSTRAINT invoices_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT invoices_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT invoices_status_check CHECK ((status = ANY (ARRAY['unpaid'::text, 'underpaid'::text, 'paid'::text, 'expired'::text, 'canceled'::text]))),
+  CONSTRAINT invoices_type_check CHECK ((type = ANY (ARRAY['standard'::text, 'commerce'::text])))
+) WITH (fillfactor=90);
+
+CREATE INDEX exceptions_by_invoice ON public.exceptions USING btree (merchant_id, invoice_id) WHERE (status = 'open'::text);
+
+CREATE INDEX exceptions_open ON public.exceptions USING btree (type) WHERE (status = 'open'::text);
+
+CREATE INDEX invoice_payments_by_id ON public.invoice_payments USING btree (id);
+
+CREATE INDEX invoice_payments_by_ordinal ON public.invoice_payments USING btree (merchant_id, invoice_id, ordinal);
+
+CREATE INDEX invoices_by_customer ON public.invoices USING btree (merchant_id, customer_id, id) WHERE (customer_id IS NOT NULL);
+
+CREATE INDEX invoices_by_id ON public.invoices USING btree (id);
+
+CREATE INDEX invoices_by_network ON public.invoices USING btree (merchant_id, environment, payer_wallet_network, type, status, id) WHERE (payer_wallet_network IS NOT NULL);
+
+CREATE INDEX invoices_by_payer ON public.invoices USING btree (merchant_id, payer_wallet_address, id) WHERE (payer_wallet_address IS NOT NULL);
+
+CREATE INDEX invoices_by_state ON public.invoices USING btree (merchant_id, environment, type, status, id);
+
+CREATE INDEX invoices_due ON public.invoices USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX invoices_due_by_merchant ON public.invoices USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+CREATE INDEX invoices_newest ON public.invoices USING btree (merchant_id, environment, id);
+
+-- modules/payments
+
+CREATE TABLE payor_contacts (
+  merchant_id integer NOT NULL,
+  invoice_id text NOT NULL,
+  version bigint NOT NULL,
+  email text NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT payor_contacts_pkey PRIMARY KEY (merchant_id, invoice_id)
+);
+
+CREATE TABLE refund_destinations (
+  merchant_id integer NOT NULL,
+  invoice_id text NOT NULL,
+  network text NOT NULL,
+  version bigint NOT NULL,
+  address text NOT NULL,
+  memo text,
+  updated_at bigint NOT NULL,
+  CONSTRAINT refund_destinations_pkey PRIMARY KEY (merchant_id, invoice_id, network)
+);
+
+-- modules/quotes
+
+CREATE TABLE quotes (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  invoice_id text NOT NULL,
+  network text NOT NULL,
+  token_id integer NOT NULL,
+  decimals integer NOT NULL,
+  environment text NOT NULL,
+  exchange_rate text NOT NULL,
+  rate_source text NOT NULL,
+  priced_at bigint NOT NULL,
+  token_amount numeric(78,0) NOT NULL,
+  amount_remaining bigint NOT NULL,
+  created_at bigint NOT NULL,
+  valid_until bigint NOT NULL,
+  shown boolean NOT NULL DEFAULT true,
+  CONSTRAINT quotes_amount_remaining_check CHECK ((amount_remaining >= 0)),
+  CONSTRAINT quotes_pkey PRIMARY KEY (id),
+  CONSTRAINT quotes_token_amount_check CHECK ((token_amount >= (0)::numeric))
+);
+
+CREATE INDEX quotes_by_invoice ON public.quotes USING btree (invoice_id, created_at DESC);
+
+-- modules/refunds
+
+CREATE TABLE refunds (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  invoice_id uuid NOT NULL,
+  payment_id uuid,
+  source text NOT NULL,
+  status text NOT NULL,
+  amount bigint NOT NULL,
+  fee bigint NOT NULL,
+  fee_free boolean NOT NULL,
+  quoted json,
+  destination json,
+  token json,
+  token_amount numeric(78,0),
+  tx_hash text,
+  reason text NOT NULL,
+  failure_code text,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  due_at bigint,
+  CONSTRAINT refunds_amount_check CHECK ((amount > 0)),
+  CONSTRAINT refunds_check CHECK (((fee >= 0) AND (fee < amount))),
+  CONSTRAINT refunds_check1 CHECK ((((status = ANY (ARRAY['pending_approval'::text, 'processing'::text, 'succeeded'::text])) AND (destination IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check2 CHECK ((((status = ANY (ARRAY['processing'::text, 'succeeded'::text])) AND (token_amount IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_check3 CHECK ((((status = 'succeeded'::text) AND (tx_hash IS NULL)) IS FALSE)),
+  CONSTRAINT refunds_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT refunds_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT refunds_source_check CHECK ((source = ANY (ARRAY['all'::text, 'late'::text]))),
+  CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['awaiting_destination'::text, 'pending_approval'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text, 'expired'::text]))),
+  CONSTRAINT refunds_token_amount_check CHECK ((token_amount > (0)::numeric))
+);
+
+CREATE INDEX refunds_by_id ON public.refunds USING btree (id);
+
+CREATE INDEX refunds_by_invoice ON public.refunds USING btree (merchant_id, invoice_id);
+
+CREATE INDEX refunds_by_status ON public.refunds USING btree (status, id);
+
+CREATE INDEX refunds_due ON public.refunds USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX refunds_due_devnet ON public.refunds USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+-- modules/settings
+
+CREATE TABLE merchant_settings (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  choices json NOT NULL,
+  CONSTRAINT merchant_settings_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, environment)
+);
+
+-- modules/settlement
+
+CREATE TABLE settlements (
+  merchant_id integer NOT NULL,
+  payment_id uuid NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  invoice_id uuid NOT NULL,
+  driver text NOT NULL,
+  status text,
+  retries integer NOT NULL,
+  reason text,
+  open boolean NOT NULL,
+  due_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT settlements_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+CREATE INDEX settlements_by_invoice ON public.settlements USING btree (invoice_id);
+
+CREATE INDEX settlements_due ON public.settlements USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX settlements_due_devnet ON public.settlements USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
+
+CREATE INDEX settlements_open ON public.settlements USING btree (environment, status, created_at, payment_id) WHERE open;
+
+CREATE INDEX settlements_open_by_driver ON public.settlements USING btree (environment, driver) WHERE open;
+
+-- modules/storefront
+
+CREATE TABLE carts (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  customer text NOT NULL,
+  version bigint NOT NULL,
+  customer_id text,
+  wallet_address text,
+  wallet_network text,
+  items json NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT carts_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT carts_pkey PRIMARY KEY (merchant_id, environment, customer)
+);
+
+CREATE TABLE checkout_addresses (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  estimate_id text NOT NULL,
+  address json NOT NULL,
+  quotation json NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT checkout_addresses_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT checkout_addresses_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE TABLE checkout_estimates (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  customer_id text,
+  wallet_address text,
+  wallet_network text,
+  quotation json NOT NULL,
+  zip_code text,
+  created_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  order_id text,
+  CONSTRAINT checkout_estimates_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT checkout_estimates_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE INDEX carts_by_change ON public.carts USING btree (updated_at);
+
+CREATE INDEX checkout_addresses_by_age ON public.checkout_addresses USING btree (created_at);
+
+CREATE INDEX checkout_estimates_by_age ON public.checkout_estimates USING btree (created_at);
+
+-- modules/streams
+
+CREATE TABLE stream_tickets (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  scope text NOT NULL,
+  environment text NOT NULL,
+  api_version text NOT NULL,
+  credential text NOT NULL,
+  revocable_as text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT stream_tickets_pkey PRIMARY KEY (id),
+  CONSTRAINT stream_tickets_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text])))
+);
+
+CREATE INDEX stream_tickets_by_credential ON public.stream_tickets USING btree (merchant_id, credential, expires_at);
+
+CREATE INDEX stream_tickets_by_end ON public.stream_tickets USING btree (expires_at);
+
+-- modules/tokens
+
+CREATE TABLE token_policies (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  version bigint NOT NULL,
+  acceptance_policy text NOT NULL,
+  blocked_token_ids integer[] NOT NULL,
+  CONSTRAINT token_policies_acceptance_policy_check CHECK ((acceptance_policy = ANY (ARRAY['accept_all'::text, 'selective'::text, 'accept_none'::text]))),
+  CONSTRAINT token_policies_pkey PRIMARY KEY (merchant_id, environment)
+);
+
+-- modules/wallets
+
+CREATE TABLE receiving_wallets (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  family text NOT NULL,
+  version bigint NOT NULL,
+  id text,
+  kind text,
+  value text,
+  start_index bigint,
+  created_at bigint,
+  CONSTRAINT receiving_wallets_check CHECK ((num_nulls(id, kind, value, start_index, created_at) = ANY (ARRAY[0, 5]))),
+  CONSTRAINT receiving_wallets_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT receiving_wallets_family_check CHECK ((family = ANY (ARRAY['evm'::text, 'solana'::text, 'ton'::text, 'sui'::text, 'cardano'::text]))),
+  CONSTRAINT receiving_wallets_kind_check CHECK ((kind = ANY (ARRAY['xpub'::text, 'address'::text, 'pool'::text]))),
+  CONSTRAINT receiving_wallets_pkey PRIMARY KEY (merchant_id, environment, family)
+);
+
+-- modules/webhooks
+
+CREATE TABLE webhook_counts (
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  endpoints integer NOT NULL,
+  CONSTRAINT webhook_counts_endpoints_check CHECK ((endpoints >= 0)),
+  CONSTRAINT webhook_counts_pkey PRIMARY KEY (merchant_id)
+);
