@@ -1,0 +1,129 @@
+/** Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks. */
+import { Effect, Result, Stream } from "effect"
+import { type ChainPoint, DriverError } from "../Chains.ts"
+import type { Fence } from "../Commit.ts"
+import { finalHeight } from "./Depth.ts"
+import { apply } from "./FollowerActions.ts"
+import { dispatch, type FollowerContext, nowMillis, stateOf, write } from "./FollowerContext.ts"
+import { finalHeightOf, isForgotten } from "./FollowerState.ts"
+import { undoBalances } from "./Reorganisations.ts"
+import { anchorHeight, higher, isOpen, lower, lowestInDoubt, reanchored, type Repair } from "./Repairs.ts"
+import { repairWrite } from "./Rows.ts"
+
+/** An answer to where the chain is now takes at most this long. */
+const anchorMillis = 60_000
+
+/** Entries looked at in one page. */
+const pageSize = 200
+
+/** Where the chain is now, and its own mark of what is final. */
+const readHead = Effect.fnUntraced(function*({ driver, network, watch }: FollowerContext) {
+  const found = yield* driver.follow([], watch).pipe(
+    Stream.takeUntil((event) => event._tag === "Finality"),
+    Stream.runCollect,
+    Effect.timeoutOrElse({
+      duration: anchorMillis,
+      orElse: () => Effect.fail(new DriverError({ network, reason: "the newest block was not told" }))
+    })
+  )
+  const head = found.find((event) => event._tag === "Forward")
+  if (head === undefined) return yield* new DriverError({ network, reason: "the newest block was not told" })
+  return { point: head.point, finalized: found.find((event) => event._tag === "Finality")?.finalized ?? null }
+})
+
+const hashBelow = ({ driver, watch }: FollowerContext, height: bigint, head: ChainPoint) =>
+  driver.readBlock(height, head, watch).pipe(
+    Effect.map(({ point }) => point.hash),
+    Effect.catchIf((error) => error.condition === "block_forgotten", () => Effect.succeed("forgotten" as const))
+  )
+
+/** The lowest block that may be another one now: down the entries of the journal, until one is where it was. */
+const searchInDoubt = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  head: ChainPoint,
+  oldest: bigint,
+  finalBefore: bigint
+) {
+  const { environment, network, rows } = follower
+  let lowestAstray: bigint | null = null
+  for (let below = oldest;;) {
+    const page = yield* rows.countedBelow(network, environment, below, pageSize)
+    for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
+      const isThere = height <= head.height
+      const hash = isThere ? yield* hashBelow(follower, height, head) : undefined
+      // Nor is anything below it there any more: what can be read is found out block by block.
+      if (hash === "forgotten") return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
+      if (entries[0]!.blockHash === hash) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, height)
+      lowestAstray = height
+      below = height
+    }
+    if (page.length < pageSize) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
+  }
+})
+
+/** Ends a reanchor that cannot be done, with a sentence for the operator. */
+const failReanchor = (follower: FollowerContext, fence: Fence, repair: Repair, reason: string) =>
+  Effect.andThen(
+    write(follower, fence, [repairWrite({ ...repair, status: "failed", reason, version: repair.version + 1 })]),
+    Effect.logError(`chains.reanchor failed: ${reason}`, {
+      network: follower.network,
+      environment: follower.environment
+    })
+  )
+
+/** The block to go on from; a sentence for the operator where every endpoint says for long that it does not have it. */
+const readAnchor = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  height: bigint,
+  head: ChainPoint,
+  final: bigint
+) {
+  const anchored = yield* Effect.result(follower.driver.readBlock(height, head, follower.watch))
+  if (Result.isSuccess(anchored)) {
+    dispatch(follower, { _tag: "BlockFound" })
+    return anchored.success
+  }
+  if (anchored.failure.condition !== "block_forgotten") return yield* anchored.failure
+  const now = nowMillis(follower)
+  dispatch(follower, { _tag: "BlockForgotten", height, nowMillis: now })
+  if (!isForgotten(stateOf(follower), now)) return yield* anchored.failure
+  return `no endpoint has block ${height} any more: name a later final block as \`height\`, at most ${final}`
+})
+
+/** Goes on from a block that the operator chose, or the newest final one below everything that was followed. */
+const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, repair: Repair) {
+  const { environment, network } = follower
+  const head = yield* readHead(follower)
+  const final = finalHeight(network, environment, { head: head.point.height, finalized: head.finalized })
+  const state = stateOf(follower)
+  const oldest = state.ring[state.ring.length - 1]!.height
+  const chosen = anchorHeight(repair.to, final, oldest)
+  if (typeof chosen === "string") return yield* failReanchor(follower, fence, repair, chosen)
+  const anchor = yield* readAnchor(follower, chosen, head.point, final)
+  if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
+  const finalBefore = higher(finalHeightOf(state), repair.finalBefore)
+  const inDoubt = lower(yield* searchInDoubt(follower, head.point, oldest, finalBefore), repair.next)
+  const lowest = lower(chosen, inDoubt)
+  yield* undoBalances(follower, fence, lowest > 0n ? lowest - 1n : 0n)
+  yield* apply(
+    follower,
+    fence,
+    {
+      _tag: "Reanchored",
+      anchor: { ...anchor.point, time: anchor.time },
+      finalized: head.finalized,
+      monotonicMillis: performance.now()
+    },
+    [repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))]
+  )
+  yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
+})
+
+/** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
+export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
+  yield* apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
+  const wish = (yield* follower.rows.repairs(follower.network, follower.environment)).find((repair) =>
+    repair.kind === "reanchor" && isOpen(repair) && repair.from === null
+  )
+  if (wish !== undefined) yield* reanchor(follower, fence, wish)
+})

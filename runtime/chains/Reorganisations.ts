@@ -1,0 +1,74 @@
+/**
+ * What a follower takes back when blocks leave its chain. Final transfers stay, because goods may have been handed over
+ * for them: an operator decides.
+ */
+import { Effect } from "effect"
+import type { ChainPoint, JournalEntry } from "../Chains.ts"
+import type { Fence } from "../Commit.ts"
+import { undo as undoBalance } from "./Balances.ts"
+import { mayRevert, reverted } from "./Depth.ts"
+import { apply } from "./FollowerActions.ts"
+import {
+  countReorg, dispatch, type FollowerContext, raiseAlert, rowsPerCommit, stateOf, write, writeEntries
+} from "./FollowerContext.ts"
+import { finalHeightOf } from "./FollowerState.ts"
+import { balanceWrite, transferWrite } from "./Rows.ts"
+
+/** Takes entries back, in one commit. */
+export const revertEntries = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  entries: ReadonlyArray<JournalEntry>
+) {
+  yield* write(follower, fence, entries.map((entry) => transferWrite(reverted(entry))))
+  yield* follower.wakeHandler
+})
+
+/** Keeps final transfers that have left the chain, and says so: an operator decides. */
+export const keepFinal = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  entries: ReadonlyArray<JournalEntry>
+) {
+  const unmarked = entries.filter((entry) => entry.doubted !== true)
+  yield* writeEntries(
+    follower,
+    fence,
+    unmarked.map((entry) => ({ ...entry, doubted: true, version: entry.version + 1 }))
+  )
+  for (const entry of entries) {
+    yield* raiseAlert(follower, "reorg_below_final")
+    yield* Effect.logError("a final transfer left the chain: an operator must decide", { id: entry.id })
+  }
+})
+
+/** Balances compared above `height` are compared anew from there, in as many commits as needed. */
+export const undoBalances = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, height: bigint) {
+  const { environment, network, rows } = follower
+  while (true) {
+    const bases = yield* rows.balancesAbove(network, environment, height, rowsPerCommit)
+    if (bases.length === 0) return
+    yield* write(follower, fence, bases.map((base) => balanceWrite(undoBalance(base, height))))
+  }
+})
+
+/** The chain goes on from `to`: what was seen above it is taken back, then the cursor is. */
+export const rollBack = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, to: ChainPoint) {
+  const { environment, network, rows } = follower
+  dispatch(follower, { _tag: "RollbackStarted", height: to.height, monotonicMillis: performance.now() })
+  const state = stateOf(follower)
+  const final = finalHeightOf(state)
+  yield* countReorg(follower)
+  yield* Effect.logWarning("chain reorganised", { network, from: state.ring[0]?.height, to: to.height })
+  let kept: ReadonlyArray<JournalEntry> = []
+  while (true) {
+    const found = yield* rows.above(network, environment, to.height, rowsPerCommit + kept.length)
+    kept = found.filter((entry) => !mayRevert(entry, final))
+    const undone = found.filter((entry) => mayRevert(entry, final))
+    if (undone.length === 0) break
+    yield* revertEntries(follower, fence, undone)
+  }
+  yield* keepFinal(follower, fence, kept)
+  yield* undoBalances(follower, fence, to.height)
+  yield* apply(follower, fence, { _tag: "RollbackWritten", height: to.height })
+})

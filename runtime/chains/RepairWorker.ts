@@ -1,0 +1,202 @@
+/** Works on what operators asked of a follower: reads blocks again beside it, and hands them over to be dealt with. */
+import { Deferred, Effect, Queue, Result, Schedule } from "effect"
+import { type BlockReading, DriverError } from "../Chains.ts"
+import { anchorOf } from "./Depth.ts"
+import {
+  dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf
+} from "./FollowerContext.ts"
+import { headOf, isForgotten } from "./FollowerState.ts"
+import {
+  advanced, completed, isAstray, isRead, lower, nextHeights, nextRepair, reanchored, type Repair, repairBatch,
+  restoreFrom, skipped
+} from "./Repairs.ts"
+import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
+
+/** Entries checked in one turn after a reanchor. */
+const astrayPage = 200
+
+/** How long a repair waits that has nothing to do now. */
+const idleMillis = 1_000
+
+/** Pause of a repair after a failure: doubles to the longest. */
+const failurePause = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("1 minute")])
+
+/** Hands a turn to the follower and waits until it was dealt with. `generation`: of the points that were read. */
+const handOver = Effect.fnUntraced(function*(
+  { readings }: FollowerContext,
+  turn: Pick<RepairTurn, "generation" | "next"> & Partial<Pick<RepairTurn, "astray" | "blocks">>
+) {
+  const done = yield* Deferred.make<void>()
+  yield* Queue.offer(readings, { blocks: [], astray: [], ...turn, _tag: "RepairTurn", done })
+  yield* Deferred.await(done)
+})
+
+/** A block on the branch that is followed; null: it is above what was followed. */
+const readAgain = Effect.fnUntraced(function*(follower: FollowerContext, height: bigint) {
+  const anchor = anchorOf(stateOf(follower).ring, height)
+  return anchor === undefined ? null : yield* follower.driver.readBlock(height, anchor, follower.watch)
+})
+
+const readUnlessForgotten = (follower: FollowerContext, height: bigint) =>
+  Effect.catchIf(
+    readAgain(follower, height),
+    (error) => error.condition === "block_forgotten",
+    () => Effect.succeed("forgotten" as const)
+  )
+
+/** Goes on above blocks that every endpoint has said for long enough it does not have any more. */
+const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, height: bigint) {
+  const { network, environment } = follower
+  const now = nowMillis(follower)
+  dispatch(follower, { _tag: "BlockForgotten", height, nowMillis: now })
+  if (!isForgotten(stateOf(follower), now)) {
+    return yield* new DriverError({ network, reason: `no endpoint has block ${height} any more` })
+  }
+  dispatch(follower, { _tag: "BlockFound" })
+  const { generation, ring } = stateOf(follower)
+  const next = yield* lowestSince(lower(repair.to!, ring[0]!.height) + 1n, (each) =>
+    each <= height
+      ? Effect.succeed(true)
+      : Effect.map(readUnlessForgotten(follower, each), (block) => block === "forgotten"))
+  if (generation !== stateOf(follower).generation) return false
+  const skip = skipped(repair, next)
+  yield* Effect.logError("a repair goes on without blocks that no endpoint has any more", {
+    network, environment, kind: repair.kind, from: height, to: next - 1n
+  })
+  const after = repair.kind !== "reanchor" && isRead(skip) ? completed(skip) : skip
+  yield* handOver(follower, { generation, next: () => after })
+  return true
+})
+
+/** Entries, page by page, whose block is not on the chain: the ring says it of the newest, a read of the others. */
+const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
+  const { environment, network, rows } = follower
+  let after = { height: -1n, id: "" }
+  while (true) {
+    const { generation, ring } = stateOf(follower)
+    const page = yield* rows.countedFrom(network, environment, repair.from!, after, astrayPage)
+    const last = page.at(-1)
+    if (last === undefined) return false
+    const hashes = new Map<bigint, string | undefined>(ring.map(({ hash, height }) => [height, hash]))
+    const unreadable = new Set<bigint>()
+    for (const { height, kind } of page) {
+      if (kind === "internal" || hashes.has(height) || unreadable.has(height)) continue
+      const block = yield* readUnlessForgotten(follower, height)
+      if (block === "forgotten") unreadable.add(height)
+      else hashes.set(height, block?.point.hash)
+    }
+    const astray = page.filter((entry) =>
+      entry.doubted !== true && !unreadable.has(entry.height) && isAstray(entry, hashes.get(entry.height))
+    )
+    // A reorganisation meanwhile: the page is read again.
+    if (generation !== stateOf(follower).generation) continue
+    if (astray.length > 0) {
+      const version = repair.version + 1
+      const next = (count: number) => ({ ...repair, credited: repair.credited + count, version })
+      yield* handOver(follower, { generation, astray, next })
+      return true
+    }
+    after = { height: last.height, id: last.id }
+  }
+})
+
+/** Whether a block is older than a restore looks for, or nobody has it any more. */
+const isTooEarly = (follower: FollowerContext, since: number, height: bigint) =>
+  Effect.map(
+    readUnlessForgotten(follower, height),
+    (block) => block === "forgotten" || (block !== null && block.time < since)
+  )
+
+/** Has every wallet's addresses derived, then finds the first block to read. */
+const beginRestore = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, since: number) {
+  const { addresses, environment, rows } = follower
+  const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
+  const isComplete = (yield* rows.restoredWallets(repair.requestedAt - watchedAfterRestoreSeconds))
+    .every((fingerprint) => known.has(fingerprint))
+  if (!isComplete && nowSeconds(follower) - repair.requestedAt < walletWaitSeconds) return false
+  if (!(yield* addresses.fillAll)) return false
+  // Whatever is read from now on is matched with them.
+  const { generation, ring } = stateOf(follower)
+  const head = ring[0]!.height
+  const from = yield* lowestSince(head, (height) => isTooEarly(follower, since, height))
+  // Test chains begin anew and have no older blocks.
+  const isCut = environment === "mainnet" && from > 0n &&
+    (yield* readUnlessForgotten(follower, from - 1n)) === "forgotten"
+  if (generation !== stateOf(follower).generation) return false
+  const reason = isCut ? `blocks below ${from}` : null
+  yield* handOver(follower, { generation, next: () => ({ ...restoreFrom(repair, from, head), reason }) })
+  return true
+})
+
+/** A reanchor that was not begun although the chain is followed: its points are back. Reads what one before left. */
+const resumeReanchor = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
+  const { generation, isAtEnd, ring } = stateOf(follower)
+  if (!isAtEnd) return false
+  const { finalBefore, next } = repair
+  const reason = "the blocks that were followed are on the chain again: there was nothing to do"
+  const after: Repair = next === null
+    ? { ...repair, version: repair.version + 1, status: "failed", reason }
+    : reanchored(repair, ring[0]!.height, next, finalBefore!)
+  yield* handOver(follower, { generation, next: () => after })
+  return true
+})
+
+/** Every block was read: takes back what is not on the chain, then ends. */
+const finishRepair = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
+  const { generation, isAtEnd } = stateOf(follower)
+  if (!isAtEnd) return false
+  if (yield* takeBackAstray(follower, repair)) return true
+  yield* handOver(follower, { generation, next: () => completed({ ...repair, version: repair.version + 1 }) })
+  return true
+})
+
+/** The next blocks of a repair, up to the first that could not be read. */
+const readBlocks = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
+  const { generation, ring } = stateOf(follower)
+  const wanted = nextHeights(repair, ring[0]!.height)
+  if (wanted.length === 0) return false
+  const read = yield* Effect.forEach(wanted, (height) => Effect.result(readAgain(follower, height)), {
+    concurrency: repairBatch
+  })
+  const [first] = read
+  if (Result.isFailure(first!)) {
+    if (first.failure.condition === "block_forgotten") return yield* skipForgotten(follower, repair, wanted[0]!)
+    return yield* first.failure
+  }
+  dispatch(follower, { _tag: "BlockFound" })
+  const end = read.findIndex(Result.isFailure)
+  const got = read.slice(0, end < 0 ? read.length : end)
+    .flatMap((each): ReadonlyArray<BlockReading | null> => Result.isSuccess(each) ? [each.success] : [])
+  const blocks = got.filter((block) => block !== null)
+  if (blocks.length < got.length || generation !== stateOf(follower).generation) return false
+  const next = (count: number) => advanced(repair, wanted[got.length - 1]!, count)
+  yield* handOver(follower, { generation, blocks, next })
+  return true
+})
+
+/** One step of the repair that is next; false: there is nothing to do now. */
+const repairStep = Effect.fnUntraced(function*(follower: FollowerContext) {
+  const repair = nextRepair(yield* follower.rows.repairs(follower.network, follower.environment))
+  if (repair === undefined || headOf(stateOf(follower)) === null) return false
+  if (repair.from === null) {
+    return yield* repair.since === null
+      ? resumeReanchor(follower, repair)
+      : beginRestore(follower, repair, repair.since)
+  }
+  return yield* isRead(repair) ? finishRepair(follower, repair) : readBlocks(follower, repair)
+})
+
+/** Works on repairs for ever, through failures of the nodes. */
+export const keepRepairing = (follower: FollowerContext) =>
+  Effect.suspend(() => repairStep(follower)).pipe(
+    Effect.tapError((error) =>
+      Effect.logWarning(
+        "a repair waits for a node",
+        { network: follower.network, environment: follower.environment },
+        error
+      )
+    ),
+    Effect.retry(failurePause),
+    Effect.flatMap((isBusy) => isBusy ? Effect.void : Effect.sleep(idleMillis)),
+    Effect.forever
+  )

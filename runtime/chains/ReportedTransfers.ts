@@ -1,0 +1,99 @@
+/**
+ * Transfers that a watcher elsewhere reported: the follower reads their blocks itself, however old. A report counts
+ * once the transfer was found there, and ends when it is not there.
+ */
+import { Deferred, Effect, Queue, Ref, Result } from "effect"
+import type { JournalEntry } from "../Chains.ts"
+import type { Fence } from "../Commit.ts"
+import { transferKey } from "./Claims.ts"
+import { anchorOf, reverted } from "./Depth.ts"
+import {
+  type FollowerContext, nowMillis, raiseAlert, type ReportedBlock, requestCheck, rowsPerCommit, stateOf, write
+} from "./FollowerContext.ts"
+import { headOf } from "./FollowerState.ts"
+import { pausedIds, step as stepLooks } from "./Looks.ts"
+import { transferWrite } from "./Rows.ts"
+import { observeOlderBlock } from "./TransferObserver.ts"
+
+/** Reads the blocks of reported entries that are due, once somebody asks for it, and hands them to the follower. */
+export const readReported = Effect.fnUntraced(function*(follower: FollowerContext) {
+  const { driver, environment, lookRequests, looks, network, readings, rows, watch } = follower
+  yield* Queue.take(lookRequests)
+  const head = headOf(stateOf(follower))
+  if (head === null) return
+  const paused = pausedIds(yield* Ref.get(looks), nowMillis(follower))
+  const due = yield* rows.unseen(network, environment, head, paused, rowsPerCommit)
+  for (const [height, entries] of Map.groupBy(due, (entry) => entry.height)) {
+    const { generation, ring } = stateOf(follower)
+    const anchor = anchorOf(ring, height)
+    if (anchor === undefined) return
+    const block = yield* Effect.result(driver.readBlock(height, anchor, watch))
+    const done = yield* Deferred.make<void>()
+    yield* Queue.offer(readings, { _tag: "ReportedBlock", generation, entries, block, done })
+    yield* Deferred.await(done)
+  }
+})
+
+/** Ends reports whose looks are over, unless they were found meanwhile. */
+const endReports = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  ids: ReadonlyArray<string>,
+  reason: string
+) {
+  const found = ids.length === 0 ? [] : yield* follower.rows.transfers(ids)
+  const over = found.filter((entry) => entry.status === "seen" && entry.confirmations === 0)
+  if (over.length === 0) return
+  yield* write(follower, fence, over.map((entry) => transferWrite(reverted(entry))))
+  yield* follower.wakeHandler
+  for (const { height, id } of over) {
+    yield* raiseAlert(follower, "report_ended")
+    yield* Effect.logError(`a reported transfer is given up: ${reason}. Report it again with the right block`, {
+      id,
+      height
+    })
+  }
+})
+
+const onUnread = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  ids: ReadonlyArray<string>,
+  fault: unknown
+) {
+  const before = yield* Ref.get(follower.looks)
+  const next = stepLooks(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
+  yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, fault)
+  yield* endReports(follower, fence, next.ended, "no node gave its block for 24 h")
+  yield* Ref.set(follower.looks, next.looks)
+})
+
+/** A reported transfer counts once the driver has seen it itself, and ends when it is not there. */
+export const receiveReported = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  reading: ReportedBlock
+) {
+  const { block, entries, generation } = reading
+  if (generation !== stateOf(follower).generation) return
+  if (Result.isFailure(block)) return yield* onUnread(follower, fence, entries.map(({ id }) => id), block.failure)
+  const { point, time, transfers } = block.success
+  const inBlock = new Set(transfers.map(transferKey))
+  const wanted = entries.map(transferKey)
+  const { changed, covered } = yield* observeOlderBlock(follower, transfers, { ...point, time }, wanted)
+  const isCredited = entries.filter((entry) => covered.has(transferKey(entry))).map(({ id }) => id)
+  yield* endReports(follower, fence, isCredited, "its amount was credited before, by comparing balances")
+  if (changed.length > 0) {
+    yield* write(follower, fence, changed.map((entry) => transferWrite(entry)))
+    yield* follower.wakeHandler
+    yield* requestCheck(follower)
+  }
+  const now = nowMillis(follower)
+  const isFound = (entry: JournalEntry) => inBlock.has(transferKey(entry))
+  const there = entries.filter(isFound).map(({ id }) => id)
+  const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)
+  const found = stepLooks(yield* Ref.get(follower.looks), { _tag: "found", ids: there }, now, follower.environment)
+  const next = stepLooks(found.looks, { _tag: "missed", ids: missing }, now, follower.environment)
+  yield* endReports(follower, fence, next.ended, "it is not in its block")
+  yield* Ref.set(follower.looks, next.looks)
+})
