@@ -1,0 +1,60 @@
+/** Addresses whose native balance is compared with the journal: `Balances.ts` reads and compares them. */
+import { Effect } from "effect"
+import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
+import type { Chains } from "../Chains.ts"
+import { followerOf, type JournalContext, nowSeconds, retryConflicts, write } from "./JournalContext.ts"
+import { balanceWrite } from "./Rows.ts"
+
+const openComparison = Effect.fnUntraced(function*(
+  journal: JournalContext,
+  invoiceId: string,
+  network: Network,
+  environment: Environment
+) {
+  const { rows, targets } = journal
+  const owner = yield* targets.target(invoiceId, familyOf(network))
+  const follower = followerOf(journal, network, environment)
+  if (owner === null || follower === undefined || follower.driver.balanceAt === null) return
+  const id = `${network}:${environment}:${owner.matchKey}`
+  const current = yield* rows.balance(id)
+  if (current?.open === true) return
+  const head = follower.head() ?? (yield* rows.cursor(network, environment))?.recent[0]?.height
+  if (current === null && head === undefined) return yield* Effect.logWarning("no block read yet", { network })
+  const base = current ?? {
+    id,
+    merchantId: owner.merchantId,
+    version: 0,
+    network,
+    environment,
+    matchKey: owner.matchKey,
+    invoiceId,
+    address: owner.address,
+    sinceHeight: head!,
+    sinceBalance: null,
+    height: head!,
+    openedAt: yield* nowSeconds,
+    open: true
+  }
+  yield* write(journal, environment, [balanceWrite({ ...base, open: true, version: base.version + 1 })])
+})
+
+const closeComparison = Effect.fnUntraced(function*(
+  journal: JournalContext,
+  invoiceId: string,
+  network: Network,
+  environment: Environment
+) {
+  const open = (yield* journal.rows.balancesOfInvoice(invoiceId)).filter((base) =>
+    base.open && base.network === network && base.environment === environment
+  )
+  if (open.length === 0) return
+  const closed = open.map((base) => balanceWrite({ ...base, open: false, version: base.version + 1 }))
+  yield* write(journal, environment, closed)
+})
+
+export const reconcile = (journal: JournalContext): Chains["Service"]["reconcile"] =>
+  (invoiceId, network, environment, open = true) =>
+    (open ? openComparison : closeComparison)(journal, invoiceId, network, environment).pipe(
+      retryConflicts,
+      Effect.catchCause((cause) => Effect.logWarning("a balance is not compared", { invoiceId, network }, cause))
+    )

@@ -1,0 +1,88 @@
+/** What the parts of the journal share: the drivers and followers of this process, and the way to write. */
+import { Clock, Effect, Queue, type Semaphore } from "effect"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
+import type { ChainDriver, WalletOwner, WalletRef } from "../Chains.ts"
+import { type Commit, Conflict, noCause, systemMerchant, type Write } from "../Commit.ts"
+import type { Leases } from "../Leases.ts"
+import type { Slot } from "../Registry.ts"
+import type { TokenCatalog } from "../TokenCatalog.ts"
+import type { Follower } from "./Followers.ts"
+import { cursorId, type Rows } from "./Rows.ts"
+import type { make as makeTargets } from "./Targets.ts"
+import type { WalletAddresses } from "./WalletAddresses.ts"
+
+/** Conflicts in a row before a small write gives up. */
+const conflictRetries = 10
+
+/** Whether a devnet network is simulated to be down to a merchant. */
+export type OutageCheck = (merchantId: number, network: Network) => boolean
+
+/** The wallet of a merchant's own; null: it has none. */
+export type WalletLookup = (owner: WalletOwner) => Effect.Effect<WalletRef | null>
+
+export interface JournalContext {
+  readonly commit: Commit["Service"]
+  readonly leases: Leases["Service"]
+  readonly catalog: TokenCatalog["Service"]
+  readonly rows: Rows
+  readonly addresses: WalletAddresses
+  readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
+  /** By {@link cursorId}. */
+  readonly drivers: Map<string, ChainDriver>
+  readonly followers: Map<string, Follower>
+  readonly outages: Slot<OutageCheck>
+  readonly merchantWallets: Slot<WalletLookup>
+  /** Says that entries wait for the handler. */
+  readonly wakes: Queue.Queue<void>
+  /** One look at reported entries at a time. */
+  readonly oneSweep: Semaphore.Semaphore
+  /** Epoch seconds of this process's start. */
+  readonly startedAt: number
+}
+
+export const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
+
+export const driverOf = ({ drivers }: JournalContext, network: Network, environment: Environment) =>
+  drivers.get(cursorId(network, environment))
+
+export const followerOf = ({ followers }: JournalContext, network: Network, environment: Environment) =>
+  followers.get(cursorId(network, environment))
+
+export const followersOf = (followers: ReadonlyMap<string, Follower>, family: Family): ReadonlyArray<Follower> =>
+  [...followers.values()].filter(({ driver }) => familyOf(driver.network) === family)
+
+export const driversOf = (
+  { drivers }: JournalContext,
+  { environment, family }: Omit<WalletOwner, "merchantId">
+): ReadonlyArray<ChainDriver> =>
+  [...drivers.values()].filter((each) => each.environment === environment && familyOf(each.network) === family)
+
+/** Has the handler look for entries. */
+export const wakeHandler = ({ wakes }: Pick<JournalContext, "wakes">): Effect.Effect<void> =>
+  Effect.asVoid(Queue.offer(wakes, undefined))
+
+export const write = ({ commit }: JournalContext, environment: Environment, writes: ReadonlyArray<Write>) =>
+  commit.append({ merchantId: systemMerchant, environment, cause: noCause, writes, events: [] })
+
+/** A lost race is run again. */
+export const retryConflicts = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.retry(effect, { while: (error) => error instanceof Conflict, times: conflictRetries })
+
+/** Lost races are run again; what the database cannot do now may be tried again. */
+export const answering = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E | PublicError>) =>
+  retryConflicts(effect).pipe(
+    Effect.mapError((error) =>
+      error instanceof PublicError ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+    )
+  )
+
+/** What is wrong with one argument of a call, for whoever made it. */
+export interface ArgumentFault {
+  readonly param: string
+  readonly message: string
+}
+
+/** Fails with a fault; null: there is none. */
+export const rejectFault = (fault: ArgumentFault | null): Effect.Effect<void, PublicError> =>
+  fault === null ? Effect.void : Effect.fail(publicError("VALIDATION_ERROR", fault))

@@ -1,0 +1,60 @@
+/** Where funds arrive: whose wallet it is, and the address an invoice was given. */
+import { Effect } from "effect"
+import { publicError } from "../../schemas/Errors.ts"
+import { familyOf } from "../../schemas/Network.ts"
+import type { Chains } from "../Chains.ts"
+import { driversOf, type JournalContext } from "./JournalContext.ts"
+import { walletOwnerWrite } from "./Rows.ts"
+import { shown } from "./Targets.ts"
+
+type Service = Chains["Service"]
+
+export const wallet = (journal: JournalContext): Service["wallet"] =>
+  Effect.fnUntraced(function*(owner) {
+    const running = driversOf(journal, owner)
+    if (running.length === 0) return null
+    const walletOf = journal.merchantWallets.current()
+    const own = walletOf === undefined ? null : yield* walletOf(owner)
+    return own ?? running.find((each) => each.wallet !== null)?.wallet ?? null
+  })
+
+export const readWallet = (journal: JournalContext): Service["readWallet"] => (owner, kind, value) =>
+  driversOf(journal, owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
+
+export const claimWallet = ({ drivers, rows }: JournalContext): Service["claimWallet"] =>
+  Effect.fnUntraced(function*(fingerprint, merchantId) {
+    if ([...drivers.values()].some(({ wallet }) => wallet?.fingerprint === fingerprint)) return null
+    const owner = (yield* rows.walletOwners([fingerprint])).get(fingerprint)
+    return owner === undefined ? [walletOwnerWrite(fingerprint, merchantId)] : owner === merchantId ? [] : null
+  })
+
+export const walletUse = ({ rows }: JournalContext): Service["walletUse"] => (fingerprint) =>
+  Effect.zipWith(rows.counter(fingerprint), rows.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({
+    nextIndex: counter?.nextIndex ?? null,
+    highestUsedIndex
+  }))
+
+export const allocate = (journal: JournalContext): Service["allocate"] => {
+  const walletOf = wallet(journal)
+  return Effect.fnUntraced(function*(request) {
+    // What was allocated once stays, whatever has become of the wallet since.
+    const given = yield* journal.targets.target(request.invoiceId, request.family)
+    if (given !== null) return shown(given)
+    const receiving = yield* walletOf(request)
+    if (receiving === null) return yield* publicError("UNSUPPORTED_NETWORK")
+    return yield* journal.targets.allocate(receiving, request)
+  })
+}
+
+export const target = ({ targets }: JournalContext): Service["target"] => (invoiceId, family) =>
+  Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : shown(found))
+
+export const targets = ({ rows }: JournalContext): Service["targets"] => (invoiceId) =>
+  Effect.map(rows.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, shown(row)])))
+
+export const isReceiveAddress = ({ targets }: JournalContext): Service["isReceiveAddress"] =>
+  (network, environment, address) => {
+    const { has, refresh } = targets.watch(familyOf(network), environment)
+    // Addresses in hexadecimal are matched without their checksum.
+    return Effect.map(refresh, () => has(address) || has(address.toLowerCase()))
+  }

@@ -1,0 +1,219 @@
+/** What operators ask of followers, stored as wishes: the instance that follows takes them up, after a restart too. */
+import { Effect } from "effect"
+import { publicError } from "../../schemas/Errors.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { Chains, RepairProgress } from "../Chains.ts"
+import {
+  answering, type ArgumentFault, followerOf, type JournalContext, nowSeconds, rejectFault, write
+} from "./JournalContext.ts"
+import { inherited, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
+import { repairWrite } from "./Rows.ts"
+import { maximumAddresses } from "./WalletAddresses.ts"
+
+type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
+
+/** A chain that is asked for. */
+interface ChainName {
+  readonly network: Network
+  readonly environment: Environment
+}
+
+/** The network's head as it is followed, here or elsewhere; fails where nobody follows it. */
+const followedHead = Effect.fnUntraced(function*(journal: JournalContext, { environment, network }: ChainName) {
+  const head = followerOf(journal, network, environment)?.head() ??
+    (yield* journal.rows.cursor(network, environment))?.recent[0]?.height
+  if (head !== undefined) return head
+  const message = `No block of ${network} was followed on ${environment}: add it to \`chains\` in the config`
+  return yield* publicError("UNSUPPORTED_NETWORK", { param: "network", message })
+})
+
+const progressOf = ({ credited, from, kind, next, reason, status, to }: Repair): RepairProgress => ({
+  kind,
+  status,
+  from,
+  to,
+  next,
+  credited,
+  reason: reason !== null && isOpen({ status })
+    ? `no endpoint has ${reason} any more; the others are being read`
+    : reason
+})
+
+/** A wish in the place of `last`, the last one of its kind. */
+const replaceWish = Effect.fnUntraced(function*(
+  journal: JournalContext,
+  { environment, network }: ChainName,
+  wanted: Wish,
+  last: Repair | undefined
+) {
+  const repair: Repair = {
+    since: null,
+    finalBefore: null,
+    ...wanted,
+    id: repairId(network, environment, wanted.kind),
+    network,
+    environment,
+    credited: 0,
+    status: "waiting",
+    reason: null,
+    requestedAt: yield* nowSeconds,
+    version: (last?.version ?? 0) + 1
+  }
+  yield* write(journal, environment, [repairWrite(repair)])
+  return progressOf(repair)
+})
+
+/** Whether a wish that is open is the same as the new one, or may be given up for it. */
+interface OpenWishRules {
+  readonly isSame: (open: Repair) => boolean
+  readonly mayReplace: (open: Repair) => boolean
+}
+
+/** Stores a wish in the place of the last one of its kind, for the follower to take up wherever it runs. */
+const makeWish = Effect.fnUntraced(function*(
+  journal: JournalContext,
+  chain: ChainName,
+  wanted: Wish,
+  { isSame, mayReplace }: OpenWishRules
+) {
+  const { environment, network } = chain
+  const id = repairId(network, environment, wanted.kind)
+  const last = (yield* journal.rows.repairs(network, environment)).find((repair) => repair.id === id)
+  if (last === undefined || !isOpen(last) || mayReplace(last)) {
+    return yield* replaceWish(journal, chain, wanted, last)
+  }
+  if (isSame(last)) return progressOf(last)
+  const blocks = last.from === null
+    ? `to block ${last.to ?? "that is the newest final one"}, waiting for a node`
+    : `blocks ${last.from} to ${last.to}, next ${last.next}`
+  const message = `A ${last.kind} of ${network} is under way (${blocks}): ` +
+    "ask again when chains.status says that it is done"
+  return yield* publicError("INVALID_TRANSITION", { message })
+})
+
+/** What is wrong with blocks to be read again; null: nothing. `head`: the newest block that was read. */
+const rescanFault = (from: bigint, to: bigint, head: bigint): ArgumentFault | null => {
+  if (from > to) {
+    const message = `\`from\` is the first block and \`to\` the last: ${from} is above ${to}`
+    return { param: "from", message }
+  }
+  if (to > head) {
+    const message = `Block ${to} was not read yet: \`to\` may be at most ${head}, the newest block that was`
+    return { param: "to", message }
+  }
+  if (to - from >= maximumRescanBlocks) {
+    const message = `A call rescans at most ${maximumRescanBlocks} blocks, and these are ${to - from + 1n}: ` +
+      "ask in parts"
+    return { param: "to", message }
+  }
+  return null
+}
+
+export const rescan = (journal: JournalContext): Chains["Service"]["rescan"] => (network, environment, from, to) =>
+  Effect.gen(function*() {
+    const chain = { network, environment }
+    const head = yield* followedHead(journal, chain)
+    yield* rejectFault(rescanFault(from, to, head))
+    return yield* makeWish(journal, chain, { kind: "rescan", from, to, next: from }, {
+      isSame: (open) => open.from === from && open.to === to,
+      // What it waits for may never come: the chain has become shorter.
+      mayReplace: (open) => open.next !== null && open.next > head
+    })
+  }).pipe(answering)
+
+export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"] => (network, environment, height) =>
+  Effect.gen(function*() {
+    const chain = { network, environment }
+    yield* followedHead(journal, chain)
+    const last = (yield* journal.rows.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
+    // Read after the repair, because both change in one commit: a lost chain now was lost after that repair began.
+    const isLost = (yield* journal.rows.cursor(network, environment))?.condition === "no_common_block"
+    const condition = followerOf(journal, network, environment)?.status().condition
+    if (!isLost && condition !== "no_common_block" && (last === undefined || !isOpen(last))) {
+      const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
+        "To read blocks again, call chains.rescan"
+      return yield* publicError("INVALID_TRANSITION", { message })
+    }
+    return yield* makeWish(journal, chain, { kind: "reanchor", from: null, to: height, ...inherited(last) }, {
+      isSame: (open) => open.to === height || (height === null && open.from !== null),
+      // One that has not begun can be corrected; one whose blocks were lost again begins anew.
+      mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
+    })
+  }).pipe(answering)
+
+/** Has a network's blocks since a time read again, where that is not under way or done already. */
+const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: ChainName, since: number) {
+  const repairs = yield* journal.rows.repairs(chain.network, chain.environment)
+  const last = repairs.find(({ kind }) => kind === "restore")
+  if (last !== undefined && last.since === since && last.status !== "failed") return progressOf(last)
+  // Two declarations: what either needs.
+  const earliest = last !== undefined && isOpen(last) ? Math.min(since, last.since ?? since) : since
+  const wanted: Wish = { kind: "restore", from: null, to: null, next: null, since: earliest }
+  return yield* replaceWish(journal, chain, wanted, last)
+})
+
+/** Networks of the environment that are followed; fails where none is. */
+const followedNetworks = Effect.fnUntraced(function*({ drivers }: JournalContext, environment: Environment) {
+  const followed = [...drivers.values()].filter((each) => each.environment === environment)
+  if (followed.length > 0) return followed.map(({ network }) => network)
+  const message = `No network is followed on ${environment}: add one to \`chains\` in the config, or name the ` +
+    "environment of those that are"
+  return yield* publicError("VALIDATION_ERROR", { param: "environment", message })
+})
+
+/** Fails where wallets are still being read after a start: one of them may be a list, which would come to its end. */
+const requireWallets = Effect.fnUntraced(function*({ addresses, rows, startedAt }: JournalContext, now: number) {
+  const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
+  const isMissing = (yield* rows.wallets).some(({ fingerprint }) => !known.has(fingerprint))
+  if (!isMissing || now - startedAt >= walletWaitSeconds) return
+  const message = "The wallets are being read after the start of this instance, nothing was declared yet: try again"
+  return yield* publicError("SERVICE_UNAVAILABLE", { message, retryAfterSeconds: 5 })
+})
+
+/** What is wrong with a declaration; null: nothing. */
+const restoreFault = (backupTime: number, skip: number | null, now: number): ArgumentFault | null => {
+  const timeFault = backupTimeFault(backupTime, now)
+  if (timeFault !== null) return { param: "backup_time", message: timeFault }
+  const countFault = skipFault(skip)
+  return countFault === null ? null : { param: "skip", message: countFault }
+}
+
+export const restored = (journal: JournalContext): Chains["Service"]["restored"] => (environment, backupTime, skip) =>
+  Effect.gen(function*() {
+    const { addresses, rows } = journal
+    const now = yield* nowSeconds
+    yield* rejectFault(restoreFault(backupTime, skip, now))
+    const followed = yield* followedNetworks(journal, environment)
+    yield* requireWallets(journal, now)
+    const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
+    const wallets = yield* rows.declareRestore({
+      backupTime,
+      now,
+      skip,
+      wallets: addresses.all().map(({ wallet }) => wallet),
+      room: Math.max(0, maximumAddresses - addresses.total())
+    })
+    yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.lookAgain(fingerprint), { discard: true })
+    const since = Math.max(0, backupTime - restoreMarginSeconds)
+    const networks = yield* Effect.forEach(followed, (network) =>
+      Effect.map(readSince(journal, { network, environment }, since), (progress) => ({ ...progress, network })))
+    yield* Effect.logWarning("a restored backup was declared: addresses are passed over, blocks are read again", {
+      environment,
+      backupTime,
+      wallets: wallets.length,
+      addresses: wallets.reduce((sum, { fromIndex, toIndex }) => sum + toIndex - fromIndex, 0),
+      networks: networks.map(({ network, status }) => `${network} ${status}`).join(", ")
+    })
+    return {
+      walletCount: wallets.length,
+      wallets: wallets.slice(0, namedWallets).map((wallet) => (
+        { ...wallet, family: families.get(wallet.fingerprint) ?? null }
+      )),
+      networks
+    }
+  }).pipe(answering)
+
+export const repairs = ({ rows }: JournalContext): Chains["Service"]["repairs"] => (environment) =>
+  Effect.map(rows.repairs(null, environment), (found) =>
+    found.map((repair) => ({ ...progressOf(repair), network: repair.network })))
