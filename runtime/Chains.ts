@@ -48,7 +48,7 @@ export type ChainEvent =
     readonly time: number
     readonly transfers: ReadonlyArray<ObservedTransfer>
     /** True while catching up: the cursor need not be stored for an empty block. */
-    readonly behind: boolean
+    readonly isCatchingUp: boolean
   }
   /** Everything after `to` is undone. */
   | { readonly _tag: "Rollback"; readonly to: ChainPoint }
@@ -74,7 +74,7 @@ export type Corroboration =
     /** The transfers to watched addresses as each endpoint shows them; of one that shows its reading to be incomplete, none. */
     readonly readings: ReadonlyArray<ReadonlyArray<ObservedTransfer>>
     /** Every configured endpoint has answered. */
-    readonly isWhole: boolean
+    readonly hasAllAnswers: boolean
   }
   | { readonly _tag: "Disagreed" }
   | { readonly _tag: "Unavailable" }
@@ -89,19 +89,19 @@ export interface FoundTransfer {
 }
 
 /** What a search of blocks came to. */
-export interface Search {
+export interface SearchResult {
   readonly transfers: ReadonlyArray<FoundTransfer>
   /** Only endpoints that the blocks were read from were asked: every other one is away, or stands still. */
-  readonly isAlone: boolean
+  readonly isSingleSource: boolean
 }
 
 /**
  * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `too_large`: reading the answer stopped
  * at its limit; `refused`: the node answered with an error of its own; `contradiction`: its answers cannot all be true;
- * `forgotten`: the node does not have a block whole any more, and has a later one of the same branch.
+ * `pruned`: the node does not have a block whole any more, and has a later one of the same branch.
  */
 export const DriverErrorKind = Schema.Literals([
-  "unanswered", "timeout", "too_large", "refused", "contradiction", "forgotten"
+  "unanswered", "timeout", "too_large", "refused", "contradiction", "pruned"
 ])
 export type DriverErrorKind = typeof DriverErrorKind.Type
 
@@ -111,10 +111,10 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   reason: Schema.String,
   /**
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must act.
-   * `block_forgotten`: the block asked for was there, and every endpoint says that it does not have it any more. An endpoint
+   * `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An endpoint
    * may say so by mistake for a while.
    */
-  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_forgotten"])),
+  condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
   /** What kind of failure it is, where something depends on it. */
   kind: Schema.optionalKey(DriverErrorKind)
 }) {
@@ -250,7 +250,7 @@ export interface ChainDriver {
    * that is followed where there is one: what `follow` was not shown is found so. Null as above.
    */
   readonly findTransfers:
-    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<Search, DriverError>)
+    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<SearchResult, DriverError>)
     | null
   /**
    * A payment of this many thousandths of a dollar or more, or of an invoice of as many, is confirmed only where two
@@ -264,10 +264,10 @@ export type TransferStatus = "seen" | "confirmed" | "reverted"
 
 /**
  * How sure a transfer is, whatever depth its invoice's policy asked for: `final` no reorganisation takes it back;
- * `reported` a watcher elsewhere told of it and no driver here has seen it; `doubted` it was final and left its chain
+ * `reported` a watcher elsewhere told of it and no driver here has seen it; `reorged_after_finality` it was final and left its chain
  * all the same, so an operator decides (modules/docs/reference/payments.md#finality); else `waiting`.
  */
-export type TransferFinality = "waiting" | "final" | "reported" | "doubted"
+export type TransferFinality = "waiting" | "final" | "reported" | "reorged_after_finality"
 
 /** `waiting` for its follower, `running`, `done`, or `failed` for a reason that trying again does not change. */
 export type RepairStatus = "waiting" | "running" | "done" | "failed"
@@ -328,21 +328,21 @@ export interface JournalEntry {
   readonly from: string | null
   readonly height: bigint
   readonly blockHash: string
-  /** Epoch seconds of the block, and of our first sight of it. */
+  /** Epoch seconds of the block, and of when it was first observed here. */
   readonly blockTime: number
   readonly observedAt: number
   readonly status: TransferStatus
   /** The status the handler has dealt with. */
-  readonly handled: TransferStatus | "none"
-  readonly required: RequiredDepth | null
+  readonly handledStatus: TransferStatus | "none"
+  readonly requiredDepth: RequiredDepth | null
   /** Depth when the row was last written: 1 in its own block, 0 when reported and not yet seen by the driver here. */
   readonly confirmations: number
   /** Tries of the handler at this status that failed. */
   readonly attempts: number
   /** It left the chain below its final depth; absent: it did not. */
-  readonly doubted?: boolean
+  readonly reorgedAfterFinality?: boolean
   /** Its token was not in the catalogue when it was seen: handled after those that were. Absent: it was. */
-  readonly unlisted?: boolean
+  readonly isUnlisted?: boolean
   readonly version: number
 }
 
@@ -371,7 +371,7 @@ export interface NetworkStatus {
 }
 
 /** How far a network was read, for whoever waits until nothing can have happened before some time that is not known. */
-export interface NetworkSight {
+export interface NetworkCoverage {
   readonly network: Network
   /**
    * Epoch seconds: every transfer in a block of this second or an earlier one is in the journal. Null: no block was
@@ -386,9 +386,9 @@ export interface NetworkSight {
  * What may still become known of transfers to an invoice. `handling`: of its entries in the journal; `failing` when one
  * could not be handled {@link failingAttempts} times.
  */
-export interface InvoiceSight {
+export interface InvoiceCoverage {
   /** Those that are followed in the families of its targets. */
-  readonly networks: ReadonlyArray<NetworkSight>
+  readonly networks: ReadonlyArray<NetworkCoverage>
   readonly handling: "done" | "under_way" | "failing"
 }
 
@@ -453,10 +453,10 @@ export class Chains extends Context.Service<Chains, {
    * without a target is not in it: nothing can have been paid to it. Whoever has read an invoice before may rely on
    * this: what was handled since has changed the invoice's version.
    */
-  readonly sight: (
+  readonly coverage: (
     environment: Environment,
     invoices: ReadonlyArray<{ readonly id: string; readonly merchantId: number }>
-  ) => Effect.Effect<ReadonlyMap<string, InvoiceSight>>
+  ) => Effect.Effect<ReadonlyMap<string, InvoiceCoverage>>
   /** The journal of the invoice, in no order: one small query. */
   readonly transfers: (invoiceId: string) => Effect.Effect<ReadonlyArray<JournalEntry>>
   /**
@@ -469,7 +469,7 @@ export class Chains extends Context.Service<Chains, {
     Scope.Scope
   >
   /** The write that marks `entry` as dealt with at its present status, and sets the depth it must reach. */
-  readonly handled: (entry: JournalEntry, required: RequiredDepth) => Write
+  readonly markHandled: (entry: JournalEntry, required: RequiredDepth) => Write
   /** How sure each transfer to these invoices is: from what is stored, so any instance may ask. */
   readonly finality: (invoiceIds: ReadonlyArray<string>) => Effect.Effect<
     ReadonlyArray<Pick<JournalEntry, "id" | "network"> & { readonly finality: TransferFinality }>
@@ -501,7 +501,7 @@ export class Chains extends Context.Service<Chains, {
   /**
    * Has a follower whose blocks are no longer on the chain go on from a final block of it (`height`; null: the newest
    * below everything that was followed). No block is left out, and each entry that is not where it was is moved,
-   * reverted, or doubted where it was final. Errors: as {@link rescan}; `INVALID_TRANSITION` where its blocks are there.
+   * reverted, or marked `reorgedAfterFinality` where it was final. Errors: as {@link rescan}; `INVALID_TRANSITION` where its blocks are there.
    */
   readonly reanchor: (
     network: Network,
@@ -515,7 +515,7 @@ export class Chains extends Context.Service<Chains, {
    * backup, nothing is passed over twice, and a larger `skip` moves on to that. Errors: `VALIDATION_ERROR` for a time or
    * a number out of range and where no network of the environment is followed; `SERVICE_UNAVAILABLE`.
    */
-  readonly restored: (
+  readonly declareRestore: (
     environment: Environment,
     backupTime: number,
     skip: number | null

@@ -30,7 +30,7 @@ export interface CommitCause {
 /** Background work: no request caused it. */
 export const noCause: CommitCause = { requestId: null, idempotencyKey: null }
 
-/** The answer to keep for an idempotency key: first writer wins, every later one gets {@link Replayed}. */
+/** The answer to keep for an idempotency key: first writer wins, every later one gets {@link IdempotentReplay}. */
 export interface ReplyWrite {
   /** The caller's, in which a repeat looks for it: a wallet's call may act in the other one. */
   readonly environment: Environment
@@ -83,7 +83,7 @@ export interface CommittedEvent extends StoredEvent {
   readonly pendingWebhooks: number
 }
 
-export interface Committed {
+export interface CommitResult {
   readonly events: ReadonlyArray<CommittedEvent>
 }
 
@@ -91,7 +91,7 @@ export interface Committed {
 export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", { table: Schema.String }) {}
 
 /** Another commit holds this idempotency scope already: its reply is the answer. Nothing was written. */
-export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {
+export class IdempotentReplay extends Schema.TaggedError<IdempotentReplay>()("IdempotentReplay", {
   fingerprint: Schema.String,
   status: Schema.Int,
   sealedBody: Schema.String
@@ -99,10 +99,10 @@ export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {
 
 export class Commit extends Context.Service<Commit, {
   /**
-   * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link Replayed} only with a `reply`;
+   * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link IdempotentReplay} only with a `reply`;
    * `SERVICE_UNAVAILABLE` when the database cannot be reached or does not answer in 5 s (whether it was written is then
    * unknown: an idempotency key or the row's version tells), and within 3 s, with nothing written, when another session
    * of the database holds a lock it needs. A row the table refuses is a bug and a defect.
    */
-  readonly append: (commit: Append) => Effect.Effect<Committed, Conflict | Replayed | PublicError>
+  readonly append: (commit: Append) => Effect.Effect<CommitResult, Conflict | IdempotentReplay | PublicError>
 }>()("tillwire/runtime/Commit") {}

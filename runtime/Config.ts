@@ -6,9 +6,9 @@
  */
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { getNodeValue } from "jsonc-parser"
-import { check, type Picked } from "./config/Check.ts"
+import { check, type SelectedPlugin } from "./config/Check.ts"
 import { decodeAt, isRecord } from "./config/Decode.ts"
-import { type Override, overridesIn, place, placeFreely, putAt } from "./config/Overrides.ts"
+import { type Override, overridesIn, place, placeWithoutSchema, putAt } from "./config/Overrides.ts"
 import { findPlugin, slots } from "./config/Plugins.ts"
 import { configInvalid, type Problem, unreadable } from "./config/Problem.ts"
 import { literalSecrets } from "./config/Literals.ts"
@@ -20,7 +20,7 @@ import { type StoreName, type StoreOptions, storeOptions } from "./Store.ts"
 import { Environment } from "../schemas/Network.ts"
 
 export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
-export type { Picked } from "./config/Check.ts"
+export type { SelectedPlugin } from "./config/Check.ts"
 
 /** Bytes of a config file, at most: a large one is some other file. */
 export const maximumConfigBytes = 1_048_576
@@ -33,15 +33,15 @@ export interface ConfigSource {
 }
 
 /** The chosen store with its decoded options. */
-export type PickedStore = {
+export type SelectedStore = {
   readonly [Name in StoreName]: { readonly use: Name; readonly options: StoreOptions[Name] }
 }[StoreName]
 
-export interface Loaded {
+export interface LoadedConfig {
   readonly settings: SettingsValue
-  readonly store: PickedStore
+  readonly store: SelectedStore
   /** The chosen plugins with their decoded options, in the order they start. */
-  readonly picked: ReadonlyArray<Picked>
+  readonly plugins: ReadonlyArray<SelectedPlugin>
 }
 
 /** What is known of a config while it is being read; problems gather in it. */
@@ -53,37 +53,37 @@ interface Draft {
   /** Printed path -> the variable that set it. */
   readonly variables: Map<string, string>
   /** Printed paths of strings with a reference in them. */
-  readonly referenced: Set<string>
+  readonly referencePaths: Set<string>
 }
 
 /** Loads and checks a config. Fails with the report of everything that is wrong with it. */
 export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   const draft = yield* read(from.file)
-  const deferred = applyOverrides(draft, overridesIn(from.environment))
-  const picks = yield* pick(draft)
-  applyDeferred(draft, deferred, picks)
+  const pluginOverrides = applyOverrides(draft, overridesIn(from.environment))
+  const entries = yield* selectPlugins(draft)
+  applyPluginOverrides(draft, pluginOverrides, entries)
   yield* resolve(draft, from.environment)
 
-  const decoded = decodeAt(SettingsSchema, draft.value, [])
-  if (decoded._tag === "Refused") draft.problems.push(...decoded.problems)
-  const store = pickStore(draft)
-  const picked = picks.map((entry) => decodeOptions(draft, entry))
+  const decodedSettings = decodeAt(SettingsSchema, draft.value, [])
+  if (decodedSettings._tag === "Refused") draft.problems.push(...decodedSettings.problems)
+  const store = selectStore(draft)
+  const plugins = entries.map((entry) => decodeOptions(draft, entry))
   const environments = environmentsOf(draft.value)
-  draft.problems.push(...check(picked, environments))
-  const literals = literalSecrets(draft.value, picked, (path) => isReferenced(draft, path))
+  draft.problems.push(...check(plugins, environments))
+  const literals = literalSecrets(draft.value, plugins, (path) => isReferenced(draft, path))
   if (environments.includes("mainnet")) {
     draft.problems.push(...literals.map(literalProblem))
-    if (decoded._tag === "Decoded") draft.problems.push(...localOrigins(decoded.value))
+    if (decodedSettings._tag === "Decoded") draft.problems.push(...localOrigins(decodedSettings.value))
   }
 
-  if (decoded._tag === "Refused" || store === undefined || draft.problems.length > 0) {
+  if (decodedSettings._tag === "Refused" || store === undefined || draft.problems.length > 0) {
     return yield* configInvalid(
       draft.source,
       draft.problems.filter((problem) => !isConsequence(draft, problem)).map((problem) => withVariable(draft, problem)),
       literals.map((path) => spanOf(draft.source, path))
     )
   }
-  return { settings: decoded.value, store, picked } satisfies Loaded as Loaded
+  return { settings: decodedSettings.value, store, plugins } satisfies LoadedConfig as LoadedConfig
 })
 
 const read = (file: string) =>
@@ -116,7 +116,7 @@ const read = (file: string) =>
       value: getNodeValue(source.root) as JsonValue,
       problems: [],
       variables: new Map(),
-      referenced: new Set()
+      referencePaths: new Set()
     } satisfies Draft as Draft
   })
 
@@ -124,10 +124,10 @@ const read = (file: string) =>
 const applyOverrides = (draft: Draft, overrides: ReadonlyArray<Override>) => {
   const ast = Schema.toEncoded(SettingsSchema).ast
   return overrides.flatMap((override) => {
-    const placed = place(ast, draft.value, override, [])
-    if (placed._tag === "Deferred") return [{ override: { ...override, segments: placed.segments }, path: placed.path }]
-    if (placed._tag === "Misplaced") draft.problems.push(placed.problem)
-    else put(draft, placed.path, placed.value, override.variable)
+    const placement = place(ast, draft.value, override, [])
+    if (placement._tag === "Deferred") return [{ override: { ...override, segments: placement.segments }, path: placement.path }]
+    if (placement._tag === "Misplaced") draft.problems.push(placement.problem)
+    else put(draft, placement.path, placement.value, override.variable)
     return []
   })
 }
@@ -137,20 +137,20 @@ const put = (draft: Draft, path: KeyPath, value: JsonValue, variable: string) =>
   draft.variables.set(printPath(path), variable)
 }
 
-interface Deferred {
+interface PluginOverride {
   readonly override: Override
   readonly path: KeyPath
 }
 
-const applyDeferred = (draft: Draft, deferred: ReadonlyArray<Deferred>, picks: ReadonlyArray<Picked>) => {
-  for (const { override, path } of deferred) {
-    const entry = picks.find((candidate) => printPath([...candidate.path, "options"]) === printPath(path))
+const applyPluginOverrides = (draft: Draft, overrides: ReadonlyArray<PluginOverride>, entries: ReadonlyArray<SelectedPlugin>) => {
+  for (const { override, path } of overrides) {
+    const entry = entries.find((candidate) => printPath([...candidate.path, "options"]) === printPath(path))
     const schema = entry?.plugin.options ?? (path[0] === "store" ? storeSchema(draft.value) : undefined)
     const here = valueAt(draft.value, path)
-    const known = schema === undefined ? undefined : place(Schema.toEncoded(schema).ast, here, override, path)
-    const placed = known === undefined || known._tag === "Deferred" ? placeFreely(here, override, path) : known
-    if (placed._tag === "Misplaced") draft.problems.push(placed.problem)
-    else if (placed._tag === "Placed") put(draft, placed.path, placed.value, override.variable)
+    const bySchema = schema === undefined ? undefined : place(Schema.toEncoded(schema).ast, here, override, path)
+    const placement = bySchema === undefined || bySchema._tag === "Deferred" ? placeWithoutSchema(here, override, path) : bySchema
+    if (placement._tag === "Misplaced") draft.problems.push(placement.problem)
+    else if (placement._tag === "Placed") put(draft, placement.path, placement.value, override.variable)
   }
 }
 
@@ -161,7 +161,7 @@ const valueAt = (value: JsonValue | undefined, path: KeyPath): JsonValue | undef
   )
 
 /** Finds the plugins; an entry that names none is a problem and left out. */
-const pick = (draft: Draft) =>
+const selectPlugins = (draft: Draft) =>
   Effect.gen(function*() {
     const entries = slots.flatMap((slot) => {
       const list = valueAt(draft.value, [slot])
@@ -173,8 +173,8 @@ const pick = (draft: Draft) =>
     })
     const found = yield* Effect.forEach(entries, (entry) =>
       Effect.match(findPlugin(entry.slot, entry.use, draft.folder), {
-        onSuccess: (plugin): ReadonlyArray<Picked> => [{ ...entry, plugin, options: undefined }],
-        onFailure: (message): ReadonlyArray<Picked> => {
+        onSuccess: (plugin): ReadonlyArray<SelectedPlugin> => [{ ...entry, plugin, options: undefined }],
+        onFailure: (message): ReadonlyArray<SelectedPlugin> => {
           draft.problems.push({ path: [...entry.path, "use"], message })
           return []
         }
@@ -186,8 +186,8 @@ const resolve = (draft: Draft, environment: ConfigSource["environment"]) =>
   Effect.gen(function*() {
     const resolved = yield* resolveReferences(draft.value, { environment, folder: draft.folder })
     draft.value = resolved.value
-    for (const path of resolved.referenced) draft.referenced.add(printPath(path))
-    draft.problems.push(...resolved.broken.map((broken) => brokenProblem(draft.source, broken)))
+    for (const path of resolved.referencePaths) draft.referencePaths.add(printPath(path))
+    draft.problems.push(...resolved.brokenReferences.map((broken) => brokenProblem(draft.source, broken)))
   })
 
 /** Points at the reference inside its string where the text shows it. */
@@ -207,7 +207,7 @@ const isConsequence = (draft: Draft, problem: Problem): boolean =>
   draft.problems.some((other) => typeof other.at === "object" && printPath(other.path) === printPath(problem.path))
 
 const isReferenced = (draft: Draft, path: KeyPath): boolean =>
-  draft.referenced.has(printPath(path)) || variableOf(draft, path) !== undefined
+  draft.referencePaths.has(printPath(path)) || variableOf(draft, path) !== undefined
 
 /** The variable that set the value at `path` or something around it. */
 const variableOf = (draft: Draft, path: KeyPath): string | undefined => {
@@ -230,7 +230,7 @@ const storeSchema = (value: JsonValue) => stores[String(valueAt(value, ["store",
 const defaultStore = "embedded"
 
 /** The store is no plugin: it starts before them and they all stand on it. */
-const pickStore = (draft: Draft): PickedStore | undefined => {
+const selectStore = (draft: Draft): SelectedStore | undefined => {
   const use = valueAt(draft.value, ["store", "use"]) ?? defaultStore
   if (typeof use !== "string") return undefined
   const schema = stores[use]
@@ -240,12 +240,12 @@ const pickStore = (draft: Draft): PickedStore | undefined => {
     return undefined
   }
   const decoded = decodeAt(schema, valueAt(draft.value, ["store", "options"]) ?? {}, ["store", "options"])
-  if (decoded._tag === "Decoded") return { use, options: decoded.value } as PickedStore
+  if (decoded._tag === "Decoded") return { use, options: decoded.value } as SelectedStore
   draft.problems.push(...decoded.problems)
   return undefined
 }
 
-const decodeOptions = (draft: Draft, entry: Picked): Picked => {
+const decodeOptions = (draft: Draft, entry: SelectedPlugin): SelectedPlugin => {
   const path = [...entry.path, "options"]
   const given = valueAt(draft.value, path)
   if (entry.plugin.options === undefined) {

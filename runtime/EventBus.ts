@@ -26,11 +26,11 @@ export class EventBus extends Context.Service<EventBus, {
    */
   readonly subscribe: (name: string, handler: EventHandler) => Effect.Effect<void, never, Scope.Scope>
   /** Stored events after a position, oldest first, at most `limit`. */
-  readonly after: (query: EventsAfter) => Effect.Effect<ReadonlyArray<CommittedEvent>>
+  readonly readAfter: (query: EventsAfter) => Effect.Effect<ReadonlyArray<CommittedEvent>>
   /** How many stored events there are after a position, counted to `limit` at most. */
-  readonly count: (query: EventsAfter) => Effect.Effect<number>
+  readonly countAfter: (query: EventsAfter) => Effect.Effect<number>
   /** The position up to which a merchant's events have been removed: a cursor before it may have missed some. */
-  readonly prunedTo: (merchantId: number) => Effect.Effect<EventPosition>
+  readonly prunedPosition: (merchantId: number) => Effect.Effect<EventPosition>
   /**
    * A position after everything the merchant has committed and before everything it will: the number of an event that
    * is told but not stored, and a mark to read on from.

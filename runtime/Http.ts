@@ -1,5 +1,5 @@
 /**
- * The HTTP door as plugins see it: error families, who is calling, idempotency. Definitions only, so that clients may
+ * The HTTP port as plugins see it: error families, who is calling, idempotency. Definitions only, so that clients may
  * import an `api.ts` that names them; `http/` holds what stands behind them.
  *
  * A group puts its family on last: `group.middleware(MerchantAuth).middleware(Flat)`; the last one is outermost.
@@ -7,11 +7,11 @@
 import { Clock, Context, Effect, Schema, SchemaGetter } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { CommitCause, Replayed, ReplyWrite } from "./Commit.ts"
+import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
 import { apiVersion, type WireObject } from "../schemas/Event.ts"
-import { turnDown } from "../schemas/Version.ts"
+import { downgrade } from "../schemas/Version.ts"
 import {
   errorBody,
   type ErrorCode,
@@ -40,17 +40,17 @@ export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Htt
 })
 
 /** Why something changes, and the answer to keep for a repeat, made of what the change makes. */
-export interface Order<A> {
+export interface IdempotentCall<A> {
   readonly cause: CommitCause
-  readonly reply: (made: A) => ReplyWrite | undefined
+  readonly reply: (result: A) => ReplyWrite | undefined
 }
 
 /**
  * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with the
  * change, as `act` does with its order.
  */
-export const answering = Effect.fnUntraced(function*<A, E>(
-  act: (order: Order<A>) => Effect.Effect<A, E>,
+export const answerIdempotently = Effect.fnUntraced(function*<A, E>(
+  act: (call: IdempotentCall<A>) => Effect.Effect<A, E>,
   render: (made: A, now: number) => object
 ) {
   const idempotency = yield* Idempotency
@@ -123,23 +123,23 @@ export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOr
 export const TakesForms = Context.Reference<boolean>("tillwire/runtime/Http/TakesForms", { defaultValue: () => false })
 
 /** A refusal as a person sees it who came by a browser: HTML, and headers beside those that every refusal has. */
-export interface Drawn {
+export interface ErrorPage {
   readonly html: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** What is known of a refused request: nothing of it was checked, and its headers may have come in part. */
-export type Asked = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" | "cookies"> & {
+export type RefusedRequest = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" | "cookies"> & {
   readonly headers: Readonly<Record<string, string | undefined>>
 }
 
-/** Draws the refusal of a request. */
-export type Draw = (error: PublicError, request: Asked) => Drawn
+/** Renders the refusal of a request. */
+export type RenderErrorPage = (error: PublicError, request: RefusedRequest) => ErrorPage
 
 /** How the refusal of a request looks. */
 export interface DrawingChoice {
   /** Undefined: nobody draws it, its body is JSON. */
-  readonly draw: Draw | undefined
+  readonly draw: RenderErrorPage | undefined
   /** Whether another `Accept` would have been answered in another form. */
   readonly dependsOnAccept: boolean
 }
@@ -147,26 +147,26 @@ export interface DrawingChoice {
 /**
  * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how a
  * refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers with
- * the refusal's own status and headers and with what was drawn.
+ * the refusal's own status and headers and with the rendered page.
  */
-export class Drawings extends Context.Service<Drawings, {
-  /** `draw` is asked for `path`, which is as routes name it, and for everything below it. */
-  readonly register: (path: `/${string}`, draw: Draw) => Effect.Effect<void>
+export class ErrorPages extends Context.Service<ErrorPages, {
+  /** `render` is asked for `path`, which is as routes name it, and for everything below it. */
+  readonly register: (path: `/${string}`, render: RenderErrorPage) => Effect.Effect<void>
   /**
-   * `draw` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people who
+   * `render` is asked for the addresses of nobody else, for callers that take HTML rather than JSON (`Accept`): people who
    * mistyped an address. Errors below `/api` and `/ws` are JSON for everybody.
    */
-  readonly registerForBrowsers: (draw: Draw) => Effect.Effect<void>
-  readonly choose: (request: Pick<Asked, "url" | "headers">) => DrawingChoice
-}>()("tillwire/runtime/Http/Drawings") {}
+  readonly registerForBrowsers: (draw: RenderErrorPage) => Effect.Effect<void>
+  readonly choose: (request: Pick<RefusedRequest, "url" | "headers">) => DrawingChoice
+}>()("tillwire/runtime/Http/ErrorPages") {}
 
 /** Marks a group whose security schemes are sent together: all of them, where schemes are otherwise alternatives. */
-export const SchemesTogether = Context.Reference<boolean>("tillwire/runtime/Http/SchemesTogether", {
+export const RequiresAllSchemes = Context.Reference<boolean>("tillwire/runtime/Http/RequiresAllSchemes", {
   defaultValue: () => false
 })
 
 /** Marks an endpoint whose answer carries an `ETag`, and is 304 to a caller whose `If-None-Match` names it. */
-export const Revalidated = Context.Reference<boolean>("tillwire/runtime/Http/Revalidated", {
+export const ConditionalGet = Context.Reference<boolean>("tillwire/runtime/Http/ConditionalGet", {
   defaultValue: () => false
 })
 
@@ -177,10 +177,10 @@ export const Revalidated = Context.Reference<boolean>("tillwire/runtime/Http/Rev
 export const merchantCredentials: ReadonlyArray<string> = ["x-api-key", "x-commerce-api-key", "authorization"]
 
 /** Renders errors, schema errors included, as `{error, code}`. */
-export class Flat extends HttpApiMiddleware.Service<Flat>()("tillwire/runtime/Http/Flat") {}
+export class FlatErrors extends HttpApiMiddleware.Service<FlatErrors>()("tillwire/runtime/Http/FlatErrors") {}
 
 /** Renders errors, schema errors included, as `{success:false, error:{…}}`. */
-export class Wrapped extends HttpApiMiddleware.Service<Wrapped>()("tillwire/runtime/Http/Wrapped") {}
+export class WrappedErrors extends HttpApiMiddleware.Service<WrappedErrors>()("tillwire/runtime/Http/WrappedErrors") {}
 
 /**
  * Provides {@link CurrentPrincipal}. Requires an API key or the access token of a wallet, resolved by the rules of
@@ -228,7 +228,7 @@ export interface Caller extends Pick<Principal, "credential" | "kind"> {
  * were several; a caller over a limit is refused with `RATE_LIMIT_EXCEEDED`. A route that `HttpApi` does not know calls
  * it by itself.
  */
-export class Throttle extends Context.Service<Throttle, {
+export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Runs `app` as a call with a valid credential: it counts for the credential and, if it is a key and the deployment
    * limits merchants, for all keys of its merchant together.
@@ -250,11 +250,11 @@ export class Throttle extends Context.Service<Throttle, {
   /** Counts deliveries that somebody asks for by hand, of one webhook endpoint: 10 a minute. */
   readonly endpoint: (endpoint: string) => Effect.Effect<void, PublicError>
   /** Counts a call whose credential was no good, and fails with `why`, or over the limit with that. */
-  readonly refused: (
+  readonly refuse: (
     request: HttpServerRequest.HttpServerRequest,
     why: PublicError
   ) => Effect.Effect<never, PublicError>
-}>()("tillwire/runtime/Http/Throttle") {}
+}>()("tillwire/runtime/Http/RateLimiter") {}
 
 /** What {@link MerchantAuth} may answer, for the errors of every endpoint behind it. */
 export const authenticationErrors = [
@@ -270,7 +270,7 @@ export class Idempotency extends Context.Service<Idempotency, {
   /**
    * What to put into the commit so that a repeat gets this very body: `undefined` when no key was sent. A handler that
    * then answers with the same status and body has stored its reply; any other answer worth keeping (2xx, 409, 410, 422)
-   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link replayed}.
+   * is stored by a commit of its own after the handler. Pipe a commit that carries it through {@link dieOnReplay}.
    */
   readonly reply: (status: number, body: string) => ReplyWrite | undefined
 }>()("tillwire/runtime/Http/Idempotency") {}
@@ -296,13 +296,13 @@ export class IdempotencyRequired extends HttpApiMiddleware.Service<IdempotencyRe
  * @example
  * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(replayed)
  */
-export const replayed = <A, E, R>(
+export const dieOnReplay = <A, E, R>(
   self: Effect.Effect<A, E, R>
-): Effect.Effect<A, Exclude<E, Replayed>, R> =>
+): Effect.Effect<A, Exclude<E, IdempotentReplay>, R> =>
   Effect.catch(self, (error) =>
-    (error as { readonly _tag?: unknown } | null)?._tag === "Replayed"
+    (error as { readonly _tag?: unknown } | null)?._tag === "IdempotentReplay"
       ? Effect.die(error)
-      : Effect.fail(error as Exclude<E, Replayed>))
+      : Effect.fail(error as Exclude<E, IdempotentReplay>))
 
 /** Tells that a credential ended, to what was opened by it and is still open. */
 export class Revocations extends Context.Service<Revocations, {
@@ -318,7 +318,7 @@ export class Revocations extends Context.Service<Revocations, {
    * @example
    * yield* Effect.raceFirst(serve(stream), Effect.flatMap(revocations.ended(key), (how) => end(endings[how])))
    */
-  readonly ended: (id: string) => Effect.Effect<"ended" | "unknown">
+  readonly awaitEnd: (id: string) => Effect.Effect<"ended" | "unknown">
   /** Whether a key or session is good now: its owner is asked. */
   readonly isGood: (id: string) => Effect.Effect<boolean>
 }>()("tillwire/runtime/Http/Revocations") {}
@@ -394,8 +394,8 @@ export const jsonText = (text: string, status = 200): HttpServerResponse.HttpSer
  * An object as the version of this request shows it. Whatever a handler renders of an invoice payment passes through
  * it.
  */
-export const inVersion = (object: WireObject): Effect.Effect<WireObject> =>
-  Effect.map(RequestInfo, ({ apiVersion }) => turnDown(object, apiVersion))
+export const toRequestVersion = (object: WireObject): Effect.Effect<WireObject> =>
+  Effect.map(RequestInfo, ({ apiVersion }) => downgrade(object, apiVersion))
 
 /**
  * The environment a read is about: the caller's own, or the other one where a merchant-scope key names it. A wallet's
@@ -403,10 +403,10 @@ export const inVersion = (object: WireObject): Effect.Effect<WireObject> =>
  */
 export const readEnvironment = (
   principal: Principal,
-  asked: Environment | undefined
+  requested: Environment | undefined
 ): Effect.Effect<Environment, PublicError> =>
-  asked === undefined || asked === principal.environment || principal.scope === "merchant"
-    ? Effect.succeed(asked ?? principal.environment)
+  requested === undefined || requested === principal.environment || principal.scope === "merchant"
+    ? Effect.succeed(requested ?? principal.environment)
     : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN"))
 
 /** Fails with `SCOPE_MISMATCH` unless the caller's key is of merchant scope. */

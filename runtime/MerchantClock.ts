@@ -4,7 +4,7 @@
  * sessions, idempotency keys and rate limits go by the system's clock alone.
  */
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import type { CommitCause, Replayed, ReplyWrite } from "./Commit.ts"
+import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
 
@@ -15,7 +15,7 @@ import type { Environment } from "../schemas/Network.ts"
 export const maximumAheadSeconds = 315_360_000
 
 /** The call that asks for a step. */
-export interface Asked {
+export interface IdempotentCall {
   readonly cause: CommitCause
   /** The answer to keep for the caller's idempotency key, made of the seconds the clock is ahead by then. */
   readonly reply: (aheadSeconds: number) => ReplyWrite | undefined
@@ -29,26 +29,26 @@ export class MerchantClock extends Context.Service<MerchantClock, {
   /** Seconds by which a merchant's time is ahead of the system's now; 0 on mainnet. */
   readonly aheadSeconds: (merchantId: number, environment: Environment) => number
   /** Those whose devnet time is ahead, and by how many seconds. */
-  readonly ahead: () => ReadonlyMap<number, number>
+  readonly aheadByMerchant: () => ReadonlyMap<number, number>
   /**
    * Moves a merchant's devnet time forward by whole seconds, at least 1, and answers how many it is ahead now. What waits
    * to be delivered again of its devnet events is due earlier by as much. The other instances know within 2 s. Errors:
-   * `VALIDATION_ERROR` beyond {@link maximumAheadSeconds}; `SERVICE_UNAVAILABLE`; `Replayed` only with a reply.
+   * `VALIDATION_ERROR` beyond {@link maximumAheadSeconds}; `SERVICE_UNAVAILABLE`; `IdempotentReplay` only with a reply.
    */
   readonly advance: (
     merchantId: number,
     seconds: number,
-    asked?: Asked
-  ) => Effect.Effect<number, PublicError | Replayed>
+    call?: IdempotentCall
+  ) => Effect.Effect<number, PublicError | IdempotentReplay>
   /** Runs on this instance each time it learns that a merchant's clock has moved, for as long as the scope lives. */
-  readonly onAdvance: (heard: (merchantId: number) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+  readonly onAdvance: (listener: (merchantId: number) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/runtime/MerchantClock") {
   /** Nobody's clock is ahead, or can be: a deployment without devnet. */
   static readonly system = Layer.succeed(MerchantClock, MerchantClock.of({
     nowMillis: () => Clock.currentTimeMillis,
     nowSeconds: () => Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000)),
     aheadSeconds: () => 0,
-    ahead: () => new Map(),
+    aheadByMerchant: () => new Map(),
     advance: () => Effect.die(new Error("Nobody's clock can be moved without devnet")),
     onAdvance: () => Effect.void
   }))

@@ -3,7 +3,7 @@ import { Array as Arr, Effect, Order } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "./Plugin.ts"
 import { advisoryLock, lockSpace } from "./store/Locks.ts"
-import { saidBy, sqlStateOf, StoreError } from "./store/StoreError.ts"
+import { databaseMessage, sqlStateOf, StoreError } from "./store/StoreError.ts"
 
 /** A single step may rewrite a big table; longer than this is a fault. */
 const stepTimeout = "10min"
@@ -28,10 +28,10 @@ const stepPattern = /^(\d{4})_[a-z0-9_]+$/
  * `known` are this build's step names (`0001_invoices`), `applied` those the database recorded. Total.
  */
 export const plan = (
-  known: ReadonlyArray<string>,
-  applied: ReadonlyArray<string>
+  knownSteps: ReadonlyArray<string>,
+  appliedSteps: ReadonlyArray<string>
 ): { readonly pending: ReadonlyArray<Step> } | Pick<StoreError, "what" | "hint"> => {
-  const steps = known.map((name) => ({ id: Number.parseInt(stepPattern.exec(name)?.[1] ?? "0", 10), name }))
+  const steps = knownSteps.map((name) => ({ id: Number.parseInt(stepPattern.exec(name)?.[1] ?? "0", 10), name }))
   const wrong = steps.find(({ id }, at) => id === 0 || steps.findIndex((other) => other.id === id) !== at)
   if (wrong !== undefined) {
     return {
@@ -40,19 +40,19 @@ export const plan = (
     }
   }
   const sorted = Arr.sort(steps, Order.mapInput(Order.Number, (step: Step) => step.id))
-  const done = Arr.sort(applied, Order.String)
-  const unknown = done.find((name) => !known.includes(name))
+  const sortedApplied = Arr.sort(appliedSteps, Order.String)
+  const unknown = sortedApplied.find((name) => !knownSteps.includes(name))
   if (unknown !== undefined) {
     return {
       what: `The database holds migration ${unknown}, which this build does not know.`,
       hint: "It was written by a newer or a different version: start that version, or restore a backup made before it."
     }
   }
-  const pending = sorted.filter(({ name }) => !done.includes(name))
-  const skipped = pending.find(({ name }) => name < (done.at(-1) ?? ""))
-  if (skipped !== undefined) {
+  const pending = sorted.filter(({ name }) => !sortedApplied.includes(name))
+  const outOfOrder = pending.find(({ name }) => name < (sortedApplied.at(-1) ?? ""))
+  if (outOfOrder !== undefined) {
     return {
-      what: `Migration ${skipped.name} comes before ${done.at(-1)}, which the database already holds.`,
+      what: `Migration ${outOfOrder.name} comes before ${sortedApplied.at(-1)}, which the database already holds.`,
       hint: "Migrations only go forward: give the new step the next free number."
     }
   }
@@ -79,46 +79,46 @@ export const migrate = Effect.fn("migrate")(
     }
     const setLocal = (setting: string, value: string) => sql`select set_config(${setting}, ${value}, true)`
 
-    const alone = sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.migrations})`
+    const lockMigrations = sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.migrations})`
 
-    const pendingNow = Effect.gen(function*() {
+    const readPending = Effect.gen(function*() {
       yield* sql`create table if not exists ${sql(table)} (
         name text primary key, applied_at timestamptz not null default now())`
       const applied = yield* sql<{ name: string }>`select name from ${sql(table)}`
-      const planned = plan(Object.keys(migrations), applied.map((row) => row.name))
-      return "pending" in planned ? planned.pending : yield* new StoreError(planned)
+      const result = plan(Object.keys(migrations), applied.map((row) => row.name))
+      return "pending" in result ? result.pending : yield* new StoreError(result)
     })
 
     /** Runs the earliest pending step, if any; says whether there was one. */
     const step = Effect.gen(function*() {
       yield* setLocal("statement_timeout", stepTimeout)
-      yield* alone
-      const [next] = yield* pendingNow
+      yield* lockMigrations
+      const [next] = yield* readPending
       if (next === undefined) return false
       yield* setLocal("lock_timeout", tableLockTimeout)
       yield* Effect.logInfo(`migrating ${name}: ${next.name}`)
       yield* (migrations[next.name] ?? Effect.void).pipe(
-        Effect.mapError((cause) => failed(name, next.name, cause))
+        Effect.mapError((cause) => migrationError(name, next.name, cause))
       )
       yield* sql`insert into ${sql(table)} ${sql.insert({ name: next.name })}`
       return true
     })
 
     yield* sql.withTransaction(step).pipe(
-      Effect.retry({ times: tableLockRetries, while: (error) => lockedOut(error) }),
-      Effect.mapError((error) => error._tag === "StoreError" ? error : failed(name, table, error)),
+      Effect.retry({ times: tableLockRetries, while: (error) => isLockTimeout(error) }),
+      Effect.mapError((error) => error._tag === "StoreError" ? error : migrationError(name, table, error)),
       Effect.repeat({ while: (more) => more })
     )
   }
 )
 
 /** 55P03: a table lock was not granted in time; the step was rolled back and can run again. */
-const lockedOut = (error: unknown) =>
+const isLockTimeout = (error: unknown) =>
   sqlStateOf(error instanceof StoreError ? error.cause : error) === "55P03"
 
-const failed = (name: string, step: string, cause: unknown) =>
+const migrationError = (name: string, step: string, cause: unknown) =>
   new StoreError({
-    what: `Migrating ${name} failed at ${step}: ${saidBy(cause)}.`,
+    what: `Migrating ${name} failed at ${step}: ${databaseMessage(cause)}.`,
     hint: "The step was rolled back and nothing is half done: fix the cause and start again.",
     cause
   })

@@ -12,18 +12,18 @@ import type { EventBus } from "./EventBus.ts"
 import type {
   Anonymous,
   Credentials,
-  Drawings,
-  Flat,
+  ErrorPages,
+  FlatErrors,
   Idempotent,
   IdempotencyRequired,
   MerchantAuth,
   Revocations,
-  Throttle,
-  Wrapped
+  RateLimiter,
+  WrappedErrors
 } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
-import type { Quotes } from "./Quotes.ts"
+import type { Prices } from "./Prices.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
 import type { Secrets } from "./Secrets.ts"
@@ -44,19 +44,19 @@ export type Kernel =
   | Chains
   | Commit
   | Credentials
-  | Drawings
+  | ErrorPages
   | EventBus
   | Health
   | Leases
   | MerchantClock
-  | Quotes
+  | Prices
   | Revocations
   | Rpc
   | Secrets
   | Settings
   | SignIns
   | Sockets
-  | Throttle
+  | RateLimiter
   | Timers
   | TokenCatalog
   | Webhooks
@@ -70,8 +70,8 @@ export type Http =
   | FileSystem.FileSystem
   | Path.Path
   | Anonymous
-  | Flat
-  | Wrapped
+  | FlatErrors
+  | WrappedErrors
   | MerchantAuth
   | Idempotent
   | IdempotencyRequired

@@ -5,7 +5,7 @@
 import { Context, type Effect } from "effect"
 
 /** What one call came to. */
-export interface Verdict {
+export interface RateLimitResult {
   readonly accepted: boolean
   /** Calls that would be accepted now. */
   readonly remaining: number
@@ -23,5 +23,5 @@ export class RateLimits extends Context.Service<RateLimits, {
    * answer, each instance counts alone, and the call is counted in `rate_limit_store_failures_total`: one instance never
    * accepts more than `limit` in any window; n instances accept at most n times `limit` in a window with such a fault.
    */
-  readonly take: (name: string, who: string, limit: number) => Effect.Effect<Verdict>
+  readonly take: (name: string, who: string, limit: number) => Effect.Effect<RateLimitResult>
 }>()("tillwire/runtime/RateLimits") {}

@@ -2,7 +2,7 @@
 import { Effect, Metric, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { Leases } from "./Leases.ts"
-import { fromZero } from "./Telemetry.ts"
+import { initializeSeries } from "./Telemetry.ts"
 
 /**
  * Rows or events that one transaction removes, at most. It takes 3 ms for attempts, 20 ms for deliveries that fail, 35 ms
@@ -20,7 +20,7 @@ const pauseWhileBehind = "100 millis"
 /** Renewed while a round goes on; another instance goes on with what is left when this one dies. */
 const leaseMillis = 30_000
 
-const removed = Metric.counter("rows_pruned_total", {
+const prunedRows = Metric.counter("rows_pruned_total", {
   description: "Rows that were kept for as long as they are kept and then removed, by table",
   incremental: true
 })
@@ -41,27 +41,27 @@ export const inBatches = <E, R>(
   })
 
 /** Makes the counts of `tables` exist before the first row of them is removed. */
-export const prunedFromZero = (tables: ReadonlyArray<string>): Effect.Effect<void> =>
-  fromZero(removed, tables.map((table) => ({ table })))
+export const initializePruned = (tables: ReadonlyArray<string>): Effect.Effect<void> =>
+  initializeSeries(prunedRows, tables.map((table) => ({ table })))
 
 /** Counts what `batch` removed of `table`. */
-export const counting = (table: string) => {
-  const rows = Metric.withAttributes(removed, { table })
+export const countPruned = (table: string) => {
+  const rows = Metric.withAttributes(prunedRows, { table })
   return <E, R>(batch: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
     Effect.tap(batch, (count) => Metric.update(rows, count))
 }
 
 /** Runs `round` now and then every `pause`, on one instance at a time, for as long as the scope lives. A failed one is logged. */
-export const rounds = <R>(
+export const runPeriodically = <R>(
   name: string,
   pause: string,
   round: Effect.Effect<unknown, SqlError.SqlError, R>
 ): Effect.Effect<void, never, R | Leases | Scope.Scope> =>
   Effect.gen(function*() {
     const leases = yield* Leases
-    const careful = round.pipe(
+    const guardedRound = round.pipe(
       Effect.catchCause((cause) => Effect.logWarning(`${name} did not come to its end; it is tried again`, cause)),
       Effect.andThen(Effect.sleep(pause as "1 hour"))
     )
-    yield* Effect.forkScoped(leases.hold(name, leaseMillis, () => Effect.forever(careful)))
+    yield* Effect.forkScoped(leases.hold(name, leaseMillis, () => Effect.forever(guardedRound)))
   })

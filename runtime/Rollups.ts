@@ -74,7 +74,7 @@ const wholeOf = ({ from, to }: Span, wide: number): Span => {
 }
 
 /** What of `outer` lies before and after `inner`; all of it where nothing lies inside. */
-const around = (outer: Span, inner: Span): ReadonlyArray<Span> =>
+const surroundings = (outer: Span, inner: Span): ReadonlyArray<Span> =>
   (inner.from < inner.to ? [{ from: outer.from, to: inner.from }, { from: inner.to, to: outer.to }] : [outer])
     .filter(({ from, to }) => from < to)
 
@@ -87,10 +87,10 @@ export const cover = (span: Span): { readonly pieces: ReadonlyArray<Piece>; read
   const of = (wide: Width, spans: ReadonlyArray<Span>) => spans.map((each): Piece => ({ width: wide, ...each }))
   return {
     pieces: [
-      ...of(width.quarter, around(quarters, hours)),
-      ...of(width.hour, around(hours, days)),
-      ...of(width.day, around(days, { from: days.to, to: days.to }))
+      ...of(width.quarter, surroundings(quarters, hours)),
+      ...of(width.hour, surroundings(hours, days)),
+      ...of(width.day, surroundings(days, { from: days.to, to: days.to }))
     ],
-    edges: around(span, quarters)
+    edges: surroundings(span, quarters)
   }
 }

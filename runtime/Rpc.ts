@@ -1,9 +1,9 @@
-/** The internal door: every plugin's RpcGroup on one port, behind one bearer credential. */
+/** The internal port: every plugin's RpcGroup on one port, behind one bearer credential. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Rpc as Procedure, RpcGroup } from "effect/rpc"
 
 export class Rpc extends Context.Service<Rpc, {
-  /** Adds a group's handlers; the door opens when every plugin has had its turn. Tags are unique, `<plugin>.<call>`. */
+  /** Adds a group's handlers; the port opens when every plugin has had its turn. Tags are unique, `<plugin>.<call>`. */
   readonly serve: <Rpcs extends Procedure.Any>(
     group: RpcGroup.RpcGroup<Rpcs>,
     handlers: Layer.Layer<Procedure.ToHandler<Rpcs>>
@@ -28,6 +28,6 @@ export const handlers = <
 >(group: RpcGroup.RpcGroup<Rpcs>, build: Handlers | Effect.Effect<Handlers, E, R>) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const rpc = yield* Rpc
-    const built = yield* Layer.build(group.toLayer(build))
-    yield* rpc.serve(group, Layer.succeedContext(built))
+    const context = yield* Layer.build(group.toLayer(build))
+    yield* rpc.serve(group, Layer.succeedContext(context))
   }))

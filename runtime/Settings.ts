@@ -61,7 +61,7 @@ export const SettingsSchema = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   /** Which environments this deployment serves. */
   environments: Schema.NonEmptyArray(Environment),
-  /** The public door: merchants, payors, websockets. Port 0 picks a free one. Default 127.0.0.1:8080. */
+  /** The public port: merchants, payors, websockets. Port 0 picks a free one. Default 127.0.0.1:8080. */
   http: byDefault(
     Schema.Struct({
       host: byDefault(Schema.NonEmptyString, "127.0.0.1"),
@@ -84,7 +84,7 @@ export const SettingsSchema = Schema.Struct({
     {}
   ),
   /**
-   * The internal door: typed RPC, metrics, health. `token` is its bearer credential; made on devnet if absent. Default
+   * The internal port: typed RPC, metrics, health. `token` is its bearer credential; made on devnet if absent. Default
    * 127.0.0.1:8081.
    */
   rpc: byDefault(
@@ -101,7 +101,7 @@ export const SettingsSchema = Schema.Struct({
     }),
     {}
   ),
-  /** Credential for `/metrics` on the public door; the route answers 401 there while it is absent. */
+  /** Credential for `/metrics` on the public port; the route answers 401 there while it is absent. */
   ops: Schema.optionalKey(Schema.Struct({ token: Credential })),
   /** The one directory that holds all local state; relative to the current directory. Default `.tillwire`. */
   data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),

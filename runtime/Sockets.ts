@@ -33,23 +33,23 @@ export interface EventStream {
   readonly since: StreamQuery["since"]
 }
 
-type Served = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest>
+type UpgradeResponse = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest>
 
 export class Sockets extends Context.Service<Sockets, {
   /**
    * Upgrades the current request and serves the invoice's payor stream until either side ends it; the request ends with
    * the handshake. Called inside a route handler, after the token was checked.
    */
-  readonly serveInvoice: (stream: InvoiceStream) => Served
+  readonly serveInvoice: (stream: InvoiceStream) => UpgradeResponse
   /** As `serveInvoice`, for the events of a merchant. */
-  readonly serveEvents: (stream: EventStream) => Served
+  readonly serveEvents: (stream: EventStream) => UpgradeResponse
   /**
    * Sends a frame that is not a stored event (`payment_quote.updated`, `confirmations`) to an invoice's listeners;
    * `frame` gives its text in a listener's version of the API.
    */
-  readonly tell: (invoiceId: string, frame: (apiVersion: string) => string) => Effect.Effect<void>
+  readonly send: (invoiceId: string, frame: (apiVersion: string) => string) => Effect.Effect<void>
   /** Ids of the invoices that somebody listens to on this instance. */
-  readonly listened: () => ReadonlyArray<string>
+  readonly watchedInvoices: () => ReadonlyArray<string>
   /** Ends every connection with 1001, "restart": the service stops, the client comes back to whoever serves then. */
   readonly close: Effect.Effect<void>
 }>()("tillwire/runtime/Sockets") {}

@@ -6,13 +6,13 @@ const editDistance = (a: string, b: string): number => {
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const isSame = a[i - 1] === b[j - 1]
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
       row.push(Math.min(
         rows[i - 1]![j]! + 1,
         row[j - 1]! + 1,
-        rows[i - 1]![j - 1]! + (same ? 0 : 1),
-        swapped ? rows[i - 2]![j - 2]! + 1 : Infinity
+        rows[i - 1]![j - 1]! + (isSame ? 0 : 1),
+        isSwap ? rows[i - 2]![j - 2]! + 1 : Infinity
       ))
     }
     rows.push(row)
@@ -27,10 +27,10 @@ interface NearWord {
 
 /** The one of `words` that is spelt most like `text`, whatever the case; the first of several, undefined of none. */
 const nearestWord = (text: string, words: Iterable<string>): NearWord | undefined => {
-  const written = text.toLowerCase()
+  const lowerText = text.toLowerCase()
   let nearest: NearWord | undefined
   for (const word of words) {
-    const distance = editDistance(written, word.toLowerCase())
+    const distance = editDistance(lowerText, word.toLowerCase())
     if (nearest === undefined || distance < nearest.distance) nearest = { word, distance }
   }
   return nearest

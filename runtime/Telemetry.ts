@@ -12,7 +12,7 @@ export const metricsPrefix = "tillwire"
  * Makes the series of a counter or a gauge exist at 0 before it is first counted or measured, for each of `labels`: an alert
  * on a series that does not exist never fires. A series that exists already keeps its value.
  */
-export const fromZero = <State extends Metric.CounterState<number> | Metric.GaugeState<number>>(
+export const initializeSeries = <State extends Metric.CounterState<number> | Metric.GaugeState<number>>(
   metric: Metric.Metric<number, State>,
   labels: ReadonlyArray<Readonly<Record<string, string>>> = [{}]
 ): Effect.Effect<void> =>
@@ -36,7 +36,7 @@ export class Health extends Context.Service<Health, {
   /** Adds a check to every report and scrape, for as long as the scope lives. */
   readonly register: (check: HealthCheck) => Effect.Effect<void, never, Scope.Scope>
   /** Every table is at this build's version. */
-  readonly migrated: Effect.Effect<void>
+  readonly markMigrated: Effect.Effect<void>
   /** A stop was asked for: from now on the report is `unavailable`. */
-  readonly stopping: Effect.Effect<void>
+  readonly markStopping: Effect.Effect<void>
 }>()("tillwire/runtime/Health") {}

@@ -21,11 +21,11 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
    * From now on, for as long as the scope lives, tokens of a network that have a contract are active only once
    * {@link attest} has found the decimals of the contract to be the listed ones: what a payment is worth hangs on them.
    */
-  readonly guard: (network: Network, environment: Environment) => Effect.Effect<void, never, Scope.Scope>
+  readonly requireVerifiedDecimals: (network: Network, environment: Environment) => Effect.Effect<void, never, Scope.Scope>
   /** Tokens of a guarded network that are listed as active and whose contract has not said its decimals yet. */
-  readonly unattested: (network: Network, environment: Environment) => ReadonlyArray<Token>
+  readonly unverifiedTokens: (network: Network, environment: Environment) => ReadonlyArray<Token>
   /** What a token's contract says its decimals are; null: there is none yet. A mismatch is logged as an error, once. */
-  readonly attest: (id: number, decimals: number | null) => Effect.Effect<void>
+  readonly recordDecimals: (id: number, decimals: number | null) => Effect.Effect<void>
   readonly get: (id: number) => Token | undefined
   /** By contract address as the chain spells it; null finds the native coin. */
   readonly find: (network: Network, environment: Environment, address: string | null) => Token | undefined

@@ -6,36 +6,36 @@ import { createHash, randomUUID } from "node:crypto"
 export const uuidV4: Effect.Effect<string> = Effect.sync(() => randomUUID())
 
 /** Of one millisecond at most as many are told apart in order: 12 bits. Beyond, they are unique and in no order. */
-const maximumInOrder = 4_095
+const maximumSequence = 4_095
 
 /** Makes UUIDs of version 7 that count those of one millisecond. */
 const makeSequence = () => {
   /** The millisecond of the last one, and how many were made in it before. */
   let lastMillis = -1
-  let madeBefore = 0
+  let sequence = 0
   return (millis: number): string => {
-    madeBefore = millis === lastMillis ? Math.min(madeBefore + 1, maximumInOrder) : 0
+    sequence = millis === lastMillis ? Math.min(sequence + 1, maximumSequence) : 0
     lastMillis = millis
     const time = millis.toString(16).padStart(12, "0")
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${madeBefore.toString(16).padStart(3, "0")}${randomUUID().slice(18)}`
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, "0")}${randomUUID().slice(18)}`
   }
 }
 
-const present = makeSequence()
-const ahead = makeSequence()
+const nextUuid = makeSequence()
+const nextUuidAhead = makeSequence()
 
 /**
  * A UUID that sorts by the time it was made (RFC 9562, version 7): 48 bits of milliseconds, 12 bits that count what this
  * process made in the same one (section 6.2, method 1), 62 random bits.
  */
-export const uuidV7: Effect.Effect<string> = Effect.map(Clock.currentTimeMillis, present)
+export const uuidV7: Effect.Effect<string> = Effect.map(Clock.currentTimeMillis, nextUuid)
 
 /**
  * The same for an object that is listed by its time, of a merchant whose clock is some seconds ahead. Those ahead are
  * counted apart: of one millisecond and two merchants they may be in no order.
  */
 export const uuidV7Ahead = (seconds: number): Effect.Effect<string> =>
-  seconds === 0 ? uuidV7 : Effect.map(Clock.currentTimeMillis, (millis) => ahead(millis + seconds * 1000))
+  seconds === 0 ? uuidV7 : Effect.map(Clock.currentTimeMillis, (millis) => nextUuidAhead(millis + seconds * 1000))
 
 /**
  * The UUID of a name (RFC 9562, version 8: SHA-256 of it): the same name gives the same id on every instance, so that

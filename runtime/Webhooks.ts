@@ -35,7 +35,7 @@ export interface DeliveryAnswer {
 export class TransportFailed extends Schema.TaggedError<TransportFailed>()("TransportFailed", {
   reason: Schema.String,
   /** A fault of ours, not of the receiver: spends no attempt. */
-  own: Schema.Boolean,
+  isOurFault: Schema.Boolean,
   /** The receiver was too slow: to be connected, or to answer in full. Never of a fault of ours. */
   timedOut: Schema.Boolean
 }) {}

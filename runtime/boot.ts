@@ -1,4 +1,4 @@
-/** Turns a checked config into a running service: kernel, plugins in config order, then the two doors. */
+/** Turns a checked config into a running service: kernel, plugins in config order, then the two ports. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Context, Effect, Layer, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
@@ -9,18 +9,18 @@ import { ChainsRpc } from "./chains/ChainsRpc.ts"
 import {
   type Address,
   connectionsPerAddress,
-  type DoorClosed,
+  type ListenFailed,
   idleTimeoutMillis,
   maximumRpcBytes,
-  open,
+  listen,
   printHost
-} from "./boot/Doors.ts"
+} from "./boot/Listener.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
-import { apisOf, distinct, kernel } from "./boot/Kernel.ts"
-import type { Loaded, Picked } from "./Config.ts"
+import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
+import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
-import { Drawings } from "./Http.ts"
+import { ErrorPages } from "./Http.ts"
 import * as Reference from "./openapi/Route.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
@@ -28,7 +28,7 @@ import { rpcToken } from "./rpc/Credential.ts"
 import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
 import * as RpcServer from "./rpc/Server.ts"
-import type { SecretsInvalid } from "./secrets/Master.ts"
+import type { SecretsError } from "./secrets/Master.ts"
 import { Settings } from "./Settings.ts"
 import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
@@ -37,13 +37,13 @@ import * as OpsRoutes from "./telemetry/Routes.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** Where the service can be reached, once it can. */
-export class Running extends Context.Service<Running, {
-  /** The public door, as merchants reach it. */
+export class ServiceInfo extends Context.Service<ServiceInfo, {
+  /** The public port, as merchants reach it. */
   readonly url: string
-  /** The internal door. */
+  /** The internal port. */
   readonly internalUrl: string
   readonly dataDirectory: string
-}>()("tillwire/runtime/Running") {}
+}>()("tillwire/runtime/ServiceInfo") {}
 
 /** A plugin did not start, or does not do what it declares. */
 export class PluginFailed extends Schema.TaggedError<PluginFailed>()("PluginFailed", {
@@ -59,26 +59,26 @@ export class PluginFailed extends Schema.TaggedError<PluginFailed>()("PluginFail
 export type BootError =
   | StoreError
   | DataDirectoryUnusable
-  | SecretsInvalid
-  | DoorClosed
+  | SecretsError
+  | ListenFailed
   | PluginFailed
   | SqlError.SqlError
   | PlatformError.PlatformError
 
 /** The whole service of a config. `instanceId` is new for each process. */
-export const boot = (loaded: Loaded, instanceId: string): Layer.Layer<Running | StoreGuard, BootError> =>
+export const boot = (config: LoadedConfig, instanceId: string): Layer.Layer<ServiceInfo | StoreGuard, BootError> =>
   Layer.unwrap(Effect.gen(function*() {
-    const settings = yield* settle(loaded, instanceId)
+    const settings = yield* resolveSettings(config, instanceId)
     yield* checkDataDirectory(settings.dataDirectory, settings.environments)
-    const below = kernel(loaded, settings)
-    return doors(distinct(loaded.picked)).pipe(
-      Layer.provideMerge(plugins(loaded.picked)),
+    const below = kernel(config, settings)
+    return listeners(distinctPlugins(config.plugins)).pipe(
+      Layer.provideMerge(plugins(config.plugins)),
       Layer.provideMerge(below)
-    ) as Layer.Layer<Running | StoreGuard, BootError>
+    ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
   }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer])))
 
 /** The settings in force: what the file leaves to be computed. */
-export const settle = Effect.fnUntraced(function*({ settings }: Loaded, instanceId: string) {
+export const resolveSettings = Effect.fnUntraced(function*({ settings }: LoadedConfig, instanceId: string) {
   const path = yield* Path.Path
   const http = settings.http.port === 0 ? { ...settings.http, port: yield* freePort(settings.http.host) } : settings.http
   return Settings.of({
@@ -90,11 +90,11 @@ export const settle = Effect.fnUntraced(function*({ settings }: Loaded, instance
   })
 })
 
-/** A port nobody listens on: payment links name it before the door is open. */
+/** A port nobody listens on: payment links name it before the port is open. */
 const freePort = (host: string): Effect.Effect<number> =>
   Effect.callback((resume) => {
     const server = createServer()
-    // Whatever is wrong with the host is told when the door is opened.
+    // Whatever is wrong with the host is told when the port is opened.
     server.once("error", () => resume(Effect.succeed(0)))
     server.listen({ host, port: 0 }, () => {
       const address = server.address()
@@ -106,52 +106,52 @@ const freePort = (host: string): Effect.Effect<number> =>
 type AnyLayer = Layer.Layer<never, PluginFailed, Kernel>
 
 /** Each plugin stands on the ones before it: `Layer.mergeAll` would keep no order. */
-const plugins = (picked: ReadonlyArray<Picked>): AnyLayer =>
-  picked.reduce<AnyLayer>(
-    (before, entry) => Layer.provideMerge(started(entry), before) as AnyLayer,
+const plugins = (entries: ReadonlyArray<SelectedPlugin>): AnyLayer =>
+  entries.reduce<AnyLayer>(
+    (before, entry) => Layer.provideMerge(startPlugin(entry), before) as AnyLayer,
     Layer.empty
   )
 
-const started = ({ options, plugin, use }: Picked): AnyLayer =>
+const startPlugin = ({ options, plugin, use }: SelectedPlugin): AnyLayer =>
   (plugin.layer(options) as Layer.Layer<never, unknown, Kernel>).pipe(
     Layer.catch((cause) =>
-      Layer.effectDiscard(Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${said(cause)}`, cause })))
+      Layer.effectDiscard(Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${messageOf(cause)}`, cause })))
     )
   )
 
-const said = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
 
 /**
- * Opens the doors when every plugin has had its turn. Before any of it is torn down a stop closes both and ends the
+ * Opens the ports when every plugin has had its turn. Before any of it is torn down a stop closes both and ends the
  * deliveries, all at once: each may take 8 s, and `docker stop` kills after 10 s.
  */
-const doors = (picked: ReadonlyArray<AnyPlugin>) =>
+const listeners = (plugins: ReadonlyArray<AnyPlugin>) =>
   Layer.effect(
-    Running,
+    ServiceInfo,
     Effect.gen(function*() {
       const settings = yield* Settings
       const health = yield* Health
       const router = yield* HttpRouter.HttpRouter
       yield* serveOwnCalls
-      yield* declaredCallsServed(picked)
+      yield* checkDeclaredCalls(plugins)
       yield* OpsRoutes.mount(router, settings.ops === undefined ? "closed" : Redacted.make(settings.ops.token))
-      yield* Reference.mount(router, apisOf(picked), settings.publicUrl)
+      yield* Reference.mount(router, apisOf(plugins), settings.publicUrl)
       const stops = yield* Scope.fork(yield* Effect.scope, "parallel")
-      const beside = <A, E, R>(part: Effect.Effect<A, E, R>) =>
+      const withOwnScope = <A, E, R>(part: Effect.Effect<A, E, R>) =>
         Effect.flatMap(Scope.fork(stops), (scope) => Scope.provide(part, scope))
-      const internal = yield* beside(openInternal(settings.rpc))
-      yield* beside(open(router, settings.http, "http", {
-        crowd: {
+      const internal = yield* withOwnScope(openInternal(settings.rpc))
+      yield* withOwnScope(listen(router, settings.http, "http", {
+        connectionLimits: {
           perAddress: connectionsPerAddress(settings),
           exemptRanges: [...loopbackRanges, ...settings.http.trustProxy]
         },
         idleTimeoutMillis
-      }, yield* Drawings))
+      }, yield* ErrorPages))
       yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
       const sockets = yield* Sockets
-      // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its door open.
-      yield* Effect.addFinalizer(() => Effect.all([health.stopping, internal.endStreams, sockets.close]))
-      return Running.of({
+      // First of all on the way down: probes turn away, and neither a websocket nor a stream keeps its port open.
+      yield* Effect.addFinalizer(() => Effect.all([health.markStopping, internal.endStreams, sockets.close]))
+      return ServiceInfo.of({
         url: settings.publicUrl,
         internalUrl: internal.url,
         dataDirectory: settings.dataDirectory
@@ -159,14 +159,14 @@ const doors = (picked: ReadonlyArray<AnyPlugin>) =>
     })
   )
 
-/** RPC, metrics and health on a router of their own: none of the public door's routes are there. */
+/** RPC, metrics and health on a router of their own: none of the public port's routes are there. */
 const openInternal = (address: Address & { readonly allowedHosts: ReadonlyArray<string> }) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
     yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
-    return { ...yield* open(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
+    return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
   })
 
 const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")
@@ -180,15 +180,15 @@ const serveOwnCalls = Effect.gen(function*() {
 })
 
 /** A call that is declared and not served would fail at its first use, perhaps weeks later. */
-const declaredCallsServed = (picked: ReadonlyArray<AnyPlugin>) =>
+const checkDeclaredCalls = (plugins: ReadonlyArray<AnyPlugin>) =>
   Effect.gen(function*() {
-    const { served } = yield* RpcServer.RpcRegistry
-    const tags = new Set(served().flatMap(({ group }) => [...group.requests.keys()]))
-    yield* Effect.forEach(picked, ({ name, rpc }) => {
+    const { groups } = yield* RpcServer.RpcRegistry
+    const tags = new Set(groups().flatMap(({ group }) => [...group.requests.keys()]))
+    yield* Effect.forEach(plugins, ({ name, rpc }) => {
       const declared = (rpc as { readonly requests?: ReadonlyMap<string, unknown> } | undefined)?.requests
-      const silent = [...declared?.keys() ?? []].filter((tag) => !tags.has(tag))
-      return silent.length === 0 ? Effect.void : Effect.fail(
-        new PluginFailed({ plugin: name, reason: `declares ${silent.join(", ")} but serves no such call: use Rpc.handlers` })
+      const unserved = [...declared?.keys() ?? []].filter((tag) => !tags.has(tag))
+      return unserved.length === 0 ? Effect.void : Effect.fail(
+        new PluginFailed({ plugin: name, reason: `declares ${unserved.join(", ")} but serves no such call: use Rpc.handlers` })
       )
     }, { discard: true })
   })

@@ -9,11 +9,11 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Clock, Console, Effect, Exit, Predicate } from "effect"
 import { randomUUID } from "node:crypto"
-import { boot, Running, settle } from "./boot.ts"
-import { apisOf, distinct } from "./boot/Kernel.ts"
+import { boot, ServiceInfo, resolveSettings } from "./boot.ts"
+import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
-import { ConfigInvalid, exitCodeConfig, load, type Loaded } from "./Config.ts"
+import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
 import { documentOf, textOf } from "./openapi/Document.ts"
 import { StoreGuard } from "./Store.ts"
@@ -31,7 +31,7 @@ const usage = `usage: node runtime/main.ts [check | schema | openapi] [--config 
   --config       the config file, default ${defaultConfig}`
 
 /** Milliseconds after which a stop that hangs is given up: the 10 s that it may take, and as long again. */
-const stopPatienceMillis = 20_000
+const stopTimeoutMillis = 20_000
 
 interface Command {
   readonly name: "start" | "check" | "schema" | "openapi" | "help"
@@ -57,28 +57,28 @@ const parse = (words: ReadonlyArray<string>): Command | string => {
 }
 
 /** The pages that the plugins name, by label. */
-const pagesOf = ({ picked }: Loaded, url: string): Readonly<Record<string, string>> =>
-  Object.assign({}, ...distinct(picked).map(({ pages }) => pages?.(url) ?? {}))
+const pagesOf = ({ plugins }: LoadedConfig, url: string): Readonly<Record<string, string>> =>
+  Object.assign({}, ...distinctPlugins(plugins).map(({ pages }) => pages?.(url) ?? {}))
 
 const line = (label: string, text: string): string => `  ${label.padEnd(10)} ${text}`
 
 const banner = (
-  loaded: Loaded,
-  { dataDirectory, internalUrl, url }: Running["Service"],
+  config: LoadedConfig,
+  { dataDirectory, internalUrl, url }: ServiceInfo["Service"],
   millis: number
 ): string =>
   [
     "",
-    `  Tillwire · ${loaded.settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s`,
+    `  Tillwire · ${config.settings.environments.join(" and ")} · ready in ${(millis / 1000).toFixed(1)} s`,
     line("API", `${url}/api/v1`),
-    ...Object.entries(pagesOf(loaded, url)).map(([label, page]) => line(label.replace(/^./, (first) => first.toUpperCase()), page)),
+    ...Object.entries(pagesOf(config, url)).map(([label, page]) => line(label.replace(/^./, (first) => first.toUpperCase()), page)),
     line("Internal", `${internalUrl}   (RPC, metrics, health)`),
     line("Data", dataDirectory),
     ""
   ].join("\n")
 
-const printDocument = (loaded: Loaded) =>
-  Effect.map(settle(loaded, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinct(loaded.picked)), publicUrl)))
+const printDocument = (config: LoadedConfig) =>
+  Effect.map(resolveSettings(config, "none"), ({ publicUrl }) => textOf(documentOf(apisOf(distinctPlugins(config.plugins)), publicUrl)))
 
 /** From here to the end of the process: the first cause counts. */
 const stops = watchStops(process.env["_"])
@@ -108,29 +108,29 @@ const logStop = Effect.gen(function*() {
   )
 })
 
-const start = (loaded: Loaded) =>
+const start = (config: LoadedConfig) =>
   Effect.gen(function*() {
     yield* logStop
     const started = yield* Clock.currentTimeMillis
     const service = Effect.gen(function*() {
-      const running = yield* Running
+      const running = yield* ServiceInfo
       const millis = (yield* Clock.currentTimeMillis) - started
-      if (process.stdout.isTTY) yield* Console.log(banner(loaded, running, millis))
-      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, ...pagesOf(loaded, running.url), start_ms: millis }))
+      if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
+      else yield* Effect.logInfo("ready").pipe(Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis }))
       const guard = yield* StoreGuard
-      return yield* guard.lost
+      return yield* guard.awaitLoss
     })
-    return yield* Effect.provide(service, boot(loaded, randomUUID()))
-  }).pipe(Effect.scoped, Effect.provide(Logs.layer(loaded.settings.telemetry, process.stdout.isTTY)))
+    return yield* Effect.provide(service, boot(config, randomUUID()))
+  }).pipe(Effect.scoped, Effect.provide(Logs.layer(config.settings.telemetry, process.stdout.isTTY)))
 
 const run = (command: Command) =>
   Effect.gen(function*() {
     if (command.name === "help") return yield* Console.log(usage)
     if (command.name === "schema") return yield* writeJsonSchema
-    const loaded = yield* load({ file: command.file, environment: process.env })
+    const config = yield* load({ file: command.file, environment: process.env })
     if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
-    if (command.name === "openapi") return yield* Console.log(yield* printDocument(loaded))
-    return yield* start(loaded)
+    if (command.name === "openapi") return yield* Console.log(yield* printDocument(config))
+    return yield* start(config)
   })
 
 /** The one place where a failure becomes words for a person and an exit code for a machine. */
@@ -156,12 +156,12 @@ const program = typeof command === "string"
   : Effect.tapCause(run(command), report)
 
 const giveUp = () => {
-  process.stderr.write(`the stop took longer than ${stopPatienceMillis / 1000} s and was given up: the process ends now\n`)
+  process.stderr.write(`the stop took longer than ${stopTimeoutMillis / 1000} s and was given up: the process ends now\n`)
   process.exit(1)
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => setTimeout(giveUp, stopPatienceMillis).unref())
+  process.once(signal, () => setTimeout(giveUp, stopTimeoutMillis).unref())
 }
 
 NodeRuntime.runMain(Effect.provide(program, NodeServices.layer), {

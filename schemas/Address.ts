@@ -45,11 +45,11 @@ const cardanoLengthFits = (type: number, length: number): boolean =>
   type <= 3 ? length === 57 : type <= 5 ? length >= 32 && length <= 47 : length === 29
 
 const readCardano = (text: string, environment: Environment): string | null => {
-  const found = bech32.decodeUnsafe(text, maximumAddressLength)
-  if (found === undefined) return null
+  const decoded = bech32.decodeUnsafe(text, maximumAddressLength)
+  if (decoded === undefined) return null
   const { id, prefix } = cardanoNetworks[environment]
-  const bytes = bech32.fromWordsUnsafe(found.words)
-  if (found.prefix !== prefix || !bytes) return null
+  const bytes = bech32.fromWordsUnsafe(decoded.words)
+  if (decoded.prefix !== prefix || !bytes) return null
   const header = bytes[0] ?? 0xff
   const fits = header >> 4 <= cardanoPayableTypes && (header & 0xf) === id &&
     cardanoLengthFits(header >> 4, bytes.length)

@@ -31,8 +31,8 @@ type JsonObject = Readonly<Record<string, Schema.Json>>
 const isObject = (value: Schema.Json): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const inside = (value: Schema.Json): Schema.Json =>
-  Array.isArray(value) ? value.map(inside) : isObject(value) ? withoutAliases(value) : value
+const withoutAliasesIn = (value: Schema.Json): Schema.Json =>
+  Array.isArray(value) ? value.map(withoutAliasesIn) : isObject(value) ? withoutAliases(value) : value
 
 /**
  * The body with every alias under the name it stands for, in nested items too. A field that is sent by its own name wins.
@@ -46,7 +46,7 @@ export const withoutAliases = (body: JsonObject): JsonObject =>
     Object.entries(body)
       .map(([name, value]): readonly [string, Schema.Json, boolean] => {
         const field = Object.hasOwn(fieldOf, name) ? fieldOf[name]! : name
-        return [field, ownObjects.has(field) ? inside(value) : value, field === name]
+        return [field, ownObjects.has(field) ? withoutAliasesIn(value) : value, field === name]
       })
       .toSorted(([, , a], [, , b]) => Number(a) - Number(b))
       .map(([field, value]) => [field, value])
@@ -56,7 +56,7 @@ export const withoutAliases = (body: JsonObject): JsonObject =>
  * A body with the fields of `struct`, each by its own name or its alias. The reference shows the names only, so parts of
  * `struct` carry no identifier of their own.
  */
-export const aliased = <A>(
+export const withAliases = <A>(
   struct: Schema.Codec<A, any>,
   about: { readonly identifier: string; readonly description?: string; readonly examples: ReadonlyArray<JsonObject> }
 ): Schema.Codec<A, JsonObject> =>

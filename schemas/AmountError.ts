@@ -23,14 +23,14 @@ const dollars = (millis: number): string => {
 const example = "For $5 send amount 5000 or amount_usd 5."
 
 /** What to send where a number was meant as dollars; {@link example} where it cannot have been. */
-const meantAsDollars = (value: number): string => {
+const dollarHint = (value: number): string => {
   const millis = readInvoiceAmount({ amount_usd: value })
   return typeof millis === "string"
     ? example
     : `For ${dollars(usdWire(millis))} send amount ${millis} or amount_usd ${value}.`
 }
 
-const sentAs = (input: { readonly amount?: unknown; readonly amount_usd?: unknown }): "amount" | "amount_usd" | null =>
+const amountField = (input: { readonly amount?: unknown; readonly amount_usd?: unknown }): "amount" | "amount_usd" | null =>
   (input.amount === undefined) === (input.amount_usd === undefined)
     ? null
     : input.amount === undefined ? "amount_usd" : "amount"
@@ -43,8 +43,8 @@ const message = (name: "amount" | "amount_usd", value: unknown): string => {
   }
   if (typeof value !== "number") return `${ranges.amount}, sent as a number without quotes. ${example}`
   if (!Number.isFinite(value)) return `${ranges.amount}: a number of that size cannot be read. ${example}`
-  const reading = Number.isSafeInteger(value) ? `: ${value} is ${dollars(value)}.` : `: it cannot be ${value}.`
-  return `${ranges.amount}${reading} ${meantAsDollars(value)}`
+  const explanation = Number.isSafeInteger(value) ? `: ${value} is ${dollars(value)}.` : `: it cannot be ${value}.`
+  return `${ranges.amount}${explanation} ${dollarHint(value)}`
 }
 
 /**
@@ -60,7 +60,7 @@ export const amountError = (
   fault: AmountFault,
   input: { readonly amount?: unknown; readonly amount_usd?: unknown }
 ): PublicError => {
-  const name = sentAs(input)
+  const name = amountField(input)
   const code = fault === "range" ? "INVALID_AMOUNT_RANGE" : "INVALID_AMOUNT_FORMAT"
   if (name !== null) return publicError(code, { message: message(name, input[name]), param: name })
   const why = input.amount === undefined ? "The amount is missing" : "amount and amount_usd were both sent"

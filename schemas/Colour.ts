@@ -43,7 +43,7 @@ export const isReadable = (one: string, other: string): boolean => contrast(one,
 /** Steps from a colour to white or black in which {@link readableOn} looks. */
 const steps = 32
 
-const mixed = (from: Channels, to: number, step: number): string =>
+const mix = (from: Channels, to: number, step: number): string =>
   hexOf(from.map((channel) => Math.round(channel + (to - channel) * step / steps)) as unknown as Channels)
 
 /**
@@ -53,7 +53,7 @@ const mixed = (from: Channels, to: number, step: number): string =>
 export const readableOn = (colour: string, ...grounds: ReadonlyArray<string>): string => {
   const towards = grounds.every((ground) => luminance(ground) < 0.18) ? 255 : 0
   const channels = channelsOf(colour)
-  const candidates = Array.from({ length: steps + 1 }, (_, step) => mixed(channels, towards, step))
+  const candidates = Array.from({ length: steps + 1 }, (_, step) => mix(channels, towards, step))
   return candidates.find((one) => grounds.every((ground) => isReadable(one, ground))) ?? candidates[steps]!
 }
 

@@ -12,7 +12,7 @@ import { Order } from "./Order.ts"
 import { Payment, settlementFields } from "./Payment.ts"
 import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
-import { differsIn, knownVersion, newestVersion, turnDown } from "./Version.ts"
+import { differsIn, knownVersion, newestVersion, downgrade } from "./Version.ts"
 
 /** The version events are stored in: the newest (modules/docs/reference/versioning.md#one-shape-inside). */
 export const apiVersion = newestVersion
@@ -120,11 +120,11 @@ export interface EventDraft {
  * `{...after, ...previousAttributes(before, after)}` equals `before`.
  */
 export const previousAttributes = (before: WireObject, after: WireObject): Readonly<Record<string, unknown>> => {
-  const changed: Record<string, unknown> = {}
+  const oldValues: Record<string, unknown> = {}
   for (const key of Object.keys(before)) {
-    if (!isSame(before[key], after[key])) changed[key] = before[key]
+    if (!isSame(before[key], after[key])) oldValues[key] = before[key]
   }
-  return changed
+  return oldValues
 }
 
 const isSame = (a: unknown, b: unknown): boolean =>
@@ -135,7 +135,7 @@ export const dataText = (object: WireObject, previous: Readonly<Record<string, u
   JSON.stringify({ object, previous_attributes: previous })
 
 /**
- * An event's frozen text as `version` tells it. Both snapshots are turned down and compared again, so that the previous
+ * An event's frozen text as `version` tells it. Both snapshots are downgraded and compared again, so that the previous
  * attributes invert in that version too; where the version knows no difference, it is the frozen text itself.
  */
 export const dataTextIn = (version: string, type: string, data: string): string => {
@@ -144,8 +144,8 @@ export const dataTextIn = (version: string, type: string, data: string): string 
     readonly object: WireObject
     readonly previous_attributes: Readonly<Record<string, unknown>>
   }
-  const after = turnDown(object, version)
-  const before = turnDown({ ...object, ...previous_attributes }, version)
+  const after = downgrade(object, version)
+  const before = downgrade({ ...object, ...previous_attributes }, version)
   return dataText(after, previousAttributes(before, after))
 }
 
@@ -156,32 +156,32 @@ const payorTypes: ReadonlySet<string> = new Set<EventType>([
 ])
 
 /** Whether events of a type have a payor rendering. */
-export const isToldToPayor = (type: string): boolean => payorTypes.has(type)
+export const hasPayorRendering = (type: string): boolean => payorTypes.has(type)
 
 /** What a payor is shown instead of the merchant's own values, by object; a field absent here is shown as it is. */
-const payorBlanks: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
+const payorReplacements: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
   invoice: new Map<string, unknown>([["customer_id", null], ["metadata", {}]]),
   invoice_payment: new Map<string, unknown>([["customer_id", null], ["metadata", {}]])
 }
 
-const noBlanks: ReadonlyMap<string, unknown> = new Map()
+const noReplacements: ReadonlyMap<string, unknown> = new Map()
 
 /** Fields that a payor's payment does not have at all. */
-const payorOmits: ReadonlySet<string> = new Set(settlementFields)
+const payorOmittedFields: ReadonlySet<string> = new Set(settlementFields)
 
 /**
  * The object as a payor sees it: invoices and payments with empty metadata and no customer, payments without the six
  * settlement fields; key order kept.
  */
 export const payorObject = (object: WireObject): WireObject => {
-  const blanks = payorBlanks[object.object] ?? noBlanks
+  const replacements = payorReplacements[object.object] ?? noReplacements
   const isPayment = object.object === "invoice_payment"
-  const shown: Record<string, unknown> = {}
+  const fields: Record<string, unknown> = {}
   for (const key of Object.keys(object)) {
-    if (isPayment && payorOmits.has(key)) continue
-    shown[key] = blanks.has(key) ? blanks.get(key) : object[key]
+    if (isPayment && payorOmittedFields.has(key)) continue
+    fields[key] = replacements.has(key) ? replacements.get(key) : object[key]
   }
-  return shown as WireObject
+  return fields as WireObject
 }
 
 /**
@@ -189,14 +189,14 @@ export const payorObject = (object: WireObject): WireObject => {
  * payor sees nothing. The mere event would tell when the merchant's money moved.
  */
 export const payorDataText = ({ type, object, previousAttributes: previous }: EventDraft): string | null => {
-  if (!isToldToPayor(type)) return null
-  const blanks = payorBlanks[object.object] ?? noBlanks
-  const shown: Record<string, unknown> = {}
+  if (!hasPayorRendering(type)) return null
+  const replacements = payorReplacements[object.object] ?? noReplacements
+  const previousFields: Record<string, unknown> = {}
   for (const key of Object.keys(previous)) {
-    if (!blanks.has(key) && !payorOmits.has(key)) shown[key] = previous[key]
+    if (!replacements.has(key) && !payorOmittedFields.has(key)) previousFields[key] = previous[key]
   }
-  const isHidden = Object.keys(previous).length > 0 && Object.keys(shown).length === 0
-  return isHidden ? null : dataText(payorObject(object), shown)
+  const isHidden = Object.keys(previous).length > 0 && Object.keys(previousFields).length === 0
+  return isHidden ? null : dataText(payorObject(object), previousFields)
 }
 
 /** An event as stored: the numbers and texts that every rendering splices. */
@@ -225,13 +225,13 @@ export const payorEventText = (event: StoredEvent, payorData: string, version: s
 /** A version nobody here knows, of a key that a newer release pinned, is answered in the newest one there is. */
 const envelope = (
   event: StoredEvent,
-  asked: string,
+  requestedVersion: string,
   pendingWebhooks: number,
   requestId: string | null,
   idempotencyKey: string | null,
   data: string
 ): string => {
-  const version = knownVersion(asked)
+  const version = knownVersion(requestedVersion)
   return `{"id":"${event.id}","object":"event","api_version":"${version}","created":${event.created},` +
     `"type":"${event.type}","livemode":${event.environment === "mainnet"},"pending_webhooks":${pendingWebhooks},` +
     `"request":{"id":${JSON.stringify(requestId)},"idempotency_key":${JSON.stringify(idempotencyKey)}},` +

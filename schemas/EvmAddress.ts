@@ -6,9 +6,9 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
  * The checksummed form of a 20-byte address in any case (EIP-55).
  *
  * @example
- * checksummed("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266") // => "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+ * toChecksumAddress("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266") // => "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
  */
-export const checksummed = (address: string): string => {
+export const toChecksumAddress = (address: string): string => {
   const digits = address.slice(2).toLowerCase()
   const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
   return `0x${[...digits].map((digit, place) => hash[place]! >= "8" ? digit.toUpperCase() : digit).join("")}`
@@ -20,12 +20,12 @@ export const checksummed = (address: string): string => {
  */
 export const readEvmAddress = (text: string): string | null => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text) || /^0x0+$/.test(text)) return null
-  const address = checksummed(text)
+  const address = toChecksumAddress(text)
   const digits = text.slice(2)
-  const unmarked = digits === digits.toLowerCase() || digits === digits.toUpperCase()
-  return unmarked || text === address ? address : null
+  const hasNoChecksum = digits === digits.toLowerCase() || digits === digits.toUpperCase()
+  return hasNoChecksum || text === address ? address : null
 }
 
 /** The address of an account: the end of the hash of its public key. `point`: 65 bytes, uncompressed. */
 export const evmAddressOf = (point: Uint8Array): string =>
-  checksummed(`0x${bytesToHex(keccak_256(point.slice(1)).slice(12))}`)
+  toChecksumAddress(`0x${bytesToHex(keccak_256(point.slice(1)).slice(12))}`)

@@ -79,31 +79,31 @@ export const compareEventPositions = (a: EventPosition, b: EventPosition): numbe
 }
 
 /** `<prefix>_<uuid>`: ids of the resources that carry a prefix. */
-const prefixed = (prefix: string) =>
+const prefixedId = (prefix: string) =>
   Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_${uuidPattern.source.slice(1)}`, "u"))).annotate({
     examples: [`${prefix}_${exampleUuid}`]
   })
 
-export const EndpointId = prefixed("we").pipe(Schema.brand("EndpointId"))
+export const EndpointId = prefixedId("we").pipe(Schema.brand("EndpointId"))
 export type EndpointId = typeof EndpointId.Type
 
-export const DeliveryId = prefixed("whd").pipe(Schema.brand("DeliveryId"))
+export const DeliveryId = prefixedId("whd").pipe(Schema.brand("DeliveryId"))
 export type DeliveryId = typeof DeliveryId.Type
 
-export const QuoteId = prefixed("quo").pipe(Schema.brand("QuoteId"))
+export const QuoteId = prefixedId("quo").pipe(Schema.brand("QuoteId"))
 export type QuoteId = typeof QuoteId.Type
 
-export const KeyId = prefixed("key").pipe(Schema.brand("KeyId"))
+export const KeyId = prefixedId("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
 /** A wallet that signs in for a merchant. */
-export const SignInWalletId = prefixed("siw").pipe(Schema.brand("SignInWalletId"))
+export const SignInWalletId = prefixedId("siw").pipe(Schema.brand("SignInWalletId"))
 export type SignInWalletId = typeof SignInWalletId.Type
 
-export const RefundId = prefixed("re").pipe(Schema.brand("RefundId"))
+export const RefundId = prefixedId("re").pipe(Schema.brand("RefundId"))
 export type RefundId = typeof RefundId.Type
 
-export const ExceptionId = prefixed("exc").pipe(Schema.brand("ExceptionId"))
+export const ExceptionId = prefixedId("exc").pipe(Schema.brand("ExceptionId"))
 export type ExceptionId = typeof ExceptionId.Type
 
 /** Unix epoch seconds: every timestamp that crosses a wire (modules/docs/reference/time.md#times-in-answers). */

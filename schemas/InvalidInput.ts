@@ -17,7 +17,7 @@ const oneOf = (names: ReadonlyArray<string>): string =>
   names.length > 2 ? `one of ${names.slice(0, maximumNames).join(", ")}` : names.join(" or ")
 
 /** `a or b`; `a, b, or c` where commas are inside of one. */
-const either = (choices: ReadonlyArray<string>): string => choices.join(choices.some((one) => /,| of | with /.test(one)) ? ", or " : " or ")
+const joinChoices = (choices: ReadonlyArray<string>): string => choices.join(choices.some((one) => /,| of | with /.test(one)) ? ", or " : " or ")
 
 /** Bounds that every integer of JSON has say nothing of a field. */
 const bound = (value: unknown): number | undefined =>
@@ -54,8 +54,8 @@ const resolveReferences = (schema: JsonSchema.JsonSchema, definitions: Definitio
 
 const fieldsOf = ({ properties, required }: JsonSchema.JsonSchema): string => {
   const names = Object.keys(properties as object | undefined ?? {})
-  const needed = new Set(required as ReadonlyArray<string> | undefined)
-  const listed = names.slice(0, maximumNames).map((name) => needed.has(name) ? `${name} (required)` : name)
+  const requiredNames = new Set(required as ReadonlyArray<string> | undefined)
+  const listed = names.slice(0, maximumNames).map((name) => requiredNames.has(name) ? `${name} (required)` : name)
   return names.length === 0 ? "" : ` with the field${names.length === 1 ? "" : "s"} ${listed.join(", ")}`
 }
 
@@ -64,7 +64,7 @@ const textSize = ({ maxLength, minLength }: JsonSchema.JsonSchema) => size(minLe
 const words = (schema: JsonSchema.JsonSchema, definitions: Definitions): string => {
   const own = resolveReferences(schema, definitions)
   const { anyOf, const: constant, enum: literals, examples, format, items, type } = own
-  if (Array.isArray(anyOf)) return either([...new Set(anyOf.map((one) => words(one, definitions)))])
+  if (Array.isArray(anyOf)) return joinChoices([...new Set(anyOf.map((one) => words(one, definitions)))])
   if (Array.isArray(literals)) return oneOf(literals.map(textOf))
   if (constant !== undefined) return textOf(constant)
   switch (type) {
@@ -96,7 +96,7 @@ const words = (schema: JsonSchema.JsonSchema, definitions: Definitions): string 
 }
 
 /** What a schema allows: in words, and as its author described it. */
-export interface Allowed {
+export interface AllowedInput {
   readonly words: string
   readonly description: string | undefined
 }
@@ -114,7 +114,7 @@ const isNumberText = ({ pattern, type }: JsonSchema.JsonSchema): boolean =>
   type === "string" && typeof pattern === "string" && pattern.includes("[Ee][+-]?")
 
 /** Schemas are few and live as long as the process. */
-const allowances = new WeakMap<SchemaAST.AST, Allowed>()
+const allowances = new WeakMap<SchemaAST.AST, AllowedInput>()
 
 /**
  * What may be sent where `ast` is decoded.
@@ -122,26 +122,26 @@ const allowances = new WeakMap<SchemaAST.AST, Allowed>()
  * @example
  * allowedBy(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })).ast).words // => "an integer from 1 to 100"
  */
-export const allowedBy = (ast: SchemaAST.AST): Allowed => {
+export const allowedBy = (ast: SchemaAST.AST): AllowedInput => {
   const before = allowances.get(ast)
   if (before !== undefined) return before
-  const sent = Schema.toJsonSchemaDocument(Schema.make(ast))
-  const { definitions, schema } = isNumberText(resolveReferences(sent.schema, sent.definitions))
+  const document = Schema.toJsonSchemaDocument(Schema.make(ast))
+  const { definitions, schema } = isNumberText(resolveReferences(document.schema, document.definitions))
     ? Schema.toJsonSchemaDocument(Schema.make(SchemaAST.toType(ast)))
-    : sent
-  const allowed = { words: words(schema, definitions), description: descriptionOf(schema, definitions) }
-  allowances.set(ast, allowed)
-  return allowed
+    : document
+  const input = { words: words(schema, definitions), description: descriptionOf(schema, definitions) }
+  allowances.set(ast, input)
+  return input
 }
 
 /** The schema of what `container` holds under `key`; undefined where it does not say. */
-const inside = (container: SchemaAST.AST | undefined, key: PropertyKey): SchemaAST.AST | undefined => {
+const schemaAt = (container: SchemaAST.AST | undefined, key: PropertyKey): SchemaAST.AST | undefined => {
   if (container === undefined) return undefined
   if (SchemaAST.isObjects(container)) {
     return container.propertySignatures.find(({ name }) => name === key)?.type ?? container.indexSignatures[0]?.type
   }
   if (SchemaAST.isArrays(container)) return container.elements[Number(key)] ?? container.rest[0]
-  return SchemaAST.isSuspend(container) ? inside(container.thunk(), key) : undefined
+  return SchemaAST.isSuspend(container) ? schemaAt(container.thunk(), key) : undefined
 }
 
 /** The first thing that was refused: where, by which schema, and in which words of its own. */
@@ -170,7 +170,7 @@ const faultOf = (
 ): Fault => {
   switch (issue._tag) {
     case "Pointer": {
-      const ast = issue.path.reduce<SchemaAST.AST | undefined>(inside, container)
+      const ast = issue.path.reduce<SchemaAST.AST | undefined>(schemaAt, container)
       return faultOf(issue.issue, { path: [...fault.path, ...issue.path], ast, message: undefined }, ast)
     }
     case "Filter":
@@ -211,7 +211,7 @@ const sentence = (text: string): string => /[.!?…]$/.test(text) ? text : `${te
  * @example
  * mustBe("limit", "an integer from 1 to 100") // => "limit must be an integer from 1 to 100"
  */
-export const mustBe = (param: string, allowed: string): string => `${param === "" ? "The body" : param} must be ${allowed}`
+export const mustBe = (param: string, allowedInput: string): string => `${param === "" ? "The body" : param} must be ${allowedInput}`
 
 /** A refused field and the sentence that says so; `path` is empty for the body itself. */
 export interface InvalidInput {
@@ -226,10 +226,10 @@ export const invalidInput = (issue: SchemaIssue.Issue): InvalidInput => {
   const param = path.join(".")
   const { description, words } = ast === undefined ? { description: undefined, words: "another value" } : allowedBy(ast)
   const expected = message === undefined ? words : /^Expected (.*)$/s.exec(message)?.[1]
-  const said = expected === undefined
+  const statement = expected === undefined
     ? `${param === "" ? "The body" : param}: ${message}`
     : isMissing ? `${param} is missing: it must be ${expected}` : mustBe(param, expected)
-  return { path, message: cutMessage(description === undefined ? said : `${sentence(said)} ${sentence(description)}`) }
+  return { path, message: cutMessage(description === undefined ? statement : `${sentence(statement)} ${sentence(description)}`) }
 }
 
 /** {@link invalidInput} as `VALIDATION_ERROR` with the dotted field in `param`. */
@@ -244,8 +244,8 @@ export const validationError = (issue: SchemaIssue.Issue): PublicError => {
  * @example
  * invalidParameter("types", "at most 20 event types, each exact, `prefix.*` or `*`")
  */
-export const invalidParameter = (param: string, allowed: string, code: ErrorCode = "VALIDATION_ERROR"): PublicError =>
-  publicError(code, { message: mustBe(param, allowed), param })
+export const invalidParameter = (param: string, allowedInput: string, code: ErrorCode = "VALIDATION_ERROR"): PublicError =>
+  publicError(code, { message: mustBe(param, allowedInput), param })
 
 /** What is allowed where no schema says so: times of a query, and their order. */
 export const momentInWords = "epoch seconds or an ISO 8601 time with a zone, like 1766320496 or 2025-12-21T12:34:56Z"

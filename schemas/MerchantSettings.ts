@@ -51,7 +51,7 @@ const ReadableAccent = Accent.check(
   )
 )
 
-const look = {
+const brandingFields = {
   name: Schema.NonEmptyString.check(Schema.isMaxLength(255)).annotate({
     description: "Name on the payment page, at most 255 characters; the merchant's own by default."
   }),
@@ -73,15 +73,15 @@ const look = {
 
 /** How the payment page looks, and where it may be shown. Without a logo or an address for help, it shows none. */
 export const Branding = Schema.Struct({
-  ...look,
-  logo_uri: Schema.NullOr(look.logo_uri),
+  ...brandingFields,
+  logo_uri: Schema.NullOr(brandingFields.logo_uri),
   accent: Accent,
-  support_email: Schema.NullOr(look.support_email)
+  support_email: Schema.NullOr(brandingFields.support_email)
 })
 export type Branding = typeof Branding.Type
 
 /** Settings of one environment, without what belongs to the merchant as a whole. */
-const environmental = {
+const environmentFields = {
   payment_tolerance_bps: ToleranceBasisPoints,
   payment_tolerance_amount: integer(
     0,
@@ -108,7 +108,7 @@ const environmental = {
 
 /** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
 export const MerchantSettings = Schema.Struct({
-  ...environmental,
+  ...environmentFields,
   default_environment: Environment.annotate({
     description: "Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it."
   }),
@@ -156,9 +156,9 @@ const eachOptional = <F extends Fields>(fields: F) => {
  * Unknown fields are ignored.
  */
 export const MerchantSettingsChange = Schema.Struct({
-  ...eachOptional(environmental),
+  ...eachOptional(environmentFields),
   default_environment: Schema.optionalKey(Schema.NullOr(Environment)),
-  branding: Schema.optionalKey(Schema.NullOr(Schema.Struct(eachOptional(look))))
+  branding: Schema.optionalKey(Schema.NullOr(Schema.Struct(eachOptional(brandingFields))))
 }).annotate({
   identifier: "MerchantSettingsChange",
   description: "What is absent stays, null goes back to the default, branding is changed field by field.",

@@ -209,8 +209,8 @@ export const rateText = ({ numerator, denominator }: Rate): string => {
     ? Math.min(rateDigits + leadingZeros(numerator, denominator), rateFractionDigits)
     : rateDigits - whole.length
   const [, fraction = ""] = formatUnits((numerator * 10n ** BigInt(scale)) / denominator, scale).split(".")
-  const shown = fraction.replace(/0+$/, "").padEnd(Math.min(6, scale), "0")
-  return shown === "" ? whole : `${whole}.${shown}`
+  const fractionText = fraction.replace(/0+$/, "").padEnd(Math.min(6, scale), "0")
+  return fractionText === "" ? whole : `${whole}.${fractionText}`
 }
 
 /** How many zeros follow the dot before the first digit of a fraction below one; counted up to where text ends. */

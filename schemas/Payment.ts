@@ -126,7 +126,7 @@ const exampleShared = {
   confirmed_at: 1_766_320_496
 } as const
 
-const shared = {
+const sharedFields = {
   object: Schema.tag("invoice_payment"),
   id: PaymentId,
   invoice_id: InvoiceId,
@@ -150,7 +150,7 @@ const shared = {
 
 /** The merchant's view: all of it. */
 export const Payment = Schema.Struct({
-  ...shared,
+  ...sharedFields,
   settlement_status: Schema.NullOr(SettlementStatus),
   settled_amount: Schema.NullOr(WireAmount),
   settled_amount_decimal: Schema.NullOr(UsdDecimal),
@@ -193,7 +193,7 @@ export const settlementFields = [
 
 /** The payor's view: without the six settlement fields and the merchant's name for the customer, with empty metadata. */
 export const PayorPayment = Schema.Struct({
-  ...shared,
+  ...sharedFields,
   customer_id: Schema.Null,
   metadata: Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0))
 }).annotate({ identifier: "PayorInvoicePayment", examples: [{ ...exampleShared, customer_id: null, metadata: {} }] })

@@ -23,10 +23,10 @@ export interface PaymentToken {
 }
 
 /** Half a surrogate pair has no UTF-8, and would be refused. */
-const encoded = (text: string): string => encodeURIComponent(text.toWellFormed())
+const percentEncode = (text: string): string => encodeURIComponent(text.toWellFormed())
 
 const withQuery = (base: string, entries: ReadonlyArray<readonly [name: string, value: string | null]>): string => {
-  const query = entries.flatMap(([name, value]) => value === null ? [] : [`${name}=${encoded(value)}`]).join("&")
+  const query = entries.flatMap(([name, value]) => value === null ? [] : [`${name}=${percentEncode(value)}`]).join("&")
   return query === "" ? base : `${base}?${query}`
 }
 
@@ -52,7 +52,7 @@ export const evmPaymentUri = (
     : withQuery(`ethereum:${token.address}@${chainId}/transfer`, [["address", target.address], ["uint256", `${amount}`]])
 
 /** What Solana Pay can say beside the transfer; null: not said. */
-export interface SolanaPayWords {
+export interface SolanaPayFields {
   /** A key that the transaction names, by which it is found: 32 bytes in base58. */
   readonly reference: string | null
   /** Who is paid. */
@@ -73,7 +73,7 @@ export const solanaPaymentUri = (
   target: PaymentTarget,
   token: Pick<PaymentToken, "address" | "decimals">,
   amount: BaseUnits,
-  { label, message, reference }: SolanaPayWords
+  { label, message, reference }: SolanaPayFields
 ): string =>
   withQuery(`solana:${target.address}`, [
     ["amount", decimalOf(amount, token.decimals)],

@@ -20,11 +20,11 @@ export const readTime = (text: string): number | undefined => {
   return Number.isFinite(millis) && millis >= 0 ? millis / 1000 : undefined
 }
 
-const expected = "Expected epoch seconds or an ISO 8601 time with a zone"
+const expectedTime = "Expected epoch seconds or an ISO 8601 time with a zone"
 
 const bound = (round: (seconds: number) => number, description: string) =>
   Schema.String.annotate({ description })
-    .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
+    .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expectedTime))
     .pipe(Schema.decodeTo(EpochSeconds, {
       decode: SchemaGetter.transform((text: string) => round(readTime(text)!)),
       encode: SchemaGetter.transform(String)
@@ -40,7 +40,7 @@ const moment = (round: (seconds: number) => number) =>
   Schema.Union([
     EpochSeconds,
     Schema.String.annotate({ examples: ["2025-12-21T12:34:56Z"] })
-      .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expected))
+      .check(Schema.makeFilter((text: string) => readTime(text) !== undefined || expectedTime))
   ]).pipe(Schema.decodeTo(EpochSeconds, {
     decode: SchemaGetter.transform((sent: number | string) => typeof sent === "number" ? sent : round(readTime(sent)!)),
     encode: SchemaGetter.transform((seconds: number) => seconds)

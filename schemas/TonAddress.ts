@@ -35,9 +35,9 @@ const crc16 = (bytes: Uint8Array): number => {
 /** 48 characters that begin with `EQ`, `UQ`, `kQ` or `0Q` (masterchain: `Ef`, `Uf`, `kf`, `0f`). */
 export const tonAddressText = ({ hash, workchain }: TonAccount, { bounceable, testOnly }: TonFlags): string => {
   const tag = (bounceable ? tags.bounceable : tags.nonBounceable) | (testOnly ? tags.testOnly : 0)
-  const named = Uint8Array.of(tag, workchain & 0xff, ...hash)
-  const crc = crc16(named)
-  return base64url.encode(Uint8Array.of(...named, crc >> 8, crc & 0xff))
+  const payload = Uint8Array.of(tag, workchain & 0xff, ...hash)
+  const crc = crc16(payload)
+  return base64url.encode(Uint8Array.of(...payload, crc >> 8, crc & 0xff))
 }
 
 export interface TonAddress extends TonAccount {
@@ -46,14 +46,14 @@ export interface TonAddress extends TonAccount {
 }
 
 const readFriendly = (text: string): TonAddress | null => {
-  const spelled = text.replaceAll("+", "-").replaceAll("/", "_")
-  const bytes = Result.getOrNull(Result.try(() => base64url.decode(spelled)))
+  const urlSafeText = text.replaceAll("+", "-").replaceAll("/", "_")
+  const bytes = Result.getOrNull(Result.try(() => base64url.decode(urlSafeText)))
   if (bytes?.length !== friendlyBytes) return null
   const [tag = 0, workchain = 0] = bytes
   const flags = { bounceable: (tag & ~tags.testOnly) === tags.bounceable, testOnly: (tag & tags.testOnly) !== 0 }
   const account = { workchain: workchain === 0 ? 0 : -1, hash: bytes.slice(2, 2 + hashBytes) } as const
   // Written anew it is the same text only with a known tag, a workchain that exists, and the right checksum.
-  return tonAddressText(account, flags) === spelled ? { ...account, flags } : null
+  return tonAddressText(account, flags) === urlSafeText ? { ...account, flags } : null
 }
 
 const readRaw = (text: string): TonAddress | null => {

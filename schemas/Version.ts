@@ -1,11 +1,11 @@
 /**
  * The versions of the API and what tells them apart (modules/docs/reference/versioning.md#one-shape-inside). Everything
- * is decided and stored in the newest shape; an older caller is shown it turned down, one version at a time.
+ * is decided and stored in the newest shape; an older caller gets it downgraded, one version at a time.
  */
 import type { WireObject } from "./Event.ts"
 
 /** Turns one object of a version into the same object of the version before. Pure, total, and idempotent. */
-export type Down = (object: WireObject) => WireObject
+export type Downgrade = (object: WireObject) => WireObject
 
 /** When a version was announced to end, and when it does, in epoch seconds: at least 12 months later. */
 export interface Deprecation {
@@ -19,7 +19,7 @@ export interface ApiVersion {
   /** Null while no end is announced. */
   readonly deprecation: Deprecation | null
   /** By the object's name, what the version before did not know. An object not named here is the same in both. */
-  readonly down: Readonly<Record<string, Down>>
+  readonly downgrades: Readonly<Record<string, Downgrade>>
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -32,7 +32,7 @@ const withoutReason = (quote: unknown): unknown => {
 }
 
 /** Payments that say which token paid, and why the locked rate did not hold, came with 2026-11-01. */
-const withoutToken: Down = (payment) => {
+const withoutToken: Downgrade = (payment) => {
   const { metadata } = payment
   if (!isObject(metadata) || !("token" in metadata)) return payment
   const { token: _, ...older } = metadata
@@ -41,8 +41,8 @@ const withoutToken: Down = (payment) => {
 
 /** Newest first. A released version is never changed, only added to by a newer one. */
 export const versions: readonly [ApiVersion, ...Array<ApiVersion>] = [
-  { version: "2026-11-01", deprecation: null, down: { invoice_payment: withoutToken } },
-  { version: "2026-01-15", deprecation: null, down: {} }
+  { version: "2026-11-01", deprecation: null, downgrades: { invoice_payment: withoutToken } },
+  { version: "2026-01-15", deprecation: null, downgrades: {} }
 ]
 
 /** The version everything is stored in, and answered in where nothing older is asked for. */
@@ -60,13 +60,13 @@ const newerThan = (version: string): ReadonlyArray<ApiVersion> => {
 }
 
 /** What turns an object of the newest version down to `version`, step by step. */
-const stepsTo = (version: string, name: string): ReadonlyArray<Down> =>
-  newerThan(version).flatMap(({ down }) => down[name] ?? [])
+const downgradesTo = (version: string, name: string): ReadonlyArray<Downgrade> =>
+  newerThan(version).flatMap(({ downgrades }) => downgrades[name] ?? [])
 
 /** Whether an object of this name looks different in `version` than in the newest one. */
 export const differsIn = (version: string, name: string): boolean =>
-  version !== newestVersion && stepsTo(version, name).length > 0
+  version !== newestVersion && downgradesTo(version, name).length > 0
 
 /** An object of the newest version as `version` shows it; a version that is none of ours shows the newest. */
-export const turnDown = (object: WireObject, version: string): WireObject =>
-  version === newestVersion ? object : stepsTo(version, object.object).reduce((shown, step) => step(shown), object)
+export const downgrade = (object: WireObject, version: string): WireObject =>
+  version === newestVersion ? object : downgradesTo(version, object.object).reduce((current, step) => step(current), object)

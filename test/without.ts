@@ -3,14 +3,14 @@
  * simulator), makes what is generated anew, checks the types, and runs all other tests.
  */
 import { Effect } from "effect"
-import { copyWithout, optional, runIn } from "./support/Removal.ts"
+import { copyWithout, optionalModules, runIn } from "./support/Removal.ts"
 import { temporaryDirectory } from "./support/Service.ts"
 
 const named = process.argv.slice(2)
 
 const main = Effect.gen(function*() {
   const copy = yield* temporaryDirectory
-  const gone = copyWithout(named.length === 0 ? optional : named, copy)
+  const gone = copyWithout(named.length === 0 ? optionalModules : named, copy)
   console.log(`without ${gone.length} files of tests:\n  ${gone.join("\n  ")}`)
   for (const script of ["schema", "openapi", "check:types"]) yield* runIn(copy, script)
   console.log("the types fit; the other tests run, up to five minutes")

@@ -12,7 +12,7 @@ import {
   type Write
 } from "../../runtime/Commit.ts"
 import { inRanges, isAddressRange } from "../../runtime/http/Addresses.ts"
-import { type Grant, type Order, replayed } from "../../runtime/Http.ts"
+import { type Grant, type IdempotentCall, dieOnReplay } from "../../runtime/Http.ts"
 import { type DerivedKey, Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
@@ -37,7 +37,7 @@ import {
   randomCharacters,
   revoke,
   rotateKey
-} from "./machine.ts"
+} from "./rules.ts"
 import * as Repo from "./repo.ts"
 
 const hashUnder = ({ key: pepper }: DerivedKey, key: string): string => createHmac("sha256", pepper).update(key).digest("hex")
@@ -52,7 +52,7 @@ const tagUnder = ({ key: pepper }: DerivedKey) => (text: string): Buffer =>
 const keyEntropyBytes = 64
 
 /** What a new key is for. */
-export interface NewKey {
+export interface KeyRequest {
   readonly merchantId: number
   readonly name: string
   readonly scope: KeyScope
@@ -65,7 +65,7 @@ export interface NewKey {
 }
 
 /** A key and, this once, its text. */
-export interface MadeKey {
+export interface KeyWithSecret {
   readonly key: string
   readonly state: KeyState
 }
@@ -78,13 +78,13 @@ export interface KeyName {
 }
 
 /** An order that nobody will repeat. */
-const unasked: Order<unknown> = { cause: noCause, reply: () => undefined }
+const callWithoutKey: IdempotentCall<unknown> = { cause: noCause, reply: () => undefined }
 
 /** What a rotation asks for. */
 export interface RotationRequest {
   /** For how long the old key may still be used; 0: it ends at once. */
   readonly overlapSeconds: number
-  /** As in {@link NewKey}. */
+  /** As in {@link KeyRequest}. */
   readonly createdBy: string | null
 }
 
@@ -95,7 +95,7 @@ export interface RevokedKey {
 }
 
 /** A new key and the one it takes the place of. */
-export interface RotatedKey extends MadeKey {
+export interface RotatedKey extends KeyWithSecret {
   readonly previous: KeyState
 }
 
@@ -103,11 +103,11 @@ export interface RotatedKey extends MadeKey {
 const conflictRetries = 3
 
 /** Seconds between two notes of what was used, and keys noted at once; a note more is lost, and made at the next use. */
-const noteSeconds = 60
-const maximumNotes = 10_000
+const recordSeconds = 60
+const maximumPendingUses = 10_000
 
 /** A commit of rows that nobody else writes: losing a race here is a bug. */
-const settled = <A>(commit: Effect.Effect<A, Conflict | PublicError>): Effect.Effect<A, PublicError> =>
+const dieOnConflict = <A>(commit: Effect.Effect<A, Conflict | PublicError>): Effect.Effect<A, PublicError> =>
   Effect.catchTag(commit, "Conflict", (error) => Effect.die(error))
 
 /** Milliseconds for which a merchant's name and address are not read again. */
@@ -137,15 +137,15 @@ export class Merchants extends Context.Service<Merchants, {
     Effect.gen(function*() {
       const repo = yield* Repo.make
       const { environments } = yield* Settings
-      const known = new Map<number, { readonly merchant: MerchantState; readonly until: number }>()
+      const cache = new Map<number, { readonly merchant: MerchantState; readonly until: number }>()
       const remember = (merchant: MerchantState, now: number): void => {
-        known.delete(merchant.id)
-        if (known.size >= merchantCacheCapacity) known.delete(known.keys().next().value!)
-        known.set(merchant.id, { merchant, until: now + merchantCacheMillis })
+        cache.delete(merchant.id)
+        if (cache.size >= merchantCacheCapacity) cache.delete(cache.keys().next().value!)
+        cache.set(merchant.id, { merchant, until: now + merchantCacheMillis })
       }
       const get = Effect.fnUntraced(function*(id: number) {
         const now = yield* Clock.currentTimeMillis
-        const hit = known.get(id)
+        const hit = cache.get(id)
         if (hit !== undefined && now < hit.until) return hit.merchant
         const merchant = yield* repo.merchant(id)
         if (merchant !== undefined) remember(merchant, now)
@@ -167,29 +167,29 @@ export class Merchants extends Context.Service<Merchants, {
 }
 
 /** A caller whose address nobody knows is in no range. */
-const admittedBy = (ranges: ReadonlyArray<string>) => {
+const makeAddressCheck = (ranges: ReadonlyArray<string>) => {
   const isIn = inRanges(ranges)
   return (address: string | null): boolean => address !== null && isIn(address)
 }
 
 /** What was used since the last note, told to the table at most once a minute: a stop loses a minute of it. */
-const makeUses: Effect.Effect<(key: KeyState, at: number) => void, never, SqlClient.SqlClient | Settings | Scope.Scope> =
+const makeUseRecorder: Effect.Effect<(key: KeyState, at: number) => void, never, SqlClient.SqlClient | Settings | Scope.Scope> =
   Effect.gen(function*() {
     const repo = yield* Repo.make
     const uses = new Map<string, Repo.KeyUse>()
-    const note = Effect.suspend(() => {
-      const noted = [...uses.values()]
+    const flushUses = Effect.suspend(() => {
+      const pending = [...uses.values()]
       uses.clear()
-      return noted.length === 0 ? Effect.void : repo.noteUses(noted)
+      return pending.length === 0 ? Effect.void : repo.noteUses(pending)
     })
-    yield* note.pipe(
+    yield* flushUses.pipe(
       Effect.catchCause((cause) => Effect.logWarning("uses of keys were not noted", cause)),
-      Effect.delay(`${noteSeconds} seconds`),
+      Effect.delay(`${recordSeconds} seconds`),
       Effect.forever,
       Effect.forkScoped
     )
     return ({ id, merchantId }, at) => {
-      if (uses.size < maximumNotes || uses.has(id)) uses.set(id, { merchantId, keyId: id, at })
+      if (uses.size < maximumPendingUses || uses.has(id)) uses.set(id, { merchantId, keyId: id, at })
     }
   })
 
@@ -199,16 +199,16 @@ export class Keys extends Context.Service<Keys, {
   /** A merchant and its first keys in one commit. */
   readonly createWithKeys: (
     name: string,
-    keys: ReadonlyArray<Omit<NewKey, "merchantId">>,
-    beforeCommit: (made: ReadonlyArray<MadeKey>) => Effect.Effect<void, unknown>
-  ) => Effect.Effect<ReadonlyArray<MadeKey>, unknown>
+    keys: ReadonlyArray<Omit<KeyRequest, "merchantId">>,
+    beforeCommit: (made: ReadonlyArray<KeyWithSecret>) => Effect.Effect<void, unknown>
+  ) => Effect.Effect<ReadonlyArray<KeyWithSecret>, unknown>
   readonly anyMerchant: Effect.Effect<boolean>
   /**
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
    * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `createdBy` was revoked
    * meanwhile.
    */
-  readonly create: (request: NewKey, order?: Order<MadeKey>) => Effect.Effect<MadeKey, PublicError>
+  readonly create: (request: KeyRequest, order?: IdempotentCall<KeyWithSecret>) => Effect.Effect<KeyWithSecret, PublicError>
   /** Newest first, at most 1,000, of both environments. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<KeyState>, PublicError>
   /** Newest first. Errors: `INVALID_CURSOR` for what is no key of the merchant there. */
@@ -223,7 +223,7 @@ export class Keys extends Context.Service<Keys, {
   readonly change: (
     name: KeyName,
     change: KeyChange,
-    order?: Order<KeyState>
+    order?: IdempotentCall<KeyState>
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
@@ -234,7 +234,7 @@ export class Keys extends Context.Service<Keys, {
   readonly rotate: (
     name: KeyName,
     request: RotationRequest,
-    order?: Order<RotatedKey>
+    order?: IdempotentCall<RotatedKey>
   ) => Effect.Effect<RotatedKey, PublicError>
   /**
    * The key is refused everywhere within 5 s. Revoking twice is the same as once. Keys created with it are kept (the
@@ -244,7 +244,7 @@ export class Keys extends Context.Service<Keys, {
   readonly revoke: (
     name: KeyName,
     childKeys?: ChildKeys,
-    order?: Order<RevokedKey>
+    order?: IdempotentCall<RevokedKey>
   ) => Effect.Effect<RevokedKey, PublicError>
   /** Whose key this is; null for an unknown, revoked or expired one. */
   readonly verify: (key: string) => Effect.Effect<Grant | null>
@@ -261,7 +261,7 @@ export class Keys extends Context.Service<Keys, {
       const peppers = (yield* Secrets).keys("pepper")
       const { environments } = yield* Settings
       const repo = yield* Repo.make
-      const noteUse = yield* makeUses
+      const recordUse = yield* makeUseRecorder
 
       const append = (
         merchantId: number,
@@ -270,12 +270,12 @@ export class Keys extends Context.Service<Keys, {
         cause: CommitCause = noCause,
         reply?: ReplyWrite
       ) =>
-        replayed(commit.append({
+        dieOnReplay(commit.append({
           merchantId, environment, cause, writes, events: [], ...(reply === undefined ? {} : { reply })
         }))
 
       /** Loads and decides, one change of a merchant's keys at a time; anew while other instances are faster. */
-      const decided = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
+      const decideInTurn = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
         actors.send("api-keys", String(merchantId), attempt).pipe(
           Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
           Effect.mapError((error) =>
@@ -285,7 +285,7 @@ export class Keys extends Context.Service<Keys, {
           )
         )
 
-      const make = (request: NewKey, pin: string, createdAt: number): MadeKey => {
+      const make = (request: KeyRequest, pin: string, createdAt: number): KeyWithSecret => {
         const random = randomCharacters(randomBytes(keyEntropyBytes))
         const key = formTaggedKey(request.scope, request.environment, random, tagUnder(peppers[0]!))
         return {
@@ -310,15 +310,15 @@ export class Keys extends Context.Service<Keys, {
 
       const createWithKeys = Effect.fnUntraced(function*(
         name: string,
-        keys: ReadonlyArray<Omit<NewKey, "merchantId">>,
-        beforeCommit: (made: ReadonlyArray<MadeKey>) => Effect.Effect<void, unknown>
+        keys: ReadonlyArray<Omit<KeyRequest, "merchantId">>,
+        beforeCommit: (made: ReadonlyArray<KeyWithSecret>) => Effect.Effect<void, unknown>
       ) {
         const createdAt = yield* nowSeconds
         const merchant = newMerchant(yield* repo.nextMerchantId, name, null, environments[0], createdAt)
         const made = keys.map((key) => make({ ...key, merchantId: merchant.id }, newestVersion, createdAt))
         yield* beforeCommit(made)
         const writes = [Repo.merchantWrite(merchant), ...made.map(({ state }) => Repo.keyWrite(state))]
-        yield* settled(append(merchant.id, environments[0], writes))
+        yield* dieOnConflict(append(merchant.id, environments[0], writes))
         return made
       })
 
@@ -347,7 +347,7 @@ export class Keys extends Context.Service<Keys, {
         ))
       }
 
-      const create = Effect.fnUntraced(function*(request: NewKey, { cause, reply }: Order<MadeKey> = unasked) {
+      const create = Effect.fnUntraced(function*(request: KeyRequest, { cause, reply }: IdempotentCall<KeyWithSecret> = callWithoutKey) {
         const { createdBy = null, environment, expiresAt, ipAllowlist = [], merchantId } = request
         if (!environments.includes(environment)) {
           return yield* publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED")
@@ -358,7 +358,7 @@ export class Keys extends Context.Service<Keys, {
         yield* checkRanges(ipAllowlist)
         const made = make(request, newestVersion, now)
         const kept = reply(made)
-        return yield* decided(merchantId, Effect.gen(function*() {
+        return yield* decideInTurn(merchantId, Effect.gen(function*() {
           const merchant = yield* requireMerchant(merchantId)
           yield* checkCreator(merchantId, createdBy, now)
           if ((yield* repo.keysInUse(merchantId, now)) >= maximumKeys) return yield* publicError("API_KEY_LIMIT_REACHED")
@@ -376,10 +376,10 @@ export class Keys extends Context.Service<Keys, {
       const change = Effect.fnUntraced(function*(
         name: KeyName,
         change: KeyChange,
-        { cause, reply }: Order<KeyState> = unasked
+        { cause, reply }: IdempotentCall<KeyState> = callWithoutKey
       ) {
         yield* checkRanges(change.ipAllowlist ?? [])
-        return yield* decided(name.merchantId, Effect.gen(function*() {
+        return yield* decideInTurn(name.merchantId, Effect.gen(function*() {
           const changed = changeKey(yield* find(name), change, yield* nowSeconds)
           if (changed instanceof PublicError) return yield* changed
           yield* append(name.merchantId, changed.environment, [Repo.keyWrite(changed)], cause, reply(changed))
@@ -390,9 +390,9 @@ export class Keys extends Context.Service<Keys, {
       const rotate = (
         name: KeyName,
         { createdBy, overlapSeconds }: RotationRequest,
-        { cause, reply }: Order<RotatedKey> = unasked
+        { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey
       ) =>
-        decided(name.merchantId, Effect.gen(function*() {
+        decideInTurn(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
           const merchant = yield* requireMerchant(name.merchantId)
           const now = yield* nowSeconds
@@ -416,8 +416,8 @@ export class Keys extends Context.Service<Keys, {
           return rotated
         }))
 
-      const revokeKey = (name: KeyName, childKeys: ChildKeys = "keep", { cause, reply }: Order<RevokedKey> = unasked) =>
-        decided(name.merchantId, Effect.gen(function*() {
+      const revokeKey = (name: KeyName, childKeys: ChildKeys = "keep", { cause, reply }: IdempotentCall<RevokedKey> = callWithoutKey) =>
+        decideInTurn(name.merchantId, Effect.gen(function*() {
           const key = yield* find(name)
           const merchant = yield* requireMerchant(name.merchantId)
           const children = yield* repo.children(name.merchantId, key.id, yield* nowSeconds)
@@ -438,7 +438,7 @@ export class Keys extends Context.Service<Keys, {
         const key = yield* repo.keyByHash(peppers.map((pepper) => hashUnder(pepper, text)))
         const now = yield* nowSeconds
         if (key === undefined || !isUsable(key, now)) return null
-        noteUse(key, now)
+        recordUse(key, now)
         const grant: Grant = {
           merchantId: key.merchantId as MerchantId,
           environment: key.environment,
@@ -447,7 +447,7 @@ export class Keys extends Context.Service<Keys, {
           credential: key.id,
           apiVersion: key.apiVersion,
           ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
-          ...(key.ipAllowlist.length === 0 ? {} : { admits: admittedBy(key.ipAllowlist) })
+          ...(key.ipAllowlist.length === 0 ? {} : { admits: makeAddressCheck(key.ipAllowlist) })
         }
         return grant
       })
@@ -458,7 +458,7 @@ export class Keys extends Context.Service<Keys, {
         createMerchant: Effect.fnUntraced(function*(name, email) {
           const createdAt = yield* nowSeconds
           const merchant = newMerchant(yield* repo.nextMerchantId, name, email, environments[0], createdAt)
-          yield* settled(append(merchant.id, environments[0], [Repo.merchantWrite(merchant)]))
+          yield* dieOnConflict(append(merchant.id, environments[0], [Repo.merchantWrite(merchant)]))
           return merchant
         }),
         create,
@@ -510,8 +510,8 @@ const hmac = ({ key }: DerivedKey, data: Uint8Array | string): Buffer => createH
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
 const tokenUnder = (key: DerivedKey, invoiceId: string): string => {
-  const named = Buffer.concat([Buffer.of(key.id), Buffer.from(invoiceId.replaceAll("-", ""), "hex")])
-  return `pst_${Buffer.concat([named, hmac(key, named).subarray(0, tokenMacBytes)]).toString("base64url")}`
+  const payload = Buffer.concat([Buffer.of(key.id), Buffer.from(invoiceId.replaceAll("-", ""), "hex")])
+  return `pst_${Buffer.concat([payload, hmac(key, payload).subarray(0, tokenMacBytes)]).toString("base64url")}`
 }
 
 const signatureUnder = (key: DerivedKey, sessionToken: string, invoiceId: string, millis: string): string =>
@@ -540,13 +540,13 @@ const readSession = (
   const bytes = Buffer.from(sessionToken.slice(4), "base64url")
   const invoiceId = uuidOf(bytes.subarray(1, 1 + uuidBytes))
   const millis = signature.slice(signature.indexOf(".") + 1)
-  const opened = keys.some((key) => {
+  const isValid = keys.some((key) => {
     if (key.id !== bytes[0]) return false
     const tokenFits = equal(Buffer.from(sessionToken), Buffer.from(tokenUnder(key, invoiceId)))
-    const signed = signatureUnder(key, sessionToken, invoiceId, millis)
-    return equal(Buffer.from(signature), Buffer.from(signed)) && tokenFits
+    const expected = signatureUnder(key, sessionToken, invoiceId, millis)
+    return equal(Buffer.from(signature), Buffer.from(expected)) && tokenFits
   })
-  return opened ? InvoiceId.make(invoiceId) : undefined
+  return isValid ? InvoiceId.make(invoiceId) : undefined
 }
 
 /**

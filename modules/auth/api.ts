@@ -1,12 +1,12 @@
 /** API keys (modules/docs/reference/api-keys.md#managing-keys): definitions only. */
 import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { readTime } from "../../schemas/Time.ts"
-import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./machine.ts"
+import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
 /** Characters of a name, at most, and of an address range. */
 const maximumName = 255
@@ -84,7 +84,7 @@ const id = { id: KeyId, object: Schema.tag("api_key") }
 
 const secret = { key: Schema.String.annotate({ description: "The key itself, shown this once" }) }
 
-const shown = {
+const keyFields = {
   name: Schema.String,
   prefix: Schema.String.annotate({ description: "Its first 12 characters" }),
   last4: Schema.String,
@@ -106,7 +106,7 @@ const shown = {
 }
 
 /** A key as it is shown ever after: never the key itself. */
-export const ApiKey = Schema.Struct({ ...id, ...shown }).annotate({ identifier: "ApiKey" })
+export const ApiKey = Schema.Struct({ ...id, ...keyFields }).annotate({ identifier: "ApiKey" })
 
 const exampleKey = {
   id: KeyId.make("key_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34"),
@@ -133,7 +133,7 @@ const OneApiKey = success(ApiKey).annotate({ identifier: "OneApiKey", examples: 
 /** A revoked key, and the keys created with it. */
 const RevokedApiKey = success(Schema.Struct({
   ...id,
-  ...shown,
+  ...keyFields,
   child_keys: Schema.Array(ApiKey).annotate({
     description: "The keys created with it, directly or indirectly, that were in use, newest first, as they are after the "
       + "call. After a leak, check each of them"
@@ -155,7 +155,7 @@ const RevokedApiKey = success(Schema.Struct({
 })
 
 /** A key as it is shown once, when it is made. */
-const CreatedApiKey = success(Schema.Struct({ ...id, ...secret, ...shown })).annotate({
+const CreatedApiKey = success(Schema.Struct({ ...id, ...secret, ...keyFields })).annotate({
   identifier: "CreatedApiKey",
   examples: [{ success: true, data: { ...exampleKey, ...exampleSecret } }]
 })
@@ -163,7 +163,7 @@ const CreatedApiKey = success(Schema.Struct({ ...id, ...secret, ...shown })).ann
 const RotatedApiKey = success(Schema.Struct({
   ...id,
   ...secret,
-  ...shown,
+  ...keyFields,
   previous_key_id: KeyId,
   previous_key_expires_at: EpochSeconds
 })).annotate({
@@ -243,7 +243,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .prefix("/api/v1/api-keys")
   .annotateMerge(OpenApi.annotations({
     title: "API keys",

@@ -1,21 +1,21 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
 import { Clock, Console, Effect, FileSystem, Path } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { answering, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
+import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Keys, type MadeKey, type RevokedKey, type RotatedKey } from "./actor.ts"
+import { Keys, type KeyWithSecret, type RevokedKey, type RotatedKey } from "./actor.ts"
 import { type ApiKeyChange, AuthApi, defaultOverlapSeconds } from "./api.ts"
-import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./machine.ts"
+import { type KeyChange, type KeyState, type MerchantState, statusAt } from "./rules.ts"
 import { type ApiKey, AuthRpc, type Merchant } from "./rpc.ts"
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
 
 /** What is shown of a key, outside and inside, in the order of `ApiKey` of api.ts. */
-const shownOf = (key: KeyState, now: number) => ({
+const keyFieldsOf = (key: KeyState, now: number) => ({
   name: key.name,
   prefix: key.prefix,
   last4: key.last4,
@@ -36,10 +36,10 @@ const keyObject = (key: KeyState, now: number, text?: string) => ({
   id: key.id,
   object: "api_key",
   ...(text === undefined ? {} : { key: text }),
-  ...shownOf(key, now)
+  ...keyFieldsOf(key, now)
 })
 
-const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
 
 const rotatedObject = ({ key, previous, state }: RotatedKey, now: number) => ({
   ...keyObject(state, now, key),
@@ -56,17 +56,17 @@ const revokedObject = ({ children, state }: RevokedKey, now: number) => ({
 const creatorOf = ({ credential, kind }: Principal): string | null => kind === "key" ? credential : null
 
 /** What a change asks for; what was not sent is not in it. */
-const changeOf = (sent: typeof ApiKeyChange.Type): KeyChange => ({
-  ...(sent.name === undefined ? {} : { name: sent.name }),
-  ...(sent.expires_at === undefined ? {} : { expiresAt: sent.expires_at }),
-  ...(sent.ip_allowlist === undefined ? {} : { ipAllowlist: sent.ip_allowlist }),
-  ...(sent.api_version === undefined ? {} : { apiVersion: sent.api_version })
+const changeOf = (change: typeof ApiKeyChange.Type): KeyChange => ({
+  ...(change.name === undefined ? {} : { name: change.name }),
+  ...(change.expires_at === undefined ? {} : { expiresAt: change.expires_at }),
+  ...(change.ip_allowlist === undefined ? {} : { ipAllowlist: change.ip_allowlist }),
+  ...(change.api_version === undefined ? {} : { apiVersion: change.api_version })
 })
 
 /** The environment whose keys are listed: a key's own; the one a wallet's call names. */
-const managedIn = ({ environment, kind }: Principal, asked: Environment | undefined) =>
-  asked === undefined || asked === environment || kind === "wallet"
-    ? Effect.succeed(asked ?? environment)
+const managedEnvironment = ({ environment, kind }: Principal, requested: Environment | undefined) =>
+  requested === undefined || requested === environment || kind === "wallet"
+    ? Effect.succeed(requested ?? environment)
     : Effect.fail(publicError("ENVIRONMENT_FORBIDDEN", { param: "environment" }))
 
 /** Keys on a page where the caller does not say (modules/docs/reference/pagination.md#lists). */
@@ -87,7 +87,7 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
         ipAllowlist: payload.ip_allowlist ?? [],
         createdBy: creatorOf(principal)
       }
-      return yield* answering<MadeKey, PublicError>(
+      return yield* answerIdempotently<KeyWithSecret, PublicError>(
         (order) => keys.create(request, order),
         ({ key, state }, now) => keyObject(state, now, key)
       )
@@ -96,23 +96,23 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
       const principal = yield* requireMerchantScope
       const found = yield* keys.page({
         merchantId: principal.merchantId,
-        environment: yield* managedIn(principal, query.environment),
+        environment: yield* managedEnvironment(principal, query.environment),
         limit: query.limit ?? defaultLimit,
         startingAfter: query.starting_after,
         endingBefore: query.ending_before
       })
       const now = yield* nowSeconds
       const data = found.keys.map((key) => keyObject(key, now))
-      return jsonText(wrapped({ object: "list", data, has_more: found.hasMore }))
+      return jsonText(wrappedJson({ object: "list", data, has_more: found.hasMore }))
     }))
     .handle("change", Effect.fnUntraced(function*({ params, payload }) {
       const name = { ...(yield* requireMerchantScope), id: params.id }
-      return yield* answering<KeyState, PublicError>((order) => keys.change(name, changeOf(payload), order), keyObject)
+      return yield* answerIdempotently<KeyState, PublicError>((order) => keys.change(name, changeOf(payload), order), keyObject)
     }))
     .handle("revoke", Effect.fnUntraced(function*({ params, payload }) {
       const name = { ...(yield* requireMerchantScope), id: params.id }
       const childKeys = payload?.child_keys ?? "keep"
-      return yield* answering<RevokedKey, PublicError>((order) => keys.revoke(name, childKeys, order), revokedObject)
+      return yield* answerIdempotently<RevokedKey, PublicError>((order) => keys.revoke(name, childKeys, order), revokedObject)
     }))
     .handle("rotate", Effect.fnUntraced(function*({ params, payload }) {
       const principal = yield* requireMerchantScope
@@ -121,7 +121,7 @@ export const handlers = HttpApiBuilder.group(AuthApi, "api-keys", Effect.fn(func
         overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
         createdBy: creatorOf(principal)
       }
-      return yield* answering<RotatedKey, PublicError>((order) => keys.rotate(name, rotation, order), rotatedObject)
+      return yield* answerIdempotently<RotatedKey, PublicError>((order) => keys.rotate(name, rotation, order), rotatedObject)
     }))
 }))
 
@@ -129,20 +129,20 @@ const merchantOnWire = ({ id, name, email, createdAt }: MerchantState) =>
   ({ id, name, email, created_at: createdAt }) as Merchant
 
 const keyOnWire = (key: KeyState, now: number) =>
-  ({ id: key.id, merchant_id: key.merchantId, ...shownOf(key, now) }) as ApiKey
+  ({ id: key.id, merchant_id: key.merchantId, ...keyFieldsOf(key, now) }) as ApiKey
 
 /** The calls of `AuthRpc`. */
 export const rpcHandlers = Effect.gen(function*() {
   const keys = yield* Keys
-  const shown = <E>(key: Effect.Effect<KeyState, E>) => Effect.zipWith(key, nowSeconds, keyOnWire)
-  const inFull = <E, M extends MadeKey>(made: Effect.Effect<M, E>) =>
+  const keyOf = <E>(key: Effect.Effect<KeyState, E>) => Effect.zipWith(key, nowSeconds, keyOnWire)
+  const keyWithSecretOf = <E, M extends KeyWithSecret>(made: Effect.Effect<M, E>) =>
     Effect.zipWith(made, nowSeconds, ({ key, state }, now) => ({ ...keyOnWire(state, now), key }))
-  const named = ({ key_id, merchant_id }: { readonly merchant_id: number; readonly key_id: string }) =>
+  const keyNameOf = ({ key_id, merchant_id }: { readonly merchant_id: number; readonly key_id: string }) =>
     ({ merchantId: merchant_id, environment: null, id: key_id })
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
     "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope }) =>
-      inFull(keys.create({
+      keyWithSecretOf(keys.create({
         merchantId: merchant_id,
         name,
         scope,
@@ -153,16 +153,16 @@ export const rpcHandlers = Effect.gen(function*() {
     "auth.keys.list": ({ merchant_id }) =>
       Effect.zipWith(keys.list(merchant_id), nowSeconds, (found, now) => found.map((key) => keyOnWire(key, now))),
     "auth.keys.change": ({ api_version, expires_at, ip_allowlist, name, ...key }) =>
-      shown(keys.change(named(key), {
+      keyOf(keys.change(keyNameOf(key), {
         ...(name === undefined ? {} : { name }),
         ...(expires_at === undefined ? {} : { expiresAt: expires_at }),
         ...(ip_allowlist === undefined ? {} : { ipAllowlist: ip_allowlist }),
         ...(api_version === undefined ? {} : { apiVersion: api_version })
       })),
     "auth.keys.rotate": ({ overlap_seconds, ...key }) =>
-      inFull(keys.rotate(named(key), { overlapSeconds: overlap_seconds, createdBy: null })),
+      keyWithSecretOf(keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, createdBy: null })),
     "auth.keys.revoke": ({ child_keys, ...key }) =>
-      Effect.zipWith(keys.revoke(named(key), child_keys), nowSeconds, ({ children, state }, now) => ({
+      Effect.zipWith(keys.revoke(keyNameOf(key), child_keys), nowSeconds, ({ children, state }, now) => ({
         ...keyOnWire(state, now), child_keys: children.map((child) => keyOnWire(child, now))
       }))
   })
@@ -213,7 +213,7 @@ export const demoStore = Effect.gen(function*() {
   }
   const leases = yield* Leases
 
-  const write = ([merchant, commerce]: ReadonlyArray<MadeKey>) =>
+  const write = ([merchant, commerce]: ReadonlyArray<KeyWithSecret>) =>
     Effect.gen(function*() {
       yield* files.makeDirectory(settings.dataDirectory, { recursive: true })
       // A file that is there already would keep its own mode.

@@ -11,7 +11,7 @@ import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
 
 export { Merchants, type PayorSession, PayorSessions } from "./actor.ts"
-export type { MerchantState } from "./machine.ts"
+export type { MerchantState } from "./rules.ts"
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys

@@ -5,7 +5,7 @@ import type { Write } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { KeyState, MerchantState } from "./machine.ts"
+import type { KeyState, MerchantState } from "./rules.ts"
 
 export const merchantWrite = (merchant: MerchantState): Write => ({
   table: "merchants",
@@ -72,7 +72,7 @@ interface KeyRow {
 }
 
 /** A choice that the deployment does not serve any more counts as none. */
-const merchantOf = (row: MerchantRow, served: Served): MerchantState => ({
+const merchantOf = (row: MerchantRow, served: ServedEnvironments): MerchantState => ({
   id: row.id,
   name: row.name,
   email: row.email,
@@ -105,7 +105,7 @@ const keyOf = (row: KeyRow): KeyState => ({
 const maximumListed = 1_000
 
 /** The environments of the deployment, the first one being the default. */
-type Served = readonly [Environment, ...ReadonlyArray<Environment>]
+type ServedEnvironments = readonly [Environment, ...ReadonlyArray<Environment>]
 
 const findByHashes = `SELECT k.*, NULL::bigint AS used_at FROM api_keys k
   WHERE hash IN (SELECT json_array_elements_text($1::json))`
@@ -138,7 +138,7 @@ const findChildren = `WITH RECURSIVE descendants AS (
   WHERE ${isInUse("k", "$3::bigint")} ORDER BY k.created_at DESC, k.id DESC`
 
 /** A key's last use, as a later note may only move on. */
-const noteUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
+const recordUses = `INSERT INTO api_key_uses AS u (merchant_id, key_id, used_at)
   SELECT n.m, n.k, n.t FROM json_to_recordset($1::json) AS n (m integer, k text, t bigint) ORDER BY n.m, n.k
   ON CONFLICT (merchant_id, key_id) DO UPDATE SET used_at = greatest(u.used_at, excluded.used_at)`
 
@@ -241,7 +241,7 @@ export const make = Effect.gen(function*() {
       ),
     noteUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(
-        sql.unsafe(noteUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])
+        sql.unsafe(recordUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])
       ))
   }
 })

@@ -5,7 +5,7 @@ import { KeyScope } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./machine.ts"
+import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
 
@@ -19,7 +19,7 @@ export const Merchant = Schema.Struct({
 })
 export type Merchant = typeof Merchant.Type
 
-const shown = {
+const keyFields = {
   id: KeyId,
   merchant_id: MerchantId,
   name: Schema.String,
@@ -40,15 +40,15 @@ const shown = {
 }
 
 /** A key as it is shown ever after: never the key itself. */
-export const ApiKey = Schema.Struct(shown)
+export const ApiKey = Schema.Struct(keyFields)
 export type ApiKey = typeof ApiKey.Type
 
 /** A revoked key, and the keys created with it, directly or indirectly, that were in use: newest first, after the call. */
-export const RevokedApiKey = Schema.Struct({ ...shown, child_keys: Schema.Array(ApiKey) })
+export const RevokedApiKey = Schema.Struct({ ...keyFields, child_keys: Schema.Array(ApiKey) })
 export type RevokedApiKey = typeof RevokedApiKey.Type
 
 /** A key as it is shown once, when it is made. */
-export const NewApiKey = Schema.Struct({ ...shown, key: Schema.String })
+export const NewApiKey = Schema.Struct({ ...keyFields, key: Schema.String })
 export type NewApiKey = typeof NewApiKey.Type
 
 export class AuthRpc extends RpcGroup.make(

@@ -74,13 +74,13 @@ const defaultAgreementUsd = 1_000
 /** A contract that reverts, or answers something else than one word, is no token's: that is an answer and no failure. */
 const tokenDecimals = (rpc: JsonRpc): NonNullable<ChainDriver["tokenDecimals"]> => (address) =>
   Effect.map(
-    rpc.pinned((endpoint) => endpoint.read(address, decimalsSelector)),
+    rpc.withFailover((endpoint) => endpoint.ethCall(address, decimalsSelector)),
     (bytes) => /^0x[0-9a-f]{64}$/i.test(bytes) ? Number(BigInt(bytes)) : null
   )
 
 const readToken = (rpc: JsonRpc): NonNullable<ChainDriver["readToken"]> => (address) =>
   Effect.map(
-    Effect.all([symbolSelector, decimalsSelector].map((data) => rpc.pinned((endpoint) => endpoint.read(address, data)))),
+    Effect.all([symbolSelector, decimalsSelector].map((data) => rpc.withFailover((endpoint) => endpoint.ethCall(address, data)))),
     ([symbol, decimals]) => contractToken(symbol!, decimals!)
   )
 
@@ -103,31 +103,31 @@ const readBalance = (endpoint: Endpoint, address: string, height: bigint): Effec
 /** Balances that two endpoints name differently are no balance; where only one answers, its word is taken. */
 const balanceAt = (rpc: JsonRpc): NonNullable<ChainDriver["balanceAt"]> => (address, _token, height) =>
   Effect.gen(function*() {
-    const asked = rpc.endpoints.filter(({ place }) => !rpc.pool().endpoints[place]!.isResting).slice(0, 2)
-    if (asked.length < 2) return yield* rpc.pinned((endpoint) => readBalance(endpoint, address, height))
-    const read = (endpoint: Endpoint) =>
+    const endpoints = rpc.endpoints.filter(({ place }) => !rpc.pool().endpoints[place]!.isResting).slice(0, 2)
+    if (endpoints.length < 2) return yield* rpc.withFailover((endpoint) => readBalance(endpoint, address, height))
+    const readFrom = (endpoint: Endpoint) =>
       Effect.result(rpc.attempt(endpoint, (each) => readBalance(each, address, height)))
-    const [one, other] = yield* Effect.all([read(asked[0]!), read(asked[1]!)], { concurrency: 2 })
+    const [one, other] = yield* Effect.all([readFrom(endpoints[0]!), readFrom(endpoints[1]!)], { concurrency: 2 })
     if (one._tag === "Failure") return yield* Effect.fromResult(other)
     if (other._tag === "Failure" || other.success.balance === one.success.balance) return one.success
     return yield* new DriverError({
-      network: asked[0]!.network,
+      network: endpoints[0]!.network,
       reason: `two endpoints name different balances of ${address} at block ${height}`
     })
   })
 
-/** Only where every endpoint has the anchor and none has the block is the block forgotten. */
+/** Only where every endpoint has the anchor and none has the block is the block pruned. */
 const readFromAny = (network: Network, rpc: JsonRpc, height: bigint, anchor: ChainPoint) =>
   Effect.suspend(() => {
-    const forgetful = new Set<number>()
+    const prunedPlaces = new Set<number>()
     const read = (endpoint: Endpoint) =>
       Effect.tapError(readBlockBelow(endpoint, network, height, anchor), ({ kind }) =>
-        Effect.sync(() => kind === "forgotten" ? forgetful.add(endpoint.place) : undefined))
-    return Effect.mapError(rpc.pinned(read), (error) =>
-      forgetful.size < rpc.endpoints.length ? error : new DriverError({
+        Effect.sync(() => kind === "pruned" ? prunedPlaces.add(endpoint.place) : undefined))
+    return Effect.mapError(rpc.withFailover(read), (error) =>
+      prunedPlaces.size < rpc.endpoints.length ? error : new DriverError({
         network,
         reason: `no endpoint has block ${height} any more`,
-        condition: "block_forgotten"
+        condition: "block_pruned"
       }))
   })
 
@@ -178,7 +178,7 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions, absen
   const agreementAboveUsd = options.agreementAboveUsd ??
     (environment === "mainnet" && options.rpc.length > 1 ? defaultAgreementUsd : null)
   yield* Effect.mapError(rpc.verify, (error) => refuse(error.reason))
-  const following = {
+  const followOptions = {
     network,
     environment,
     rpc,
@@ -194,10 +194,10 @@ export const makeDriver = Effect.fnUntraced(function*(options: EvmOptions, absen
     readWallet,
     tokenDecimals: tokenDecimals(rpc),
     paymentUri: (target, token, amount) => evmPaymentUri(chainId, target, token, amount),
-    follow: (recent, watch) => follow(following, recent, watch),
+    follow: (recent, watch) => follow(followOptions, recent, watch),
     readBlock: readBlock(network, rpc),
     balanceAt: balanceAt(rpc),
-    readContract: (to, data) => rpc.pinned((endpoint) => endpoint.read(to, data)),
+    readContract: (to, data) => rpc.withFailover((endpoint) => endpoint.ethCall(to, data)),
     readToken: readToken(rpc),
     corroborate: makeCorroborate(rpc, readers),
     findTransfers: makeFindTransfers(rpc, readers),

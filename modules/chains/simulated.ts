@@ -8,7 +8,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Effect, Layer, Option, Random, Schedule, Schema, Stream } from "effect"
-import { checksummed } from "../../schemas/EvmAddress.ts"
+import { toChecksumAddress } from "../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../schemas/Money.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { evmPaymentUri } from "../../schemas/PaymentUri.ts"
@@ -101,12 +101,12 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
   const clock = yield* Clock.Clock
   const seed = yield* Random.nextInt
   let blocks: Array<SimulatedBlock> = []
-  let changed = Deferred.makeUnsafe<void>()
-  const adopted = Deferred.makeUnsafe<void>()
-  let made = 0
+  let nextBlock = Deferred.makeUnsafe<void>()
+  const adoption = Deferred.makeUnsafe<void>()
+  let hashCount = 0
 
   const nowSeconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1000)
-  const unique = () => hashOf(`${network}:${seed}:${++made}`)
+  const unique = () => hashOf(`${network}:${seed}:${++hashCount}`)
   const top = () => blocks[blocks.length - 1]
 
   const add = (transfers: ReadonlyArray<ObservedTransfer>) => {
@@ -115,8 +115,8 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
   }
 
   const announce = Effect.suspend(() => {
-    const before = changed
-    changed = Deferred.makeUnsafe<void>()
+    const before = nextBlock
+    nextBlock = Deferred.makeUnsafe<void>()
     return Effect.asVoid(Deferred.succeed(before, undefined))
   })
 
@@ -128,7 +128,7 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
       blocks = [{ height, hash: unique(), time: nowSeconds(), transfers: [] }]
     }
     const head = top()!
-    yield* Deferred.succeed(adopted, undefined)
+    yield* Deferred.succeed(adoption, undefined)
     return head
   })
 
@@ -157,16 +157,16 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
           return [{ _tag: "Finality", finalized: null }]
         }
         if (next === undefined) {
-          yield* Deferred.await(changed)
+          yield* Deferred.await(nextBlock)
           return []
         }
         isIdle = false
         yield* watch.refresh
         ring = [{ height: next.height, hash: next.hash }, ...ring].slice(0, ringSize)
         const transfers = next.transfers.filter(({ matchKey }) => watch.has(matchKey))
-        const behind = next.height < top()!.height
+        const isCatchingUp = next.height < top()!.height
         return [
-          { _tag: "Forward", point: { height: next.height, hash: next.hash }, time: next.time, transfers, behind },
+          { _tag: "Forward", point: { height: next.height, hash: next.hash }, time: next.time, transfers, isCatchingUp },
           { _tag: "Finality", finalized: null }
         ]
       })
@@ -177,7 +177,7 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
     const block = blocks.find((each) => each.height === height)
     if (blocks.length > 0 && height < blocks[0]!.height) {
       const reason = `block ${height} is not among the newest ${historySize}, or older than this process`
-      return yield* new DriverError({ network, reason, condition: "block_forgotten" })
+      return yield* new DriverError({ network, reason, condition: "block_pruned" })
     }
     if (block === undefined || !isCanonical(anchor)) {
       return yield* new DriverError({ network, reason: `block ${height} is not among the newest ${historySize}` })
@@ -188,23 +188,23 @@ const makeChain = Effect.fnUntraced(function*(network: Network) {
   })
 
   const change = (edit: () => void) =>
-    Effect.timeoutOption(Deferred.await(adopted), adoptionMillis).pipe(
+    Effect.timeoutOption(Deferred.await(adoption), adoptionMillis).pipe(
       Effect.andThen(Effect.sync(edit)),
       Effect.andThen(announce)
     )
 
   const transaction = Effect.fnUntraced(function*(transfers: ReadonlyArray<SimulatedTransfer>) {
     const txHash = transfers[0]?.txHash ?? unique()
-    const seen = transfers.map((transfer, position): ObservedTransfer => ({
+    const observed = transfers.map((transfer, position): ObservedTransfer => ({
       txHash,
       index: transfer.tokenAddress === null ? 0 : position + 1,
       kind: transfer.kind ?? "direct",
       matchKey: transfer.to,
       tokenAddress: transfer.tokenAddress,
       amount: baseUnits(transfer.amount),
-      from: transfer.from ?? checksummed(`0x${"51".repeat(20)}`)
+      from: transfer.from ?? toChecksumAddress(`0x${"51".repeat(20)}`)
     }))
-    yield* change(() => add(seen))
+    yield* change(() => add(observed))
     return { txHash }
   })
 

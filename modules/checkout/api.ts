@@ -1,13 +1,13 @@
 /** The payment page, its fragments and its script: definitions only. Pages, not calls: refusals are pages too. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { errors, TakesForms, Wrapped } from "../../runtime/Http.ts"
+import { errors, TakesForms, WrappedErrors } from "../../runtime/Http.ts"
 
 const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
 const script = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/javascript" }))
 const params = { id: Schema.String }
 
-/** Drawn as pages (`pages/Refusal.ts`). */
+/** Drawn as pages (`pages/ErrorPage.ts`). */
 const refusals = [
   "CREDENTIAL_NOT_ALLOWED", "SESSION_INVALID", "SESSION_EXPIRED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
 ] as const
@@ -35,7 +35,7 @@ export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
     error: errors("wrapped", "NOT_FOUND")
   })
 )
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(TakesForms, true)
   .annotate(OpenApi.Exclude, true)
 {}

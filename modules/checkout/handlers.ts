@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Drawings, merchantCredentials, RequestInfo, Throttle } from "../../runtime/Http.ts"
+import { ErrorPages, merchantCredentials, RequestInfo, RateLimiter } from "../../runtime/Http.ts"
 import { immutable, makeAsset, serve } from "../../runtime/http/Asset.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
@@ -10,26 +10,26 @@ import { readForm } from "../../runtime/http/Body.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
-import type { Aggregate, AsTold } from "../invoices/plugin.ts"
-import { PayorDesk } from "../payments/plugin.ts"
-import { Checkout, type Outcome } from "./actor.ts"
+import type { Aggregate, WithLastEvent } from "../invoices/plugin.ts"
+import { PayorApi } from "../payments/plugin.ts"
+import { Checkout, type Outcome } from "./service.ts"
 import { CheckoutApi } from "./api.ts"
-import { css, drawRefusal, fragment, page, type Texts } from "./pages.ts"
-import { type Answers, cookies, makeAnswers, packed } from "./pages/Answers.ts"
+import { css, renderErrorPage, fragment, page, type Texts } from "./pages.ts"
+import { type Responses, cookies, makeResponses, htmlResponse } from "./pages/Responses.ts"
 import { languages } from "./pages/Languages.ts"
 import {
-  carriedQuery,
-  isForeign,
+  sessionQuery,
+  isCrossSite,
   isNavigation,
   languageFor,
-  type Pair,
-  pairOfCookie,
-  pairOfQuery,
-  readAct,
+  type SessionCredentials,
+  credentialsOfCookie,
+  credentialsOfQuery,
+  readFormAction,
   readTab,
   readToken,
   stateTag
-} from "./pages/Visit.ts"
+} from "./pages/PageRequest.ts"
 import { island } from "./repo.ts"
 
 const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
@@ -38,20 +38,20 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 /** A request whose session opens the invoice of its address. */
-interface Visit {
+interface PageRequest {
   readonly request: Request
   readonly query: URLSearchParams
-  readonly told: AsTold
+  readonly told: WithLastEvent
   readonly current: Aggregate
-  readonly pair: Pair
+  readonly pair: SessionCredentials
   /** Whether the address carries the pair, and whether the cookie does. */
   readonly carried: boolean
   readonly kept: boolean
 }
 
-const languageOf = ({ current, query, request }: Visit, merchant: string): Texts =>
+const languageOf = ({ current, query, request }: PageRequest, merchant: string): Texts =>
   languageFor({
-    asked: query.get("lang"),
+    query: query.get("lang"),
     cookie: request.cookies[cookies.language],
     invoice: current.invoice.details.locale,
     browser: request.headers["accept-language"],
@@ -59,159 +59,159 @@ const languageOf = ({ current, query, request }: Visit, merchant: string): Texts
   })
 
 /** What the visit's address says of the screen; `opens` where a person asks for it, now. */
-const askedOf = ({ current, query, request }: Visit) => {
+const viewRequestOf = ({ current, query, request }: PageRequest) => {
   const refund = query.get("refund")
   const last = Number.parseInt(request.cookies[cookies.last(current.invoice.merchantId)] ?? "", 10)
   return {
     change: query.get("change") === "1",
-    opens: request.method === "GET" && isNavigation(request.headers),
+    isNavigation: request.method === "GET" && isNavigation(request.headers),
     tab: readTab(query.get("tab")) ?? readTab(request.cookies[cookies.tab]) ?? "link",
     refund: refund === "saved" || refund === "refused" ? refund : null,
-    unpriced: readToken(query.get("token")),
+    unpricedToken: readToken(query.get("token")),
     lastToken: Number.isSafeInteger(last) ? last : null
   } as const
 }
 
 /** Where a visit goes on, and what the browser keeps of it. */
-const makeSteps = ({ pathOf, seeOther, withChoice, withSession }: Answers) => {
+const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses) => {
   /** Where a page goes on: its path, and what it must carry where the cookie did not come back. */
-  const addressOf = ({ carried, current, pair, query }: Visit, lang = query.get("lang")) => ({
+  const locationOf = ({ carried: hasQuerySession, current, pair: credentials, query }: PageRequest, lang = query.get("lang")) => ({
     path: pathOf(current.invoice.id),
-    query: carried ? carriedQuery(pair, { lang, tab: readTab(query.get("tab")) }) : ""
+    query: hasQuerySession ? sessionQuery(credentials, { lang, tab: readTab(query.get("tab")) }) : ""
   })
 
   return {
-    addressOf,
+    locationOf,
 
     /** The next step of a session that its link brought, on its way into the cookie; null: here it stays. */
-    handOver: (visit: Visit): Response | null => {
-      const { carried, kept, pair, query } = visit
-      if (!carried) return null
-      const { path, query: carriedOn } = addressOf(visit)
-      if (query.get("c") !== "1") return withSession(seeOther(`${path}${carriedOn}`), pair, path)
-      if (!kept) return null
+    handOver: (pageRequest: PageRequest): Response | null => {
+      const { carried: hasQuerySession, kept: hasCookieSession, pair: credentials, query } = pageRequest
+      if (!hasQuerySession) return null
+      const { path, query: carriedOn } = locationOf(pageRequest)
+      if (query.get("c") !== "1") return withSession(seeOther(`${path}${carriedOn}`), credentials, path)
+      if (!hasCookieSession) return null
       const lang = query.get("lang")
       return seeOther(`${path}${lang === null ? "" : `?${new URLSearchParams({ lang })}`}`)
     },
 
     /** The choices that the address names, kept where cookies are. */
-    remembering: ({ carried, query }: Visit, texts: Texts, response: Response): Response => {
-      if (carried) return response
+    remembering: ({ carried: hasQuerySession, query }: PageRequest, texts: Texts, response: Response): Response => {
+      if (hasQuerySession) return response
       const tab = readTab(query.get("tab"))
       const withTab = tab === null ? response : withChoice(response, cookies.tab, tab)
       return query.get("lang") === texts.locale ? withChoice(withTab, cookies.language, texts.locale) : withTab
     },
 
     /** After the choice of a language: to the page in it. */
-    spoken: (visit: Visit, locale: string): Response => {
-      const { path, query } = addressOf(visit, locale)
+    spoken: (pageRequest: PageRequest, locale: string): Response => {
+      const { path, query } = locationOf(pageRequest, locale)
       const response = seeOther(`${path}${query}`)
-      return visit.carried ? response : withChoice(response, cookies.language, locale)
+      return pageRequest.carried ? response : withChoice(response, cookies.language, locale)
     },
 
     /** After any other form: to the page, or to the invoice that was made. */
-    afterwards: (visit: Visit, outcome: Outcome): Response => {
+    afterwards: (pageRequest: PageRequest, outcome: Outcome): Response => {
       if (outcome._tag === "OtherInvoice") {
-        const { sessionToken, signature } = outcome.pair
+        const { sessionToken, signature } = outcome.credentials
         return seeOther(`${pathOf(outcome.id)}?${new URLSearchParams({ session_token: sessionToken, signature })}`)
       }
-      const { path, query } = addressOf(visit)
+      const { path, query } = locationOf(pageRequest)
       const more = new URLSearchParams({
         ...(outcome.refund === undefined ? {} : { refund: outcome.refund }),
         ...(outcome.change === undefined ? {} : { change: "1" }),
-        ...(outcome.unpriced === undefined ? {} : { token: String(outcome.unpriced) })
+        ...(outcome.unpricedToken === undefined ? {} : { token: String(outcome.unpricedToken) })
       })
       const response = seeOther(more.size === 0 ? `${path}${query}` : `${path}${query === "" ? "?" : `${query}&`}${more}`)
-      return outcome.chosen === undefined || visit.carried
+      return outcome.chosenToken === undefined || pageRequest.carried
         ? response
-        : withChoice(response, cookies.last(visit.current.invoice.merchantId), String(outcome.chosen))
+        : withChoice(response, cookies.last(pageRequest.current.invoice.merchantId), String(outcome.chosenToken))
     }
   }
 }
 
 /** Opens the invoice of an address by the session that came with the request: in its query, else in its cookie. */
 const makeOpen = Effect.gen(function*() {
-  const desk = yield* PayorDesk
+  const payorApi = yield* PayorApi
   const sessions = yield* PayorSessions
-  const throttle = yield* Throttle
+  const rateLimiter = yield* RateLimiter
 
-  return Effect.fnUntraced(function*(id: string): Effect.fn.Return<Visit, PublicError, Request> {
+  return Effect.fnUntraced(function*(id: string): Effect.fn.Return<PageRequest, PublicError, Request> {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (merchantCredentials.some((name) => request.headers[name] !== undefined)) {
-      yield* throttle.address(request, "page")
+      yield* rateLimiter.address(request, "page")
       return yield* publicError("CREDENTIAL_NOT_ALLOWED")
     }
     const query = queryOf(request.url)
-    const sent = pairOfQuery(query)
-    const held = pairOfCookie(request.cookies[cookies.session])
-    const pair = sent ?? held ?? { sessionToken: "", signature: "" }
-    const invoiceId = yield* sessions.check(pair.sessionToken, pair.signature).pipe(
-      Effect.filterOrFail((opened) => opened === id, () => publicError("SESSION_INVALID")),
+    const queryCredentials = credentialsOfQuery(query)
+    const cookieCredentials = credentialsOfCookie(request.cookies[cookies.session])
+    const credentials = queryCredentials ?? cookieCredentials ?? { sessionToken: "", signature: "" }
+    const invoiceId = yield* sessions.check(credentials.sessionToken, credentials.signature).pipe(
+      Effect.filterOrFail((openedId) => openedId === id, () => publicError("SESSION_INVALID")),
       // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
-      Effect.catch((error) => Effect.andThen(throttle.address(request, "page"), throttle.refused(request, error)))
+      Effect.catch((error) => Effect.andThen(rateLimiter.address(request, "page"), rateLimiter.refuse(request, error)))
     )
-    yield* throttle.session(invoiceId)
-    const told = yield* desk.asTold(invoiceId)
+    yield* rateLimiter.session(invoiceId)
+    const snapshot = yield* payorApi.withLastEvent(invoiceId)
     return {
       request,
       query,
-      pair,
-      told,
-      current: told.aggregate,
-      carried: sent !== null,
-      kept: held?.sessionToken === pair.sessionToken && held.signature === pair.signature
+      pair: credentials,
+      told: snapshot,
+      current: snapshot.aggregate,
+      carried: queryCredentials !== null,
+      kept: cookieCredentials?.sessionToken === credentials.sessionToken && cookieCredentials.signature === credentials.signature
     }
   })
 })
 
 export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(function*(group) {
   const checkout = yield* Checkout
-  const drawings = yield* Drawings
+  const errorPages = yield* ErrorPages
   const open = yield* makeOpen
   const { publicUrl } = yield* Settings
   const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
   const scriptName = `pay.${script.hash}.js`
-  const answers = makeAnswers(publicUrl)
-  const { addressOf, afterwards, handOver, remembering, spoken } = makeSteps(answers)
-  const assets = { script: `${answers.base}/assets/${scriptName}`, style: { css }, languages }
-  yield* drawings.register("/pay", drawRefusal(answers, assets))
+  const responses = makeResponses(publicUrl)
+  const { locationOf, afterwards: afterForm, handOver: handOverSession, remembering: rememberChoices, spoken: afterLanguageChoice } = makeNavigation(responses)
+  const assets = { script: `${responses.base}/assets/${scriptName}`, style: { css }, languages }
+  yield* errorPages.register("/pay", renderErrorPage(responses, assets))
 
   /** All that a screen is drawn from, and the headers it goes under. */
-  const look = Effect.fnUntraced(function*(visit: Visit) {
-    const { accent, default_locale, frame_ancestors } = yield* checkout.branding(visit.current)
+  const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
+    const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
     return {
-      view: yield* checkout.view(visit.told, { ...addressOf(visit), ...askedOf(visit) }),
-      texts: languageOf(visit, default_locale),
-      headers: answers.headersFor(accent, frame_ancestors)
+      view: yield* checkout.view(pageRequest.told, { ...locationOf(pageRequest), ...viewRequestOf(pageRequest) }),
+      texts: languageOf(pageRequest, default_locale),
+      headers: responses.headersFor(accent, frame_ancestors)
     }
   })
 
   return group
     .handle("page", Effect.fnUntraced(function*({ params: { id } }) {
       const visit = yield* open(id)
-      const next = handOver(visit)
+      const next = handOverSession(visit)
       if (next !== null) return next
-      const { headers, texts, view } = yield* look(visit)
-      return remembering(visit, texts, packed(visit.request, page(view, texts, assets), headers))
+      const { headers, texts, view } = yield* loadView(visit)
+      return rememberChoices(visit, texts, htmlResponse(visit.request, page(view, texts, assets), headers))
     }))
     .handle("state", Effect.fnUntraced(function*({ params: { id } }) {
       const visit = yield* open(id)
-      const { headers, texts, view } = yield* look(visit)
+      const { headers, texts, view } = yield* loadView(visit)
       const tag = `"${stateTag(view, texts.locale)}"`
-      const tagged = { ...headers, etag: `W/${tag}` }
+      const taggedHeaders = { ...headers, etag: `W/${tag}` }
       return matchesEtag(visit.request.headers["if-none-match"], tag)
-        ? HttpServerResponse.empty({ status: 304, headers: tagged })
-        : packed(visit.request, fragment(view, texts), tagged)
+        ? HttpServerResponse.empty({ status: 304, headers: taggedHeaders })
+        : htmlResponse(visit.request, fragment(view, texts), taggedHeaders)
     }))
     .handle("act", Effect.fnUntraced(function*({ params: { id } }) {
       const visit = yield* open(id)
       const { current, request } = visit
-      if (isForeign(request.headers, answers.origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
-      const act = readAct(yield* readForm(request))
-      if (act === null) return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
-      if (act._tag === "Language") return spoken(visit, act.locale)
+      if (isCrossSite(request.headers, responses.origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+      const action = readFormAction(yield* readForm(request))
+      if (action === null) return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
+      if (action._tag === "Language") return afterLanguageChoice(visit, action.locale)
       const { requestId } = yield* RequestInfo
-      return afterwards(visit, yield* checkout.act(current, act, { requestId, idempotencyKey: null }))
+      return afterForm(visit, yield* checkout.act(current, action, { requestId, idempotencyKey: null }))
     }))
     .handle("asset", Effect.fnUntraced(function*({ params: { name } }) {
       if (name !== scriptName) return yield* publicError("NOT_FOUND")

@@ -3,24 +3,24 @@
  * Served with its parts in `island/` as one classic script, for the browsers that `repo.ts` names.
  * It decides nothing about a payment. What a screen says and how it looks comes from the server, as a fragment.
  */
-import { arriveAt } from "./island/Arrival.ts"
+import { focusHeading } from "./island/Focus.ts"
 import { makeClocks } from "./island/Clocks.ts"
 import { copyIn } from "./island/Copy.ts"
 import { makeFollower } from "./island/Follow.ts"
 import { makeScreen } from "./island/Screen.ts"
 import { searchIn } from "./island/Search.ts"
-import { makeVoice } from "./island/Voice.ts"
+import { makeAnnounce } from "./island/Announce.ts"
 
 /** Takes charge of the page (`pages/Page.ts`). */
 const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline: HTMLElement): void => {
-  const say = makeVoice(live)
-  const clocks = makeClocks(state, say, () => follower.refetch())
-  const screen = makeScreen(state, say, clocks, searchIn(state, say))
+  const announce = makeAnnounce(live)
+  const clocks = makeClocks(state, announce, () => follower.refetch())
+  const screen = makeScreen(state, announce, clocks, searchIn(state, announce))
   const follower = makeFollower(main.dataset.state!, screen, clocks, offline)
 
   screen.begin()
-  copyIn(main, say)
-  arriveAt(state)
+  copyIn(main, announce)
+  focusHeading(state)
   addEventListener("focus", follower.look)
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) follower.look()

@@ -4,9 +4,9 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { PayorDesk, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { PayorApi, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { Checkout } from "./actor.ts"
+import { Checkout } from "./service.ts"
 import { CheckoutApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 
@@ -16,7 +16,7 @@ export const plugin = Plugin.make({
   needs: {
     auth: PayorSessions,
     invoices: Invoices,
-    payments: [PayorDesk, PayorDetails, SimulatedPayments],
+    payments: [PayorApi, PayorDetails, SimulatedPayments],
     settings: MerchantSettings
   },
   http: CheckoutApi,

@@ -11,21 +11,21 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const oldestBrowsers = ["chrome109", "firefox115", "safari16"]
 
 /** The script of the payment page could not be made, because esbuild, which makes it, is not there or does not run. */
-export class IslandNotMade extends Schema.TaggedError<IslandNotMade>()("IslandNotMade", { reason: Schema.String }) {
+export class IslandBuildFailed extends Schema.TaggedError<IslandBuildFailed>()("IslandBuildFailed", { reason: Schema.String }) {
   override get message() {
     return `the payment page's script cannot be made: ${this.reason}. ` +
       `Install the packages on this machine, with the optional ones: "npm ci --omit=dev"`
   }
 }
 
-const notMade = (cause: unknown): IslandNotMade => {
+const buildFailure = (cause: unknown): IslandBuildFailed => {
   const lines = (cause instanceof Error ? cause.message : String(cause)).split("\n").map((line) => line.trim().replace(/\.$/, ""))
   // What esbuild writes below its first line is advice to whoever develops with it.
-  return new IslandNotMade({ reason: lines.find((line) => line !== "") ?? "esbuild does not say why" })
+  return new IslandBuildFailed({ reason: lines.find((line) => line !== "") ?? "esbuild does not say why" })
 }
 
 /** esbuild asks where it stands. A working directory that was removed gives no answer, and then any other is as good. */
-const stand = Effect.try({ try: () => process.cwd(), catch: notMade }).pipe(
+const ensureWorkingDirectory = Effect.try({ try: () => process.cwd(), catch: buildFailure }).pipe(
   Effect.catch(() => Effect.sync(() => process.chdir(at("."))))
 )
 
@@ -34,10 +34,10 @@ const stand = Effect.try({ try: () => process.cwd(), catch: notMade }).pipe(
  * shortened, which saves 17 % of the bytes: the page reports no errors, and whoever reads one in a browser makes the same
  * text again from the same version. It is as strict as the modules it is made of, whatever a `tsconfig.json` says.
  */
-export const island: Effect.Effect<string, IslandNotMade> = Effect.gen(function*() {
-  yield* stand
+export const island: Effect.Effect<string, IslandBuildFailed> = Effect.gen(function*() {
+  yield* ensureWorkingDirectory
   // Only a start needs it, and where it is missing the start says what to do.
-  const { buildSync } = yield* Effect.tryPromise({ try: () => import("esbuild"), catch: notMade })
+  const { buildSync } = yield* Effect.tryPromise({ try: () => import("esbuild"), catch: buildFailure })
   const { outputFiles: [file] } = yield* Effect.try({
     try: () =>
       buildSync({
@@ -52,7 +52,7 @@ export const island: Effect.Effect<string, IslandNotMade> = Effect.gen(function*
         tsconfigRaw: { compilerOptions: { strict: true } },
         logLevel: "silent"
       }),
-    catch: notMade
+    catch: buildFailure
   })
   return file!.text
 })

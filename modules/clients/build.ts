@@ -14,14 +14,14 @@ const modules = join(root, "modules")
 const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
 
 /** Modules that come and go bring the client of their calls. */
-const brought = readdirSync(modules).filter((name) => name !== "clients" && existsSync(join(modules, name, "client.ts")))
+const optionalClients = readdirSync(modules).filter((name) => name !== "clients" && existsSync(join(modules, name, "client.ts")))
 
 rmSync(dist, { recursive: true, force: true })
 
 buildSync({
   entryPoints: [
     ...["fetch", "webhooks", "client"].map(entry),
-    ...brought.map((name) => ({ in: join(modules, name, "client.ts"), out: name }))
+    ...optionalClients.map((name) => ({ in: join(modules, name, "client.ts"), out: name }))
   ],
   outdir: dist,
   bundle: true,
@@ -33,8 +33,8 @@ buildSync({
 })
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
-const declared = spawnSync(process.execPath, [compiler, "--project", join(root, "modules", "clients", "tsconfig.json")], {
+const compilation = spawnSync(process.execPath, [compiler, "--project", join(root, "modules", "clients", "tsconfig.json")], {
   stdio: "inherit"
 })
 
-process.exitCode = declared.status ?? 1
+process.exitCode = compilation.status ?? 1

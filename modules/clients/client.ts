@@ -69,10 +69,10 @@ const headersOf = ({ accessToken, apiKey, session, version }: ClientOptions): Re
 })
 
 /** A client of one deployment. It does not try again: give it a schedule, and a write its {@link IdempotencyKey}. */
-export const make = (options: ClientOptions) => makeOf(TillwireApi, options)
+export const make = (options: ClientOptions) => makeClient(TillwireApi, options)
 
 /** {@link make} for the calls of `api`. */
-export const makeOf = <ApiId extends string, Groups extends HttpApiGroup.Constraint>(
+export const makeClient = <ApiId extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<ApiId, Groups>,
   options: ClientOptions
 ) =>

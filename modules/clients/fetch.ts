@@ -78,7 +78,7 @@ const defaultAttempts = 4
 const defaultTimeoutMillis = 60_000
 
 /** Objects of a page while a list is walked: the most that lists give. */
-const walkLimit = 100
+const pageSize = 100
 
 /** A call that failed: what the service said, or why nothing was heard (`NETWORK_ERROR`, status 0). */
 export class TillwireError extends Error {
@@ -108,7 +108,7 @@ export class TillwireError extends Error {
   }
 }
 
-const parsed = (text: string): any => {
+const parseJson = (text: string): any => {
   try {
     return JSON.parse(text)
   } catch {
@@ -118,15 +118,15 @@ const parsed = (text: string): any => {
 
 /** An error of either family; what is neither came from something in between. */
 const errorOf = (response: Response, text: string): TillwireError => {
-  const body = parsed(text) ?? {}
-  const wrapped = typeof body.error === "object" && body.error !== null
-  const said = wrapped ? body.error : { code: body.code, message: body.error }
+  const body = parseJson(text) ?? {}
+  const isWrapped = typeof body.error === "object" && body.error !== null
+  const fields = isWrapped ? body.error : { code: body.code, message: body.error }
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
-  const message = typeof said.message === "string" ? said.message : `The answer was ${response.status}`
+  const message = typeof fields.message === "string" ? fields.message : `The answer was ${response.status}`
   return new TillwireError(message, {
-    ...said,
+    ...fields,
     status: response.status,
-    code: typeof said.code === "string" ? said.code : `HTTP_${response.status}`,
+    code: typeof fields.code === "string" ? fields.code : `HTTP_${response.status}`,
     requestId: response.headers.get("x-request-id"),
     retryAfterSeconds: seconds >= 0 ? seconds : null
   })
@@ -155,12 +155,12 @@ interface AnyCall extends CallOptions {
 }
 
 const addressOf = (baseUrl: string, path: string, call: AnyCall): string => {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.path?.[name])))
+  const pathname = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.path?.[name])))
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined && value !== null) query.set(name, String(value))
   }
-  return `${baseUrl.replace(/\/+$/, "")}${filled}${query.size === 0 ? "" : `?${query}`}`
+  return `${baseUrl.replace(/\/+$/, "")}${pathname}${query.size === 0 ? "" : `?${query}`}`
 }
 
 const pause = (millis: number, signal: AbortSignal): Promise<void> =>
@@ -177,10 +177,10 @@ const pause = (millis: number, signal: AbortSignal): Promise<void> =>
   })
 
 /** Sign-in takes no Idempotency-Key, and what it answers is good once: only a refusal to listen is tried again. */
-const isOnce = (path: string) => path.startsWith("/api/v1/auth/")
+const isSingleUse = (path: string) => path.startsWith("/api/v1/auth/")
 
 const mayRetry = ({ code, status }: TillwireError, path: string): boolean =>
-  status === 429 || !isOnce(path) && (status === 0 || status >= 500 || code === "IDEMPOTENCY_REQUEST_IN_PROGRESS")
+  status === 429 || !isSingleUse(path) && (status === 0 || status >= 500 || code === "IDEMPOTENCY_REQUEST_IN_PROGRESS")
 
 /** Full jitter, and never sooner than the service asked for. */
 const pauseMillis = ({ retryAfterSeconds }: TillwireError, attempt: number): number => {
@@ -216,7 +216,7 @@ export const createClient = (options: ClientOptions): Client => {
   const { attempts = defaultAttempts, baseUrl, fetch: send = fetch, timeoutMillis = defaultTimeoutMillis } = options
 
   /** One try. A lost connection is an error like any other; an abort by the caller is not. */
-  const once = async (url: string, init: RequestInit): Promise<unknown> => {
+  const sendOnce = async (url: string, init: RequestInit): Promise<unknown> => {
     let response: Response
     let text: string
     try {
@@ -226,7 +226,7 @@ export const createClient = (options: ClientOptions): Client => {
       throw new TillwireError("No answer", {}, cause)
     }
     if (!response.ok) throw errorOf(response, text)
-    return text === "" ? undefined : parsed(text)
+    return text === "" ? undefined : parseJson(text)
   }
 
   const request = async (method: Uppercase<Method>, path: string, call: AnyCall = {}): Promise<any> => {
@@ -248,7 +248,7 @@ export const createClient = (options: ClientOptions): Client => {
     }
     for (let attempt = 1;; attempt++) {
       try {
-        return await once(url, init)
+        return await sendOnce(url, init)
       } catch (error) {
         call.signal?.throwIfAborted()
         if (!(error instanceof TillwireError) || attempt >= attempts || !mayRetry(error, path)) throw error
@@ -263,7 +263,7 @@ export const createClient = (options: ClientOptions): Client => {
     Array.isArray(answer.data) ? answer : answer.data
 
   async function* pages(path: string, call: AnyCall = {}): AsyncGenerator<any> {
-    let query: Readonly<Record<string, unknown>> = { limit: walkLimit, ...call.query }
+    let query: Readonly<Record<string, unknown>> = { limit: pageSize, ...call.query }
     for (;;) {
       const { data, has_more } = listOf(await request("GET", path, { ...call, query }))
       yield* data
@@ -276,7 +276,7 @@ export const createClient = (options: ClientOptions): Client => {
   async function* since(id: string, call: AnyCall = {}): AsyncGenerator<any> {
     let after = id
     for (;;) {
-      const query = { limit: walkLimit, ...call.query, ending_before: after }
+      const query = { limit: pageSize, ...call.query, ending_before: after }
       const { data, has_more } = listOf(await request("GET", "/api/v1/events", { ...call, query }))
       yield* data.toReversed()
       after = data[0]?.id ?? after

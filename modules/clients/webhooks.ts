@@ -56,8 +56,8 @@ const readerOf = (headers: IncomingHeaders): (name: string) => string | undefine
   const { get } = headers
   if (typeof get === "function") return (name) => (get.call(headers, name) as string | null) ?? undefined
   const entries = Object.entries(headers as Readonly<Record<string, string | ReadonlyArray<string> | undefined>>)
-  const known = new Map(entries.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : value?.[0]]))
-  return (name) => known.get(name)
+  const byName = new Map(entries.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : value?.[0]]))
+  return (name) => byName.get(name)
 }
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -74,7 +74,7 @@ const fromHex = (text: string): Bytes | undefined =>
     ? Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
     : undefined
 
-const joined = (head: string, body: Bytes): Bytes => {
+const concatBytes = (head: string, body: Bytes): Bytes => {
   const start = encoder.encode(head)
   const whole = new Uint8Array(start.length + body.length)
   whole.set(start)
@@ -83,11 +83,11 @@ const joined = (head: string, body: Bytes): Bytes => {
 }
 
 /** What one scheme claims of a delivery. */
-interface Claim {
-  readonly signed: Bytes
+interface SignatureClaim {
+  readonly signedBytes: Bytes
   readonly signatures: ReadonlyArray<Bytes>
   /** Milliseconds since 1970, or NaN. */
-  readonly at: number
+  readonly timestampMillis: number
   readonly keyOf: (secret: string) => Bytes
 }
 
@@ -96,35 +96,35 @@ const digits = (text: string): number => /^\d{1,15}$/.test(text) ? Number(text) 
 const present = (signatures: ReadonlyArray<Bytes | undefined>) => signatures.filter((one) => one !== undefined)
 
 /** `webhook-*`: the key is what the secret spells in base64 after its prefix (Standard Webhooks). */
-const standardClaim = (header: (name: string) => string | undefined, body: Bytes): Claim | undefined => {
+const standardClaim = (header: (name: string) => string | undefined, body: Bytes): SignatureClaim | undefined => {
   const [id, timestamp, signature] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(header)
   if (id === undefined || timestamp === undefined || signature === undefined) return undefined
-  const listed = signature.split(" ").slice(0, maximumSignatures)
+  const signatureTexts = signature.split(" ").slice(0, maximumSignatures)
   return {
-    signed: joined(`${id}.${timestamp}.`, body),
-    signatures: present(listed.map((one) => one.startsWith("v1,") ? fromBase64(one.slice(3)) : undefined)),
-    at: digits(timestamp) * 1_000,
+    signedBytes: concatBytes(`${id}.${timestamp}.`, body),
+    signatures: present(signatureTexts.map((one) => one.startsWith("v1,") ? fromBase64(one.slice(3)) : undefined)),
+    timestampMillis: digits(timestamp) * 1_000,
     keyOf: (secret) => fromBase64(secret.slice(prefix.length)) ?? new Uint8Array()
   }
 }
 
 /** `X-Service-*`: the key is the whole secret as text. */
-const serviceClaim = (header: (name: string) => string | undefined, body: Bytes): Claim | undefined => {
+const serviceClaim = (header: (name: string) => string | undefined, body: Bytes): SignatureClaim | undefined => {
   const [timestamp, signature, previous] = ["x-service-timestamp", "x-service-signature", "x-service-signature-previous"]
     .map(header)
   if (timestamp === undefined || signature === undefined) return undefined
   return {
-    signed: joined(`${timestamp}.`, body),
+    signedBytes: concatBytes(`${timestamp}.`, body),
     signatures: present([signature, previous].map((one) => one === undefined ? undefined : fromHex(one))),
-    at: digits(timestamp),
+    timestampMillis: digits(timestamp),
     keyOf: (secret) => encoder.encode(secret)
   }
 }
 
 /** Compares in constant time: `verify` of Web Crypto does. */
-const fits = async ({ keyOf, signatures, signed }: Claim, secret: string): Promise<boolean> => {
+const isSignedWith = async ({ keyOf, signatures, signedBytes }: SignatureClaim, secret: string): Promise<boolean> => {
   const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
-  const answers = await Promise.all(signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, signed)))
+  const answers = await Promise.all(signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, signedBytes)))
   return answers.includes(true)
 }
 
@@ -156,13 +156,13 @@ export const verify = async (
   const usable = secrets.filter((secret) => secret !== undefined)
     .filter((secret) => secret.startsWith(prefix) && fromBase64(secret.slice(prefix.length)) !== undefined)
   if (usable.length === 0) return refuse("wrong_secret_kind")
-  const checked = await Promise.all(claims.map(async (claim) => {
-    const answers = await Promise.all(usable.map((secret) => fits(claim, secret)))
+  const matches = await Promise.all(claims.map(async (claim) => {
+    const answers = await Promise.all(usable.map((secret) => isSignedWith(claim, secret)))
     return answers.includes(true) ? [claim] : []
   }))
-  const genuine = checked.flat()
-  if (genuine.length === 0) return refuse("body_changed")
+  const validClaims = matches.flat()
+  if (validClaims.length === 0) return refuse("body_changed")
   const time = now()
-  if (!genuine.some(({ at }) => Math.abs(time - at) <= toleranceSeconds * 1_000)) return refuse("timestamp_outside_window")
+  if (!validClaims.some(({ timestampMillis }) => Math.abs(time - timestampMillis) <= toleranceSeconds * 1_000)) return refuse("timestamp_outside_window")
   return { ok: true, event: JSON.parse(new TextDecoder().decode(body)) as WebhookEvent }
 }

@@ -8,10 +8,10 @@ import {
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
-  Wrapped
+  WrappedErrors
 } from "../../runtime/Http.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
-import { aliased } from "../../schemas/Alias.ts"
+import { withAliases } from "../../schemas/Alias.ts"
 import { EpochSeconds, InvoiceId, pathId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -33,7 +33,7 @@ export const maximumSkippedOrders = 10_000
 /** Orders in one call of the bulk status (modules/docs/reference/orders.md#calls). */
 export const maximumBulk = 100
 
-export const CancelOrder = aliased(
+export const CancelOrder = withAliases(
   Schema.Struct({
     refund_destination_wallet_address_bsc: absent(WalletAddress.annotate({
       description: "Where a refund goes, on BSC. Absent: where it was said before, if anywhere."
@@ -170,9 +170,9 @@ export type OrderQuery = typeof OrderQuery.Type
 
 const params = { order_id: pathId("Id of the order.") }
 
-const owner = ["SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT", "SERVICE_UNAVAILABLE"] as const
+const ownerErrors = ["SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT", "SERVICE_UNAVAILABLE"] as const
 
-const written = [
+const writeErrors = [
   "VALIDATION_ERROR", "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
 ] as const
 
@@ -180,7 +180,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
   HttpApiEndpoint.get("list", "/orders", {
     query: OrderQuery.fields,
     success: OrderList,
-    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_LIMIT", "INVALID_OFFSET", ...owner)
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_LIMIT", "INVALID_OFFSET", ...ownerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List orders, newest first",
     description: "Orders that pass every filter given, and how many there are. `created_from` and `created_to` are inclusive."
@@ -189,7 +189,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     params,
     query,
     success: OneOrder,
-    error: errors("wrapped", "ORDER_NOT_FOUND", ...owner)
+    error: errors("wrapped", "ORDER_NOT_FOUND", ...ownerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Retrieve an order",
     description: "The order as its newest event carries it."
@@ -205,8 +205,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
       "ORDER_NOT_CANCELABLE",
       "WALLET_ADDRESS_INVALID",
       "IDEMPOTENCY_KEY_MISSING",
-      ...written,
-      ...owner
+      ...writeErrors,
+      ...ownerErrors
     )
   }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
     summary: "Cancel an order",
@@ -225,8 +225,8 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
       "INVALID_TRANSITION",
       "WALLET_ADDRESS_INVALID",
       "UNSUPPORTED_NETWORK",
-      ...written,
-      ...owner
+      ...writeErrors,
+      ...ownerErrors
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Say where a refund goes",
@@ -237,7 +237,7 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     params,
     query,
     success: OnePaymentStatus,
-    error: errors("wrapped", "ORDER_NOT_FOUND", ...owner)
+    error: errors("wrapped", "ORDER_NOT_FOUND", ...ownerErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Get the payment status of an order",
     description: "What was paid of it and where the money stands."
@@ -246,14 +246,14 @@ export class OrdersGroup extends HttpApiGroup.make("orders").add(
     query,
     payload: BulkStatus,
     success: PaymentStatusList,
-    error: errors("wrapped", ...written, ...owner)
+    error: errors("wrapped", ...writeErrors, ...ownerErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Get the payment status of several orders",
     description: `At most ${maximumBulk} at once.`
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .prefix("/api/commerce/merchant")
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

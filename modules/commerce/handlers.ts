@@ -1,4 +1,4 @@
-/** Orders between the wire and the actor: reads what was sent, says what was done. No rules of its own. */
+/** Orders between the wire and the service: reads what was sent, says what was done. No rules of its own. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { noCause } from "../../runtime/Commit.ts"
@@ -7,7 +7,7 @@ import {
   Idempotency,
   jsonText,
   readEnvironment,
-  replayed,
+  dieOnReplay,
   RequestInfo
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -16,7 +16,7 @@ import { isUuid } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Order } from "../../schemas/Order.ts"
 import { Refunds } from "../refunds/plugin.ts"
-import { Orders } from "./actor.ts"
+import { Orders } from "./service.ts"
 import { CommerceApi, type OrderQuery } from "./api.ts"
 import { type OrderFact, orderObject, type OrderState, paymentStatusObject } from "./machine.ts"
 import type { OrderFilter } from "./repo.ts"
@@ -25,17 +25,17 @@ import { OrdersRpc } from "./rpc.ts"
 /** Orders of a page where the caller does not say (modules/docs/reference/orders.md#calls). */
 const defaultLimit = 20
 
-const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+const successBody = (data: object): string => JSON.stringify({ success: true, data })
 
 /** Who may see orders: keys of commerce scope, and wallets. Fails with `SCOPE_MISMATCH`. */
-const shopkeeper = Effect.flatMap(CurrentPrincipal, (principal) =>
+const commercePrincipal = Effect.flatMap(CurrentPrincipal, (principal) =>
   principal.scope === "commerce" || principal.kind === "wallet"
     ? Effect.succeed(principal)
     : Effect.fail(publicError("SCOPE_MISMATCH")))
 
-const reader = Effect.fnUntraced(function*(asked: Environment | undefined) {
-  const principal = yield* shopkeeper
-  return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, asked) }
+const resolveOwner = Effect.fnUntraced(function*(environment: Environment | undefined) {
+  const principal = yield* commercePrincipal
+  return { merchantId: principal.merchantId, environment: yield* readEnvironment(principal, environment) }
 })
 
 const filterOf = (
@@ -79,28 +79,28 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
   ) {
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
-    const changed = yield* orders.change(
+    const result = yield* orders.change(
       order.merchantId,
       order.id,
       { requestId, idempotencyKey: idempotency.key },
       [fact],
-      { reply: (order) => idempotency.reply(200, wrapped(render(order))) }
-    ).pipe(replayed)
-    return jsonText(wrapped(render(changed.order)))
+      { reply: (order) => idempotency.reply(200, successBody(render(order))) }
+    ).pipe(dieOnReplay)
+    return jsonText(successBody(render(result.order)))
   })
 
   return group
     .handle("list", Effect.fnUntraced(function*({ query }) {
-      const filter = filterOf(yield* reader(query.environment), query)
+      const filter = filterOf(yield* resolveOwner(query.environment), query)
       const page = { limit: query.limit ?? defaultLimit, offset: query.offset ?? 0 }
       const [found, total] = yield* Effect.all([orders.list(filter, page), orders.count(filter)], { concurrency: 2 })
-      return jsonText(wrapped({ orders: found.map(orderObject), pagination: { ...page, count: found.length, total } }))
+      return jsonText(successBody({ orders: found.map(orderObject), pagination: { ...page, count: found.length, total } }))
     }))
     .handle("retrieve", Effect.fnUntraced(function*({ params, query }) {
-      return jsonText(wrapped(orderObject(yield* visible(yield* reader(query.environment), params.order_id))))
+      return jsonText(successBody(orderObject(yield* visible(yield* resolveOwner(query.environment), params.order_id))))
     }))
     .handle("cancel", Effect.fnUntraced(function*({ params, payload }) {
-      const order = yield* visible(yield* shopkeeper, params.order_id)
+      const order = yield* visible(yield* commercePrincipal, params.order_id)
       const field = "refund_destination_wallet_address_bsc"
       const address = payload?.[field] ?? null
       const destination = address === null
@@ -112,19 +112,19 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
       return yield* change(order, fact, cancelledObject)
     }))
     .handle("refundDestination", Effect.fnUntraced(function*({ params, payload }) {
-      const order = yield* visible(yield* shopkeeper, params.order_id)
+      const order = yield* visible(yield* commercePrincipal, params.order_id)
       const { address, memo = null, network } = payload
       const destination = yield* refunds.check({ network, address, memo }, order.environment)
       return yield* change(order, { _tag: "RefundDestinationSet", destination }, orderObject)
     }))
     .handle("paymentStatus", Effect.fnUntraced(function*({ params, query }) {
-      return jsonText(wrapped(paymentStatusObject(yield* visible(yield* reader(query.environment), params.order_id))))
+      return jsonText(successBody(paymentStatusObject(yield* visible(yield* resolveOwner(query.environment), params.order_id))))
     }))
     .handle("bulkStatus", Effect.fnUntraced(function*({ payload, query }) {
-      const { environment, merchantId } = yield* reader(query.environment)
+      const { environment, merchantId } = yield* resolveOwner(query.environment)
       const ids = [...new Set<string>(payload.order_ids)]
-      const found = new Map((yield* orders.several(merchantId, environment, ids)).map((order) => [order.id, order]))
-      return jsonText(wrapped({
+      const found = new Map((yield* orders.getMany(merchantId, environment, ids)).map((order) => [order.id, order]))
+      return jsonText(successBody({
         payments: ids.flatMap((id) => found.get(id) ?? []).map(paymentStatusObject),
         not_found: ids.filter((id) => !found.has(id))
       }))
@@ -135,22 +135,22 @@ export const handlers = HttpApiBuilder.group(CommerceApi, "orders", Effect.fn(fu
 export const rpcHandlers = Rpc.handlers(OrdersRpc, Effect.gen(function*() {
   const orders = yield* Orders
 
-  const shown = (order: OrderState) => orderObject(order) as unknown as Order
+  const wireOrder = (order: OrderState) => orderObject(order) as unknown as Order
 
   const report = ({ merchant_id, order_id }: { readonly merchant_id: number; readonly order_id: string }, fact: OrderFact) =>
     orders.change(merchant_id, order_id, noCause, [fact]).pipe(
-      Effect.catchTag("Replayed", (impossible) => Effect.die(impossible)),
-      Effect.map(({ order }) => shown(order))
+      Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible)),
+      Effect.map(({ order }) => wireOrder(order))
     )
 
   return OrdersRpc.of({
     "orders.get": Effect.fnUntraced(function*({ merchant_id, order_id }) {
       const order = isUuid(order_id) ? yield* orders.get(merchant_id, order_id) : null
-      return order === null ? yield* publicError("ORDER_NOT_FOUND") : shown(order)
+      return order === null ? yield* publicError("ORDER_NOT_FOUND") : wireOrder(order)
     }),
-    "orders.report.placed": (sent) => report(sent, { _tag: "Placed", providerOrderId: sent.provider_order_id }),
-    "orders.report.shipped": (sent) => report(sent, { _tag: "Shipped", shipment: sent.shipment }),
-    "orders.report.delivered": (sent) => report(sent, { _tag: "Delivered", isConfirmed: sent.confirmed }),
-    "orders.report.failed": (sent) => report(sent, { _tag: "PlacementFailed", reason: sent.reason })
+    "orders.report.placed": (request) => report(request, { _tag: "Placed", providerOrderId: request.provider_order_id }),
+    "orders.report.shipped": (request) => report(request, { _tag: "Shipped", shipment: request.shipment }),
+    "orders.report.delivered": (request) => report(request, { _tag: "Delivered", isConfirmed: request.confirmed }),
+    "orders.report.failed": (request) => report(request, { _tag: "PlacementFailed", reason: request.reason })
   })
 }))

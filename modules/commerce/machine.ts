@@ -1,6 +1,6 @@
 /**
  * The order: every rule about when it changes, and nothing else. Pure: no clock, no ids, no SQL, no retailer. The
- * companion of the order's invoice loads both, supplies time, and commits what is returned together with the invoice.
+ * hook of the order's invoice loads both, supplies time, and commits what is returned together with the invoice.
  *
  *   status           substatus                                                       entered when
  *   pending_payment  AWAITING_PAYMENT, PARTIALLY_PAID, PAYMENT_CONFIRMING            created; mirrors the invoice
@@ -56,7 +56,7 @@ import type {
 } from "../../schemas/Order.ts"
 import { isCounted, type SettlementStatus } from "../../schemas/Payment.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
-import { type Aggregate, type Command, hasPending, newestCounted, type PaymentState } from "../invoices/plugin.ts"
+import { type Aggregate, type Command, hasPending, newestCountedPayment, type PaymentState } from "../invoices/plugin.ts"
 import type { OfferedItem, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, ShippingOption } from "../retail/plugin.ts"
 
 /** Where a refund goes. */
@@ -191,7 +191,7 @@ export type OrderFact =
   | { readonly _tag: "Withdrawn" }
 
 /** A refund to open in the same commit. */
-export interface RefundAsk {
+export interface RefundRequest {
   readonly reason: "order_cancelled" | "order_failed" | "underpayment" | "late_payment"
   readonly destination: Destination | null
   /** A refund after a failure costs the payor nothing (modules/docs/reference/orders.md#accidents). */
@@ -205,11 +205,11 @@ export interface OrderDecision {
   readonly next: OrderState
   /** For the invoice, in the same commit. */
   readonly commands: ReadonlyArray<Command>
-  readonly refund: RefundAsk | null
+  readonly refund: RefundRequest | null
   /** Refunds that wait and are to go here. */
   readonly redirect: Destination | null
   /** Whether to say what a refund would come to. */
-  readonly isQuoted: boolean
+  readonly needsRefundQuote: boolean
 }
 
 /** Seconds until a call to the retailer that was begun counts as lost with its process: a call ends within 10 s. */
@@ -240,7 +240,7 @@ export const maximumTries = 12
 export const backoffSeconds = (tries: number): number =>
   Math.min(maximumBackoffSeconds, firstBackoffSeconds * 2 ** Math.min(tries - 1, 16))
 
-const invalid = () => publicError("INVALID_TRANSITION")
+const invalidTransition = () => publicError("INVALID_TRANSITION")
 
 /** A new order, waiting for its invoice to be paid. */
 export const newOrder = (input: NewOrder, invoiceId: string, now: number): OrderState => {
@@ -256,7 +256,7 @@ export const newOrder = (input: NewOrder, invoiceId: string, now: number): Order
     substatus: "AWAITING_PAYMENT",
     retailer: retailers.size === 1 ? retailer : null,
     timeline: [{ status: "pending_payment", substatus: "AWAITING_PAYMENT", timestamp: now, message: "Order created" }],
-    payment: { status: "unpaid", amountPaid: usdMillis(0n), txHash: null, network: null, paidAt: null, settlement: unsettled },
+    payment: { status: "unpaid", amountPaid: usdMillis(0n), txHash: null, network: null, paidAt: null, settlement: noSettlement },
     paidBy: [],
     received: usdMillis(0n),
     receivedLate: usdMillis(0n),
@@ -285,10 +285,10 @@ export const newOrder = (input: NewOrder, invoiceId: string, now: number): Order
   }
 }
 
-const unsettled: OrderPaymentState["settlement"] = { status: null, txHash: null, network: null, settledAt: null }
+const noSettlement: OrderPaymentState["settlement"] = { status: null, txHash: null, network: null, settledAt: null }
 
 /** The event of a new order. */
-export const created = (order: OrderState): EventDraft => ({
+export const orderCreatedEvent = (order: OrderState): EventDraft => ({
   type: "commerce.order.created",
   object: orderObject(order),
   previousAttributes: {}
@@ -305,23 +305,23 @@ export const decide = (
   invoice: Aggregate,
   now: number
 ): OrderDecision | PublicError => {
-  let step: Step = { order: follow(mirrored(order, invoice), invoice, now), commands: [] }
+  let step: Step = { order: followInvoice(withPaymentState(order, invoice), invoice, now), commands: [] }
   for (const fact of facts) {
-    const after = apply(step.order, fact, invoice, now)
+    const after = applyFact(step.order, fact, invoice, now)
     if (isPublicError(after)) return after
     step = { order: after.order, commands: [...step.commands, ...after.commands] }
   }
-  const ended = withInvoiceEnded(step, invoice)
-  const next = ended.order
+  const finalStep = withInvoiceCanceled(step, invoice)
+  const next = finalStep.order
   const hasDestination = facts.some(({ _tag }) => _tag === "RefundDestinationSet" || _tag === "CancelRequested")
-  const refund = refundAsk(order, next, hasDestination)
+  const refund = refundRequestOf(order, next, hasDestination)
   const isMoved = next.refundDestination !== order.refundDestination
   return {
     next,
-    commands: ended.commands,
+    commands: finalStep.commands,
     refund,
     redirect: isMoved ? next.refundDestination : null,
-    isQuoted: refund !== null || isMoved || (next.substatus === "CANCELLATION_REQUESTED" && next.substatus !== order.substatus)
+    needsRefundQuote: refund !== null || isMoved || (next.substatus === "CANCELLATION_REQUESTED" && next.substatus !== order.substatus)
   }
 }
 
@@ -336,7 +336,7 @@ interface Step {
  * for nothing and what arrives later is late. An invoice that is paid stays so: it is not payable, and its status says
  * that money came.
  */
-const withInvoiceEnded = (step: Step, current: Aggregate): Step => {
+const withInvoiceCanceled = (step: Step, current: Aggregate): Step => {
   const { commands, order } = step
   const { status } = current.invoice
   const isOver = status === "paid" || status === "canceled"
@@ -344,7 +344,7 @@ const withInvoiceEnded = (step: Step, current: Aggregate): Step => {
   if (!canNotBePaid || order.paidBy.length === 0 || isOver) return step
   return {
     order: { ...order, payment: { ...order.payment, status: "canceled" } },
-    commands: [...commands, { _tag: "Cancel", byOwner: true }]
+    commands: [...commands, { _tag: "Cancel", byOrder: true }]
   }
 }
 
@@ -357,10 +357,10 @@ const sum = (payments: ReadonlyArray<PaymentState>, of: (payment: PaymentState) 
 const isLate = ({ metadata, status }: PaymentState): boolean => status === "rejected" && metadata.exception === "late_payment"
 
 /** The order's money as its invoice shows it; no step is made by it. */
-const mirrored = (order: OrderState, { invoice, payments }: Aggregate): OrderState => {
-  const counted = payments.filter(({ status }) => isCounted(status))
-  const late = payments.filter(isLate)
-  const newest = newestCounted(payments)
+const withPaymentState = (order: OrderState, { invoice, payments }: Aggregate): OrderState => {
+  const countedPayments = payments.filter(({ status }) => isCounted(status))
+  const latePayments = payments.filter(isLate)
+  const newest = newestCountedPayment(payments)
   return {
     ...order,
     payment: {
@@ -369,10 +369,10 @@ const mirrored = (order: OrderState, { invoice, payments }: Aggregate): OrderSta
       txHash: newest?.txHash ?? null,
       network: newest?.network ?? null,
       paidAt: invoice.paidAt,
-      settlement: laggingSettlement(counted)
+      settlement: laggingSettlement(countedPayments)
     },
-    received: sum([...counted, ...late], ({ amount }) => amount),
-    receivedLate: sum(late, ({ amount }) => amount),
+    received: sum([...countedPayments, ...latePayments], ({ amount }) => amount),
+    receivedLate: sum(latePayments, ({ amount }) => amount),
     refunded: sum(payments, ({ refunded }) => refunded)
   }
 }
@@ -382,10 +382,10 @@ const settlementOrder: ReadonlyArray<SettlementStatus> = [
   "failed", "manual", "pending", "processing", "settled", "partially_refunded", "refunded"
 ]
 
-const laggingSettlement = (counted: ReadonlyArray<PaymentState>): OrderPaymentState["settlement"] => {
-  const all = counted.flatMap(({ settlement }) => settlement === null ? [] : [settlement])
+const laggingSettlement = (countedPayments: ReadonlyArray<PaymentState>): OrderPaymentState["settlement"] => {
+  const all = countedPayments.flatMap(({ settlement }) => settlement === null ? [] : [settlement])
   const [least] = all.toSorted((a, b) => settlementOrder.indexOf(a.status) - settlementOrder.indexOf(b.status))
-  return least === undefined || all.length < counted.length ? unsettled : {
+  return least === undefined || all.length < countedPayments.length ? noSettlement : {
     status: least.status,
     txHash: least.txHash,
     network: least.network,
@@ -394,7 +394,7 @@ const laggingSettlement = (counted: ReadonlyArray<PaymentState>): OrderPaymentSt
 }
 
 /** Takes a step: a line in the timeline, and the calls for the wish before are over. */
-const to = (
+const transition = (
   order: OrderState,
   status: OrderStatus,
   substatus: OrderSubstatus,
@@ -418,20 +418,20 @@ const to = (
  * is not: where nothing settles, nothing is placed.
  */
 export const isGateOpen = ({ paidBy }: Pick<OrderState, "paidBy">, { invoice, payments }: Aggregate): boolean => {
-  const gating = payments.filter(({ id }) => paidBy.includes(id))
-  return invoice.status === "paid" && paidBy.length > 0 && gating.length === paidBy.length &&
-    gating.every(({ settlement, status }) => isCounted(status) && hasSettled(settlement)) &&
-    !isGivenBack({ paidBy }, { invoice, payments })
+  const gatePayments = payments.filter(({ id }) => paidBy.includes(id))
+  return invoice.status === "paid" && paidBy.length > 0 && gatePayments.length === paidBy.length &&
+    gatePayments.every(({ settlement, status }) => isCounted(status) && hasSettled(settlement)) &&
+    !isRefundedBelowAmount({ paidBy }, { invoice, payments })
 }
 
 /** Whether so much of what the order was paid by went back to the payor that the rest does not pay it. */
-const isGivenBack = (
+const isRefundedBelowAmount = (
   { paidBy }: Pick<OrderState, "paidBy">,
   { invoice, payments }: Pick<Aggregate, "invoice" | "payments">
 ): boolean => {
-  const gating = payments.filter(({ id, status }) => isCounted(status) && paidBy.includes(id))
-  const kept = gating.reduce((total, { amount, refunded }) => total + amount - refunded, 0n)
-  return kept < invoice.amount - BigInt(invoice.policy.tolerance)
+  const gatePayments = payments.filter(({ id, status }) => isCounted(status) && paidBy.includes(id))
+  const keptAmount = gatePayments.reduce((total, { amount, refunded }) => total + amount - refunded, 0n)
+  return keptAmount < invoice.amount - BigInt(invoice.policy.tolerance)
 }
 
 const settledStatuses: ReadonlyArray<SettlementStatus> = ["settled", "partially_refunded", "refunded"]
@@ -441,7 +441,7 @@ const hasSettled = (settlement: PaymentState["settlement"]): boolean =>
   settlement !== null && settlement.settledAt !== null && settledStatuses.includes(settlement.status)
 
 /** The steps that the invoice alone makes. */
-const follow = (order: OrderState, current: Aggregate, now: number): OrderState => {
+const followInvoice = (order: OrderState, current: Aggregate, now: number): OrderState => {
   switch (order.status) {
     case "pending_payment":
       return followPayment(order, current, now)
@@ -457,36 +457,36 @@ const followPayment = (order: OrderState, current: Aggregate, now: number): Orde
   const isWaiting = hasPending(current)
   if (invoice.status === "paid") {
     return followSettlement(
-      to(order, "processing", "AWAITING_SETTLEMENT", "Payment received", now, { paidBy: countedIds(current) }),
+      transition(order, "processing", "AWAITING_SETTLEMENT", "Payment received", now, { paidBy: countedIds(current) }),
       current,
       now
     )
   }
   const isOver = invoice.status === "expired" || (invoice.status === "underpaid" && invoice.graceEnded)
   if (isOver && !isWaiting) {
-    return to(order, "cancelled", "PAYMENT_EXPIRED", "Not paid in time", now)
+    return transition(order, "cancelled", "PAYMENT_EXPIRED", "Not paid in time", now)
   }
   if (invoice.status === "canceled") {
-    return to(order, "cancelled", "CANCELLED_BY_MERCHANT", "Invoice canceled", now)
+    return transition(order, "cancelled", "CANCELLED_BY_MERCHANT", "Invoice canceled", now)
   }
-  if (isWaiting) return to(order, "pending_payment", "PAYMENT_CONFIRMING", "Payment seen", now)
+  if (isWaiting) return transition(order, "pending_payment", "PAYMENT_CONFIRMING", "Payment seen", now)
   return invoice.status === "underpaid"
-    ? to(order, "pending_payment", "PARTIALLY_PAID", "Part of the payment received", now)
-    : to(order, "pending_payment", "AWAITING_PAYMENT", "Payment is gone from the chain", now)
+    ? transition(order, "pending_payment", "PARTIALLY_PAID", "Part of the payment received", now)
+    : transition(order, "pending_payment", "AWAITING_PAYMENT", "Payment is gone from the chain", now)
 }
 
 const countedIds = ({ payments }: Aggregate): ReadonlyArray<string> =>
   payments.filter(({ status }) => isCounted(status)).map(({ id }) => id)
 
 const followSettlement = (before: OrderState, current: Aggregate, now: number): OrderState => {
-  const counted = countedIds(current)
-  const isWhole = before.paidBy.every((id) => counted.includes(id))
+  const currentIds = countedIds(current)
+  const isWhole = before.paidBy.every((id) => currentIds.includes(id))
   // What counted then may be gone while later payments make up for it: then those are waited for.
-  const order = isWhole || current.invoice.status !== "paid" ? before : { ...before, paidBy: counted }
+  const order = isWhole || current.invoice.status !== "paid" ? before : { ...before, paidBy: currentIds }
   const isOpen = isGateOpen(order, current)
-  const isSubmitted = isForPlacement(order)
+  const isSubmitted = isAwaitingPlacement(order)
   if (isOpen) {
-    return isSubmitted ? order : to(order, "processing", "PROVIDER_PLACEMENT_SUBMITTED", "Payment settled", now, { dueAt: now })
+    return isSubmitted ? order : transition(order, "processing", "PROVIDER_PLACEMENT_SUBMITTED", "Payment settled", now, { dueAt: now })
   }
   // The retailer may have it by now: what it has placed is taken back first, see `taskOf`; at once where it was only
   // waited for, else when the call under way or the pause after it is over.
@@ -495,34 +495,34 @@ const followSettlement = (before: OrderState, current: Aggregate, now: number): 
   }
   const isWaiting = isStuck(order, current)
   if (current.invoice.status !== "paid" && !isWaiting) {
-    return to(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
+    return transition(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
   }
-  if (current.invoice.status === "paid" && isGivenBack(order, current)) {
-    return to(order, "failed", "PAYMENT_REVERSED", "Payment was given back", now)
+  if (current.invoice.status === "paid" && isRefundedBelowAmount(order, current)) {
+    return transition(order, "failed", "PAYMENT_REVERSED", "Payment was given back", now)
   }
   const isManual = isWaiting || current.payments.some(({ id, settlement }) =>
     settlement?.status === "manual" && order.paidBy.includes(id))
   return isManual
-    ? to(order, "processing", "SETTLEMENT_REVIEW", "Settlement needs an operator", now)
-    : to(order, "processing", "AWAITING_SETTLEMENT", "Settlement under way", now)
+    ? transition(order, "processing", "SETTLEMENT_REVIEW", "Settlement needs an operator", now)
+    : transition(order, "processing", "AWAITING_SETTLEMENT", "Settlement under way", now)
 }
 
 /** A payment it was paid by waits for an operator, who may still make it count. */
 const isStuck = ({ paidBy }: Pick<OrderState, "paidBy">, { payments }: Pick<Aggregate, "payments">): boolean =>
   payments.some(({ id, status }) => status === "manual_retry" && paidBy.includes(id))
 
-const isForPlacement = ({ substatus }: OrderState): boolean =>
+const isAwaitingPlacement = ({ substatus }: OrderState): boolean =>
   substatus === "PROVIDER_PLACEMENT_SUBMITTED" || substatus === "PROVIDER_PLACEMENT_RETRYING"
 
-const isForSettlement = ({ substatus }: OrderState): boolean =>
+const isAwaitingSettlement = ({ substatus }: OrderState): boolean =>
   substatus === "AWAITING_SETTLEMENT" || substatus === "SETTLEMENT_REVIEW"
 
-const apply = (order: OrderState, fact: OrderFact, invoice: Aggregate, now: number): Step | PublicError => {
-  const after = applied(order, fact, invoice, now)
+const applyFact = (order: OrderState, fact: OrderFact, invoice: Aggregate, now: number): Step | PublicError => {
+  const after = afterFact(order, fact, invoice, now)
   return isPublicError(after) || "commands" in after ? after : { order: after, commands: [] }
 }
 
-const applied = (
+const afterFact = (
   order: OrderState,
   fact: OrderFact,
   current: Aggregate,
@@ -530,96 +530,96 @@ const applied = (
 ): OrderState | Step | PublicError => {
   switch (fact._tag) {
     case "Placed":
-      return placed(order, fact.providerOrderId, current, now)
+      return recordPlacement(order, fact.providerOrderId, current, now)
     case "PlacementFailed":
       if (order.substatus === "PLACEMENT_FAILED") return order
-      return isForPlacement(order) ? to(order, "failed", "PLACEMENT_FAILED", fact.reason, now) : invalid()
+      return isAwaitingPlacement(order) ? transition(order, "failed", "PLACEMENT_FAILED", fact.reason, now) : invalidTransition()
     case "Shipped":
-      return shipped(order, fact.shipment, now)
+      return recordShipment(order, fact.shipment, now)
     case "Delivered":
-      return delivered(order, fact.isConfirmed, now)
+      return recordDelivery(order, fact.isConfirmed, now)
     case "CancellationAccepted":
       if (order.status === "cancelled" && order.cancellation === "accepted") return order
       return order.substatus === "CANCELLATION_REQUESTED"
-        ? to(order, "cancelled", "CANCELLED_BY_MERCHANT", "Canceled by the retailer as asked", now, { cancellation: "accepted" })
-        : invalid()
+        ? transition(order, "cancelled", "CANCELLED_BY_MERCHANT", "Canceled by the retailer as asked", now, { cancellation: "accepted" })
+        : invalidTransition()
     case "CancellationRejected":
-      if (order.substatus === "CANCELLATION_REQUESTED") return cancellationRejected(order, fact.reason, now)
-      return order.cancellation === "rejected" ? order : invalid()
+      if (order.substatus === "CANCELLATION_REQUESTED") return rejectCancellation(order, fact.reason, now)
+      return order.cancellation === "rejected" ? order : invalidTransition()
     case "CanceledByRetailer":
       if (order.substatus === "CANCELLED_BY_RETAILER") return order
       return order.status === "placed" || order.status === "shipped"
-        ? to(order, "cancelled", "CANCELLED_BY_RETAILER", fact.reason, now, {
+        ? transition(order, "cancelled", "CANCELLED_BY_RETAILER", fact.reason, now, {
           cancellation: order.cancellation === "requested" ? "accepted" : order.cancellation
         })
-        : invalid()
+        : invalidTransition()
     case "CancelRequested":
-      return cancelRequested(order, fact, current, now)
+      return requestCancellation(order, fact, current, now)
     case "RefundDestinationSet":
-      return canSetRefundDestination(order) ? { ...order, refundDestination: fact.destination } : invalid()
+      return canSetRefundDestination(order) ? { ...order, refundDestination: fact.destination } : invalidTransition()
     case "SettlementAbandoned":
-      return isForSettlement(order) && order.paidBy.includes(fact.paymentId)
-        ? to(order, "failed", "SETTLEMENT_FAILED", "Settlement failed", now)
+      return isAwaitingSettlement(order) && order.paidBy.includes(fact.paymentId)
+        ? transition(order, "failed", "SETTLEMENT_FAILED", "Settlement failed", now)
         : order
     case "Refund":
       return withRefund(order, fact.refund)
     case "PlacementBegun":
-      return isForPlacement(order) && isGateOpen(order, current)
+      return isAwaitingPlacement(order) && isGateOpen(order, current)
         ? { ...order, tries: order.tries + 1, dueAt: now + callSeconds }
-        : invalid()
+        : invalidTransition()
     case "CancellationBegun":
-      return order.substatus === "CANCELLATION_REQUESTED" || isForPlacement(order)
+      return order.substatus === "CANCELLATION_REQUESTED" || isAwaitingPlacement(order)
         ? { ...order, tries: order.tries + 1, dueAt: now + callSeconds }
-        : invalid()
+        : invalidTransition()
     case "RetailerAnswered":
       // The gate has closed during the call, which is over now.
-      if (isForPlacement(order) && !isGateOpen(order, current)) return { ...order, dueAt: now }
-      return isForPlacement(order) || order.substatus === "CANCELLATION_REQUESTED"
+      if (isAwaitingPlacement(order) && !isGateOpen(order, current)) return { ...order, dueAt: now }
+      return isAwaitingPlacement(order) || order.substatus === "CANCELLATION_REQUESTED"
         ? { ...order, isAsked: true, dueAt: now + answerSeconds }
         : order
     case "RetailerSilent":
-      return silent(order, current, now)
+      return recordNoAnswer(order, current, now)
     case "Withdrawn":
-      return withdrawn(order, current, now)
+      return withdraw(order, current, now)
   }
 }
 
 /** A retailer names an order that was submitted to it; for any other there is nothing it could have placed. */
-const placed = (
+const recordPlacement = (
   order: OrderState,
   providerOrderId: string,
   current: Aggregate,
   now: number
 ): OrderState | PublicError => {
-  if (order.providerOrderId !== null) return order.providerOrderId === providerOrderId ? order : invalid()
-  const isSubmitted = isForPlacement(order) && (order.tries > 0 || isGateOpen(order, current))
+  if (order.providerOrderId !== null) return order.providerOrderId === providerOrderId ? order : invalidTransition()
+  const isSubmitted = isAwaitingPlacement(order) && (order.tries > 0 || isGateOpen(order, current))
   return isSubmitted
-    ? to(order, "placed", "AWAITING_TRACKING", "Placed with the retailer", now, {
+    ? transition(order, "placed", "AWAITING_TRACKING", "Placed with the retailer", now, {
       providerOrderId,
       placedAt: now,
       dueAt: now + leastTrackingSeconds
     })
-    : invalid()
+    : invalidTransition()
 }
 
-const shipped = (order: OrderState, shipment: Shipment, now: number): OrderState | PublicError => {
-  const known = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)
-  if (known !== undefined && (isSameShipment(known, shipment) || shipment.obtained_at < known.obtained_at)) return order
-  if (order.status !== "placed" && order.status !== "shipped") return invalid()
-  if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) return invalid()
-  const shipments = known === undefined
+const recordShipment = (order: OrderState, shipment: Shipment, now: number): OrderState | PublicError => {
+  const existing = order.shipments.find(({ shipment_id }) => shipment_id === shipment.shipment_id)
+  if (existing !== undefined && (isSameShipment(existing, shipment) || shipment.obtained_at < existing.obtained_at)) return order
+  if (order.status !== "placed" && order.status !== "shipped") return invalidTransition()
+  if (!shipment.line_item_ids.every((id) => order.items.some(({ lineItemId }) => lineItemId === id))) return invalidTransition()
+  const shipments = existing === undefined
     ? [...order.shipments, shipment]
-    : order.shipments.map((each) => (each === known ? shipment : each))
-  const moved: OrderState = {
+    : order.shipments.map((each) => (each === existing ? shipment : each))
+  const withShipments: OrderState = {
     ...order,
     shipments,
     ...(order.cancellation === "requested" ? { cancellation: "rejected", refundQuote: null } : {})
   }
-  const arrived = shipments.filter(({ delivery_status }) => delivery_status === "delivered")
-  if (order.items.every(({ lineItemId }) => arrived.some((each) => holds(each, lineItemId)))) {
-    return arriving(enRoute(moved, now), "DELIVERED", "Delivered by the carrier", now)
+  const deliveredShipments = shipments.filter(({ delivery_status }) => delivery_status === "delivered")
+  if (order.items.every(({ lineItemId }) => deliveredShipments.some((each) => containsItem(each, lineItemId)))) {
+    return markDelivered(markShipped(withShipments, now), "DELIVERED", "Delivered by the carrier", now)
   }
-  return enRoute(moved, now)
+  return markShipped(withShipments, now)
 }
 
 /** Shipments are JSON of one shape; when one was obtained is no news. */
@@ -627,40 +627,40 @@ const isSameShipment = (a: Shipment, b: Shipment): boolean =>
   JSON.stringify(shipmentObject({ ...a, obtained_at: 0 })) === JSON.stringify(shipmentObject({ ...b, obtained_at: 0 }))
 
 /** A shipment that names no items holds all of them. */
-const holds = ({ line_item_ids }: Shipment, lineItemId: string): boolean =>
+const containsItem = ({ line_item_ids }: Shipment, lineItemId: string): boolean =>
   line_item_ids.length === 0 || line_item_ids.includes(lineItemId)
 
-const enRoute = (order: OrderState, now: number): OrderState => {
-  const has = (...wanted: ReadonlyArray<Shipment["delivery_status"]>) =>
-    order.shipments.some(({ delivery_status }) => wanted.includes(delivery_status))
+const markShipped = (order: OrderState, now: number): OrderState => {
+  const has = (...statuses: ReadonlyArray<Shipment["delivery_status"]>) =>
+    order.shipments.some(({ delivery_status }) => statuses.includes(delivery_status))
   const more = { dueAt: now + leastTrackingSeconds }
-  if (has("exception", "returned")) return to(order, "shipped", "DELIVERY_EXCEPTION", "Delivery has a problem", now, more)
+  if (has("exception", "returned")) return transition(order, "shipped", "DELIVERY_EXCEPTION", "Delivery has a problem", now, more)
   return has("out_for_delivery")
-    ? to(order, "shipped", "OUT_FOR_DELIVERY", "Out for delivery", now, more)
-    : to(order, "shipped", "IN_TRANSIT", "Shipped", now, more)
+    ? transition(order, "shipped", "OUT_FOR_DELIVERY", "Out for delivery", now, more)
+    : transition(order, "shipped", "IN_TRANSIT", "Shipped", now, more)
 }
 
-const delivered = (order: OrderState, isConfirmed: boolean, now: number): OrderState | PublicError => {
+const recordDelivery = (order: OrderState, isConfirmed: boolean, now: number): OrderState | PublicError => {
   const isKnown = order.substatus === "DELIVERY_CONFIRMED" || (order.substatus === "DELIVERED" && !isConfirmed)
   if (isKnown) return order
-  if (order.status !== "shipped" && order.status !== "delivered") return invalid()
+  if (order.status !== "shipped" && order.status !== "delivered") return invalidTransition()
   return isConfirmed
-    ? arriving(order, "DELIVERY_CONFIRMED", "Delivery confirmed", now)
-    : arriving(order, "DELIVERED", "Delivered by the carrier", now)
+    ? markDelivered(order, "DELIVERY_CONFIRMED", "Delivery confirmed", now)
+    : markDelivered(order, "DELIVERED", "Delivered by the carrier", now)
 }
 
-const arriving = (
+const markDelivered = (
   order: OrderState,
   substatus: "DELIVERED" | "DELIVERY_CONFIRMED",
   message: string,
   now: number
 ): OrderState =>
-  to(order, "delivered", substatus, message, now, {
+  transition(order, "delivered", substatus, message, now, {
     deliveredAt: order.deliveredAt ?? now,
     shipments: order.shipments.map((shipment) => ({ ...shipment, delivery_status: "delivered" }))
   })
 
-const cancelRequested = (
+const requestCancellation = (
   order: OrderState,
   { destination, reason }: { readonly destination: Destination | null; readonly reason: string | null },
   current: Aggregate,
@@ -669,24 +669,24 @@ const cancelRequested = (
   if (cancelObstacle(order) !== null || (order.status === "pending_payment" && hasPending(current))) {
     return publicError("ORDER_NOT_CANCELABLE")
   }
-  const known = { ...order, refundDestination: destination ?? order.refundDestination }
+  const withDestination = { ...order, refundDestination: destination ?? order.refundDestination }
   if (order.status === "placed") {
-    const asked = to(known, "placed", "CANCELLATION_REQUESTED", reason ?? "Cancellation requested", now, {
+    const pendingOrder = transition(withDestination, "placed", "CANCELLATION_REQUESTED", reason ?? "Cancellation requested", now, {
       cancellation: "requested",
       dueAt: now
     })
-    return { order: asked, commands: [] }
+    return { order: pendingOrder, commands: [] }
   }
   const message = reason ?? "Canceled before it was paid"
-  const ended = to(known, "cancelled", "CANCELLED_BY_MERCHANT", message, now, { cancellation: "accepted" })
+  const canceledOrder = transition(withDestination, "cancelled", "CANCELLED_BY_MERCHANT", message, now, { cancellation: "accepted" })
   return {
-    order: { ...ended, payment: { ...ended.payment, status: "canceled" } },
-    commands: [{ _tag: "Cancel", byOwner: true }]
+    order: { ...canceledOrder, payment: { ...canceledOrder.payment, status: "canceled" } },
+    commands: [{ _tag: "Cancel", byOrder: true }]
   }
 }
 
-const cancellationRejected = (order: OrderState, reason: string, now: number): OrderState =>
-  to(order, "placed", "AWAITING_TRACKING", reason, now, {
+const rejectCancellation = (order: OrderState, reason: string, now: number): OrderState =>
+  transition(order, "placed", "AWAITING_TRACKING", reason, now, {
     cancellation: "rejected",
     refundQuote: null,
     dueAt: now + leastTrackingSeconds
@@ -696,27 +696,27 @@ const cancellationRejected = (order: OrderState, reason: string, now: number): O
  * After a call without an answer: it is repeated later, until it is given up. What a retailer may have placed all the
  * same is taken back before the order fails.
  */
-const silent = (order: OrderState, current: Aggregate, now: number): OrderState => {
+const recordNoAnswer = (order: OrderState, current: Aggregate, now: number): OrderState => {
   const dueAt = now + backoffSeconds(Math.max(1, order.tries % maximumTries))
   if (order.substatus === "CANCELLATION_REQUESTED") {
     return order.tries >= maximumTries
-      ? cancellationRejected(order, "The retailer gave no answer", now)
+      ? rejectCancellation(order, "The retailer gave no answer", now)
       : { ...order, dueAt }
   }
-  if (!isForPlacement(order)) return order
+  if (!isAwaitingPlacement(order)) return order
   return order.tries >= 2 * maximumTries
-    ? withdrawn(order, current, now)
-    : to(order, "processing", "PROVIDER_PLACEMENT_RETRYING", "The retailer gave no answer", now, {
+    ? withdraw(order, current, now)
+    : transition(order, "processing", "PROVIDER_PLACEMENT_RETRYING", "The retailer gave no answer", now, {
       tries: order.tries,
       dueAt
     })
 }
 
-const withdrawn = (order: OrderState, current: Aggregate, now: number): OrderState => {
-  if (!isForPlacement(order)) return order
+const withdraw = (order: OrderState, current: Aggregate, now: number): OrderState => {
+  if (!isAwaitingPlacement(order)) return order
   return isGateOpen(order, current)
-    ? to(order, "failed", "PLACEMENT_FAILED", "The retailer gave no answer", now)
-    : to(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
+    ? transition(order, "failed", "PLACEMENT_FAILED", "The retailer gave no answer", now)
+    : transition(order, "failed", "PAYMENT_REVERSED", "Payment is gone from the chain", now)
 }
 
 /** What the clock does for an order that is due. */
@@ -731,7 +731,7 @@ export type Task =
   | "track"
 
 export const taskOf = (order: OrderState, current: Aggregate): Task | null => {
-  if (isForPlacement(order)) {
+  if (isAwaitingPlacement(order)) {
     if (!isGateOpen(order, current)) return "withdraw"
     if (order.isAsked) return "track"
     return order.tries < maximumTries ? "place" : "withdraw"
@@ -763,26 +763,26 @@ export const withRefund = (order: OrderState, refund: RefundView): OrderState =>
  * What is to be given back now; the refund engine knows what of it is on its way already. What comes late for an order
  * that goes on without its payment waits until its retailer has answered: it is all that may pay for goods under way.
  */
-const refundAsk = (before: OrderState, after: OrderState, hasDestination: boolean): RefundAsk | null => {
-  const ask = { destination: after.refundDestination, feeFree: after.status === "failed" }
+const refundRequestOf = (before: OrderState, after: OrderState, hasDestination: boolean): RefundRequest | null => {
+  const base = { destination: after.refundDestination, feeFree: after.status === "failed" }
   const isNew = after.received > before.received
   if (!isEnded(after)) {
     const isUnpaid = after.payment.status === "canceled"
-    return !isUnpaid && after.receivedLate > before.receivedLate ? { ...ask, reason: "late_payment", lateOnly: true } : null
+    return !isUnpaid && after.receivedLate > before.receivedLate ? { ...base, reason: "late_payment", lateOnly: true } : null
   }
   const isEnding = !isEnded(before)
   const isLeft = after.received > after.refunded
   const isLost = after.refunds.every(({ status }) => status === "canceled" || status === "expired")
   if (!isLeft || !(isEnding || isNew || (hasDestination && isLost))) return null
-  const late = after.receivedLate > before.receivedLate
-  return { ...ask, reason: late ? "late_payment" : reasonOf(after), lateOnly: false }
+  const hasNewLateFunds = after.receivedLate > before.receivedLate
+  return { ...base, reason: hasNewLateFunds ? "late_payment" : reasonOf(after), lateOnly: false }
 }
 
-const reasonOf = ({ status, substatus }: OrderState): RefundAsk["reason"] =>
+const reasonOf = ({ status, substatus }: OrderState): RefundRequest["reason"] =>
   status === "failed" ? "order_failed" : substatus === "PAYMENT_EXPIRED" ? "underpayment" : "order_cancelled"
 
 /** usd_millis that arrived and were not given back yet. */
-export const left = ({ received, refunded }: OrderState): UsdMillis =>
+export const refundableAmount = ({ received, refunded }: OrderState): UsdMillis =>
   usdMillis(received > refunded ? received - refunded : 0n)
 
 /** Why a cancel call would be refused now, null where it would not: `actions.cancel_reason_code`. */
@@ -803,18 +803,18 @@ export const isRedirectable = ({ status }: Pick<RefundView, "status">): boolean 
 
 /** Until a refund is on its way (modules/docs/reference/refunds.md#destination). */
 export const canSetRefundDestination = (order: OrderState): boolean => {
-  const shown = shownRefund(order)
-  return shown === undefined || isRedirectable(shown) || shown.status === "expired"
+  const refund = displayedRefund(order)
+  return refund === undefined || isRedirectable(refund) || refund.status === "expired"
 }
 
 /** The refund an order shows: the first that is not over, else the newest. */
-const shownRefund = ({ refunds }: OrderState): RefundView | undefined =>
+const displayedRefund = ({ refunds }: OrderState): RefundView | undefined =>
   refunds.find(({ status }) => status !== "succeeded" && status !== "canceled" && status !== "expired") ??
     refunds.findLast(({ status }) => status !== "canceled") ?? undefined
 
 const refundStatus = (order: OrderState): OrderRefundStatus => {
-  const shown = shownRefund(order)
-  switch (shown?.status) {
+  const refund = displayedRefund(order)
+  switch (refund?.status) {
     case "awaiting_destination":
       return "AWAITING_DESTINATION"
     case "pending_approval":
@@ -838,7 +838,7 @@ const lineStatus = (order: OrderState, lineItemId: string): LineItemStatus => {
     case "pending_payment":
       return "pending"
     case "shipped": {
-      const own = order.shipments.filter((shipment) => holds(shipment, lineItemId))
+      const own = order.shipments.filter((shipment) => containsItem(shipment, lineItemId))
       return own.length === 0
         ? "placed"
         : own.every(({ delivery_status }) => delivery_status === "delivered")
@@ -865,27 +865,27 @@ const shipmentObject = (shipment: Shipment): Shipment => ({
   line_item_ids: shipment.line_item_ids
 })
 
-const orNull = (amount: UsdMillis | null) =>
+const optionalAmount = (amount: UsdMillis | null) =>
   amount === null ? { wire: null, decimal: null } : { wire: usdWire(amount), decimal: usdDecimal(amount) }
 
 const refundObject = (order: OrderState) => {
-  const shown = shownRefund(order)
-  const amount = orNull(shown?.amount ?? null)
+  const refund = displayedRefund(order)
+  const amount = optionalAmount(refund?.amount ?? null)
   // What a payout costs is known by where it goes; after a failure it costs nothing.
-  const isFeeKnown = shown !== undefined && (shown.destination !== null || order.status === "failed")
-  const fee = orNull(isFeeKnown ? shown.fee : null)
-  const destination = shown?.destination ?? order.refundDestination
+  const isFeeKnown = refund !== undefined && (refund.destination !== null || order.status === "failed")
+  const fee = optionalAmount(isFeeKnown ? refund.fee : null)
+  const destination = refund?.destination ?? order.refundDestination
   return {
     status: refundStatus(order),
-    refund_id: shown?.id ?? null,
+    refund_id: refund?.id ?? null,
     amount: amount.wire,
     amount_decimal: amount.decimal,
     fee: fee.wire,
     fee_decimal: fee.decimal,
     destination_wallet_address: destination?.address ?? null,
     destination_network: destination?.network ?? null,
-    tx_hash: shown?.txHash ?? null,
-    reason: shown?.reason ?? null
+    tx_hash: refund?.txHash ?? null,
+    reason: refund?.reason ?? null
   }
 }
 
@@ -989,22 +989,22 @@ export const paymentStatusObject = (order: OrderState) => {
 }
 
 /** An order as it is committed after a decision: null where it is as it was. */
-export interface Concluded {
+export interface OrderUpdate {
   readonly order: OrderState
   /** One, or none where nothing that is shown has changed. */
   readonly events: ReadonlyArray<EventDraft>
 }
 
 /** Whatever happened to an order in one commit is told by one event. */
-export const concluded = (before: OrderState, next: OrderState, now: number): Concluded | null => {
-  const was = orderObject(before)
-  const isShown = Object.keys(previousAttributes(was, orderObject(next))).length > 0
+export const orderUpdate = (before: OrderState, next: OrderState, now: number): OrderUpdate | null => {
+  const previousObject = orderObject(before)
+  const isShown = Object.keys(previousAttributes(previousObject, orderObject(next))).length > 0
   const order: OrderState = { ...next, version: before.version + 1, updatedAt: isShown ? now : before.updatedAt }
   if (!isShown) return isSame(before, next) ? null : { order, events: [] }
   const object = orderObject(order)
   return {
     order,
-    events: [{ type: "commerce.order.updated", object, previousAttributes: previousAttributes(was, object) }]
+    events: [{ type: "commerce.order.updated", object, previousAttributes: previousAttributes(previousObject, object) }]
   }
 }
 

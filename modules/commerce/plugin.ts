@@ -2,18 +2,18 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
+import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
 import { Settlements } from "../settlement/plugin.ts"
-import { Orders } from "./actor.ts"
+import { Orders } from "./service.ts"
 import { CommerceApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { orderStates } from "./machine.ts"
 import { migrations, tables } from "./migrations.ts"
 import { OrdersRpc } from "./rpc.ts"
 
-export { type ChangedOrder, type More, Orders } from "./actor.ts"
+export { type OrderChangeResult, type OrderChangeExtras, Orders } from "./service.ts"
 export {
   canSetRefundDestination,
   type Destination,
@@ -29,7 +29,7 @@ export const plugin = Plugin.make({
   name: "commerce",
   slot: "modules",
   // Nothing is placed before something settles.
-  needs: { invoices: [Invoices, InvoiceCompanions], refunds: Refunds, retail: Retailers, settlement: Settlements },
+  needs: { invoices: [Invoices, InvoiceHooks], refunds: Refunds, retail: Retailers, settlement: Settlements },
   http: CommerceApi,
   rpc: OrdersRpc,
   migrations,

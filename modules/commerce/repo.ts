@@ -28,7 +28,7 @@ export interface OrderPage {
 }
 
 /** `orders.retailer` of an order whose items are of several. */
-const severalRetailers = ""
+const mixedRetailers = ""
 
 /** Amounts as text, so that no digit is lost. */
 const refundJson = (refund: RefundView) => ({
@@ -47,7 +47,7 @@ export const orderWrite = (order: OrderState): Write => ({
     invoice_id: order.invoiceId,
     status: order.status,
     substatus: order.substatus,
-    retailer: order.retailer ?? severalRetailers,
+    retailer: order.retailer ?? mixedRetailers,
     timeline: order.timeline,
     payment: { ...order.payment, amountPaid: order.payment.amountPaid.toString() },
     paid_by: order.paidBy,
@@ -92,7 +92,7 @@ const readOrder = (row: Row): OrderState => ({
   invoiceId: row.invoice_id,
   status: row.status,
   substatus: row.substatus,
-  retailer: row.retailer === severalRetailers ? null : row.retailer,
+  retailer: row.retailer === mixedRetailers ? null : row.retailer,
   timeline: row.timeline,
   payment: { ...row.payment, amountPaid: millis(row.payment.amountPaid) },
   paidBy: row.paid_by,
@@ -139,7 +139,7 @@ const endOfTime = 253_402_300_800
  * times cuts a quarter of an hour.
  */
 export const makeStatements = (sql: SqlClient.SqlClient) => {
-  const owned = ({ environment, merchantId }: OrderFilter) => [
+  const ownerConditions = ({ environment, merchantId }: OrderFilter) => [
     sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
   ]
 
@@ -149,7 +149,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   ]
 
   /** Everything that selects, but for owner and times. */
-  const selects = (filter: OrderFilter) => [
+  const filterConditions = (filter: OrderFilter) => [
     ...(filter.status === undefined ? [] : [sql`status = ${filter.status}`]),
     ...(filter.customerId === undefined ? [] : [sql`customer_id = ${filter.customerId}`]),
     ...(filter.wallet === undefined ? [] : [sql`wallet_address = ${filter.wallet}`]),
@@ -158,30 +158,30 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   ]
 
   /** Rows that one index holds side by side, in the order they are shown: those of one of `values`, of one of `retailers`. */
-  interface Runs {
+  interface IndexRanges {
     readonly column: string
     readonly values: ReadonlyArray<string>
     readonly retailers?: ReadonlyArray<string>
     readonly where: ReadonlyArray<Fragment>
   }
 
-  const runs = (filter: OrderFilter): Runs => {
+  const indexRangesOf = (filter: OrderFilter): IndexRanges => {
     const { customerId, environment, retailer, status, wallet, walletNetwork } = filter
-    const whole = [...owned(filter), ...selects(filter)]
-    if (customerId !== undefined) return { column: "customer_id", values: [customerId], where: whole }
-    if (wallet !== undefined) return { column: "wallet_address", values: [wallet], where: whole }
+    const allConditions = [...ownerConditions(filter), ...filterConditions(filter)]
+    if (customerId !== undefined) return { column: "customer_id", values: [customerId], where: allConditions }
+    if (wallet !== undefined) return { column: "wallet_address", values: [wallet], where: allConditions }
     const column = "status"
     const values = status === undefined ? OrderStatus.literals : [status]
     if (walletNetwork !== undefined) {
-      const retailers = retailer === undefined ? [...Retailer.literals, severalRetailers] : [retailer]
-      return { column, values, retailers, where: [...owned(filter), sql`wallet_network = ${walletNetwork}`] }
+      const retailers = retailer === undefined ? [...Retailer.literals, mixedRetailers] : [retailer]
+      return { column, values, retailers, where: [...ownerConditions(filter), sql`wallet_network = ${walletNetwork}`] }
     }
-    if (retailer !== undefined) return { column, values, where: [...owned(filter), sql`retailer = ${retailer}`] }
-    if (status !== undefined) return { column, values, where: owned(filter) }
+    if (retailer !== undefined) return { column, values, where: [...ownerConditions(filter), sql`retailer = ${retailer}`] }
+    if (status !== undefined) return { column, values, where: ownerConditions(filter) }
     return { column: "environment", values: [environment], where: [sql`merchant_id = ${filter.merchantId}`] }
   }
 
-  const together = (parts: ReadonlyArray<Fragment>): Fragment =>
+  const unionAll = (parts: ReadonlyArray<Fragment>): Fragment =>
     parts.reduce((left, right) => sql`${left} UNION ALL ${right}`)
 
   /**
@@ -190,26 +190,26 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
    * Runs are of a lateral join, not of a union: forty parts of a union are planned for longer than they run.
    */
   const page = (filter: OrderFilter, { limit, offset }: OrderPage) => {
-    const { column, retailers, values, where } = runs(filter)
+    const { column, retailers, values, where } = indexRangesOf(filter)
     const name = sql(column)
-    const one = [...where, sql`${name} >= v.value`, sql`${name} <= v.value`,
+    const conditions = [...where, sql`${name} >= v.value`, sql`${name} <= v.value`,
       ...(retailers === undefined ? [] : [sql`retailer = r.value`]), ...createdWithin(filter.createdFrom, filter.createdTo)]
     const each = retailers === undefined ? sql`` : sql`CROSS JOIN unnest(${[...retailers]}::text[]) AS r (value)`
     return sql<Row>`SELECT o.* FROM (
         SELECT run.created_at, run.id FROM unnest(${[...values]}::text[]) AS v (value) ${each} CROSS JOIN LATERAL (
-            SELECT created_at, id FROM orders WHERE ${sql.and(one)}
+            SELECT created_at, id FROM orders WHERE ${sql.and(conditions)}
             ORDER BY ${name} DESC, created_at DESC, id DESC LIMIT ${offset + limit}
           ) run ORDER BY run.created_at DESC, run.id DESC LIMIT ${limit} OFFSET ${offset}
       ) p JOIN orders o ON o.merchant_id = ${filter.merchantId} AND o.id = p.id ORDER BY o.created_at DESC, o.id DESC`
   }
 
-  const counted = (where: ReadonlyArray<Fragment>) => sql`SELECT count(*) AS count FROM orders WHERE ${sql.and(where)}`
+  const countRows = (where: ReadonlyArray<Fragment>) => sql`SELECT count(*) AS count FROM orders WHERE ${sql.and(where)}`
 
-  const summed = (filter: OrderFilter, { from, to, width }: Piece) => {
+  const sumRollups = (filter: OrderFilter, { from, to, width }: Piece) => {
     const part = (place: number) => sql`split_part(key, ':', ${place}::integer)`
     const { retailer, status, walletNetwork } = filter
     return sql`SELECT count FROM rollups WHERE ${sql.and([
-      ...owned(filter),
+      ...ownerConditions(filter),
       sql`sum = ${orderStates.sum}`,
       sql`width = ${width}`,
       sql`bucket >= ${from}`,
@@ -223,22 +223,22 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   /** One statement, so one moment. */
   const total = (filter: OrderFilter) => {
     const { createdFrom, createdTo, customerId, wallet } = filter
-    const rows = (from: number | undefined, to: number | undefined) =>
-      counted([...owned(filter), ...selects(filter), ...createdWithin(from, to)])
+    const countCreated = (from: number | undefined, to: number | undefined) =>
+      countRows([...ownerConditions(filter), ...filterConditions(filter), ...createdWithin(from, to)])
     const parts = (): ReadonlyArray<Fragment> => {
       // Of one customer or wallet there are few: an index finds them, and sums are not kept for each.
-      if (customerId !== undefined || wallet !== undefined) return [rows(createdFrom, createdTo)]
+      if (customerId !== undefined || wallet !== undefined) return [countCreated(createdFrom, createdTo)]
       if (createdFrom === undefined && createdTo === undefined) {
-        return [summed(filter, { width: width.ever, from: 0, to: 1 })]
+        return [sumRollups(filter, { width: width.ever, from: 0, to: 1 })]
       }
       const { edges, pieces } = cover({
         from: Math.min(createdFrom ?? 0, endOfTime),
         to: Math.min(createdTo === undefined ? endOfTime : createdTo + 1, endOfTime)
       })
-      const all = [...pieces.map((piece) => summed(filter, piece)), ...edges.map(({ from, to }) => rows(from, to - 1))]
-      return all.length > 0 ? all : [rows(createdFrom, createdTo)]
+      const all = [...pieces.map((piece) => sumRollups(filter, piece)), ...edges.map(({ from, to }) => countCreated(from, to - 1))]
+      return all.length > 0 ? all : [countCreated(createdFrom, createdTo)]
     }
-    return sql<{ readonly total: bigint | null }>`SELECT sum(count)::bigint AS total FROM (${together(parts())}) t`
+    return sql<{ readonly total: bigint | null }>`SELECT sum(count)::bigint AS total FROM (${unionAll(parts())}) t`
   }
 
   return { page, total }
@@ -261,7 +261,7 @@ export const makeRepo = Effect.gen(function*() {
     sql<Row>`SELECT * FROM orders WHERE merchant_id = ${merchantId} AND id = ${id}::uuid`.pipe(Effect.orDie, Effect.map(first))
 
   /** Those of `ids` that are the merchant's, in any order. */
-  const several = (merchantId: number, environment: Environment, ids: ReadonlyArray<string>) =>
+  const getMany = (merchantId: number, environment: Environment, ids: ReadonlyArray<string>) =>
     sql<Row>`SELECT * FROM orders WHERE merchant_id = ${merchantId} AND environment = ${environment}
       AND id = ANY (${[...ids]}::uuid[])`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readOrder)))
 
@@ -282,7 +282,7 @@ export const makeRepo = Effect.gen(function*() {
   /** Epoch seconds of the system's clock at which the earliest order is due. */
   const nextDue = Effect.orDie(merchantDue.next)
 
-  return { find, get, several, list, count, due, nextDue }
+  return { find, get, getMany, list, count, due, nextDue }
 })
 
 export type Repo = Effect.Success<typeof makeRepo>

@@ -1,7 +1,7 @@
 /** The interactive reference, the rules behind it, the guides and the error catalogue: definitions only. Public. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AddressLimitOf, Anonymous, errors, Wrapped } from "../../runtime/Http.ts"
+import { AddressLimitOf, Anonymous, errors, WrappedErrors } from "../../runtime/Http.ts"
 
 const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
 const plain = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
@@ -25,7 +25,7 @@ export class DocsGroup extends HttpApiGroup.make("docs").add(
   HttpApiEndpoint.get("llmsFull", "/llms-full.txt", { success: plain })
 )
   .middleware(Anonymous)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(AddressLimitOf, "document")
   .annotate(OpenApi.Exclude, true)
 {}

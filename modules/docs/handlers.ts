@@ -3,41 +3,41 @@ import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { prefersHtml } from "../../runtime/http/Accept.ts"
-import { type Asset, immutable, makeAsset, revalidated, serve } from "../../runtime/http/Asset.ts"
-import { Drawings } from "../../runtime/Http.ts"
+import { type Asset, immutable, makeAsset, revalidate, serve } from "../../runtime/http/Asset.ts"
+import { ErrorPages } from "../../runtime/Http.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../schemas/Errors.ts"
 import { apiVersion } from "../../schemas/Event.ts"
 import { DocsApi } from "./api.ts"
-import * as Pages from "./machine.ts"
-import { errorMain, llmsFull } from "./pages.ts"
+import * as Pages from "./pages.ts"
+import { errorMain, llmsFull } from "./pages/errors.ts"
 import * as Repo from "./repo.ts"
 
 const html = "text/html; charset=utf-8"
 const plain = "text/plain; charset=utf-8"
 const script = "text/javascript; charset=utf-8"
 
-const common = {
+const commonHeaders = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=()"
 }
 
-const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const basePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Guides, rules and errors run no script at all. */
-const pageHeaders = { ...common, "content-security-policy": `${closed}; style-src 'self'; img-src 'self' data:` }
+const pageHeaders = { ...commonHeaders, "content-security-policy": `${basePolicy}; style-src 'self'; img-src 'self' data:` }
 
 /**
  * The reference runs one script of ours and asks this origin only. Its styles are made by that script while it runs, so
  * they cannot be named by a hash: `'unsafe-inline'` is for them and for nothing else.
  */
 const referenceHeaders = {
-  ...common,
+  ...commonHeaders,
   "content-security-policy":
-    `${closed}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; ` +
+    `${basePolicy}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; ` +
     "connect-src 'self'"
 }
 
@@ -49,7 +49,7 @@ const send = (asset: Asset, cacheControl: string, headers: Readonly<Record<strin
 export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function*(group) {
   const { dataDirectory, environments, publicUrl } = yield* Settings
   const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())
-  const drawings = yield* Drawings
+  const drawings = yield* ErrorPages
   const health = yield* Health
   const repo = yield* Repo.make
 
@@ -64,38 +64,38 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
 
   const styleName = `style-${style.hash}.css`
   const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
-  const whole = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
+  const fullPage = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
 
   /** Keeps what `make` makes under `key`. The keys are names of pages and codes that exist, so there are few. */
-  const kept = new Map<string, Asset>()
-  const once = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
-    const known = kept.get(key)
-    if (known !== undefined) return Effect.succeed(known)
+  const assetCache = new Map<string, Asset>()
+  const cachedAsset = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
+    const cached = assetCache.get(key)
+    if (cached !== undefined) return Effect.succeed(cached)
     return Effect.flatMap(make, (text) => makeAsset(text, contentType)).pipe(
-      Effect.tap((asset) => Effect.sync(() => kept.set(key, asset)))
+      Effect.tap((asset) => Effect.sync(() => assetCache.set(key, asset)))
     )
   }
 
   const showPage = (key: string, title: string, main: Effect.Effect<string>) =>
     Effect.flatMap(
-      once(key, html, Effect.map(main, (inner) => whole(title, inner))),
-      (asset) => send(asset, revalidated, pageHeaders)
+      cachedAsset(key, html, Effect.map(main, (inner) => fullPage(title, inner))),
+      (asset) => send(asset, revalidate, pageHeaders)
     )
   const showText = (key: string, text: Effect.Effect<string>) =>
-    Effect.flatMap(once(key, plain, text), (asset) => send(asset, revalidated, common))
+    Effect.flatMap(cachedAsset(key, plain, text), (asset) => send(asset, revalidate, commonHeaders))
 
-  const missing = Effect.succeed(
-    HttpServerResponse.text(whole("Not found", Pages.missingMain), { status: 404, contentType: html, headers: pageHeaders })
+  const notFoundPage = Effect.succeed(
+    HttpServerResponse.text(fullPage("Not found", Pages.missingMain), { status: 404, contentType: html, headers: pageHeaders })
   )
 
   yield* drawings.registerForBrowsers((error) => ({
-    html: whole(error.code === "NOT_FOUND" ? "Not found" : error.code, Pages.refusalMain(error)),
+    html: fullPage(error.code === "NOT_FOUND" ? "Not found" : error.code, Pages.refusalMain(error)),
     headers: pageHeaders
   }))
 
   const showIcon = Effect.flatMap(
-    once("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
-    (asset) => send(asset, revalidated, common)
+    cachedAsset("icon", "image/svg+xml", Effect.succeed(Pages.icon)),
+    (asset) => send(asset, revalidate, commonHeaders)
   )
 
   const guides = yield* Effect.cached(repo.guides(publicUrl, keysPath))
@@ -110,7 +110,7 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     const isMarkdown = requestedName.endsWith(".md")
     const name = isMarkdown ? requestedName.slice(0, -".md".length) : requestedName
     const match = (yield* all).find((one) => one.name === name)
-    if (match === undefined) return yield* missing
+    if (match === undefined) return yield* notFoundPage
     return yield* isMarkdown
       ? showText(`${kind} markdown ${name}`, Effect.succeed(match.markdown))
       : showPage(`${kind} ${name}`, match.title, Effect.succeed(match.html))
@@ -120,14 +120,14 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     .handle("reference", () =>
       Effect.flatMap(reference, (asset) =>
         Effect.flatMap(
-          once("reference", html, Effect.succeed(Pages.referencePage(`/docs/assets/${scriptName(asset)}`))),
-          (shown) => send(shown, revalidated, referenceHeaders)
+          cachedAsset("reference", html, Effect.succeed(Pages.referencePage(`/docs/assets/${scriptName(asset)}`))),
+          (page) => send(page, revalidate, referenceHeaders)
         )))
     .handle("asset", Effect.fnUntraced(function*({ params }) {
-      if (params.name === styleName) return yield* send(style, immutable, common)
-      if (!params.name.startsWith("reference-")) return yield* missing
+      if (params.name === styleName) return yield* send(style, immutable, commonHeaders)
+      if (!params.name.startsWith("reference-")) return yield* notFoundPage
       const asset = yield* reference
-      return params.name === scriptName(asset) ? yield* send(asset, immutable, common) : yield* missing
+      return params.name === scriptName(asset) ? yield* send(asset, immutable, commonHeaders) : yield* notFoundPage
     }))
     .handle("guides", () => showPage("guides", "Guides", Effect.map(guides, Pages.guidesMain)))
     .handle("guide", ({ params }) => showOne("guide", guides, params.name))
@@ -137,13 +137,13 @@ export const handlers = HttpApiBuilder.group(DocsApi, "docs", Effect.fn(function
     .handle("error", ({ params }) =>
       isErrorCode(params.code)
         ? showPage(`error ${params.code}`, params.code, Effect.succeed(errorMain(params.code, { publicUrl, keysPath })))
-        : missing)
+        : notFoundPage)
     .handle("home", Effect.fnUntraced(function*() {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       // Browsers name HTML; programs that ask for anything are answered as at any address where nothing is.
       if (!prefersHtml(headers["accept"])) return yield* publicError("NOT_FOUND")
       const { status } = yield* health.report
-      const text = whole("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath }))
+      const text = fullPage("A crypto payments service", Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath }))
       return HttpServerResponse.text(text, {
         contentType: html,
         headers: { ...pageHeaders, "cache-control": "no-store", vary: "accept" }

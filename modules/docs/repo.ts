@@ -2,14 +2,14 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
-import { abouts, escape, type Guide, guideNames, keyLine, ruleAbouts, ruleNames } from "./machine.ts"
+import { guideDescriptions, escape, type Guide, guideNames, keyLine, ruleAbouts, ruleNames } from "./pages.ts"
 
 /** The addresses that guides and rules are written with, for calls and for websockets; a reader sees this deployment's own. */
-const writtenAddress = "http://127.0.0.1:8080"
-const writtenSocketAddress = "ws://127.0.0.1:8080"
+const documentedAddress = "http://127.0.0.1:8080"
+const documentedSocketAddress = "ws://127.0.0.1:8080"
 
 const withAddress = (text: string, publicUrl: string): string =>
-  text.replaceAll(writtenAddress, publicUrl).replaceAll(writtenSocketAddress, publicUrl.replace(/^http/, "ws"))
+  text.replaceAll(documentedAddress, publicUrl).replaceAll(documentedSocketAddress, publicUrl.replace(/^http/, "ws"))
 
 /** How the guides are written where they read the demo merchant's keys; a reader sees this deployment's own file. */
 const writtenKeyLine = /(\w+)=\$\(node -p 'require\("\.\/\.tillwire\/demo-keys\.json"\)\.(merchant_key|commerce_key)'\)/g
@@ -41,10 +41,10 @@ const loadMarkdown = Effect.map(Effect.promise(() => import("marked")), ({ Marke
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? ""
 
-const guideOf = (name: string, about: string, text: string, markdown: Marked): Guide => ({
+const guideOf = (name: string, description: string, text: string, markdown: Marked): Guide => ({
   name,
   title: titleOf(text),
-  about,
+  description,
   markdown: text,
   html: markdown.parse(text, { async: false })
 })
@@ -75,7 +75,7 @@ export const make = Effect.gen(function*() {
 
     /** The guides in reading order, with the addresses and the file of keys of this deployment. */
     guides: (publicUrl: string, keysPath: string | null) =>
-      pagesIn("guides", guideNames, abouts, (text) => withKeys(withAddress(text, publicUrl), keysPath)),
+      pagesIn("guides", guideNames, guideDescriptions, (text) => withKeys(withAddress(text, publicUrl), keysPath)),
 
     /** The reference's pages in reading order, with the same addresses. */
     rules: (publicUrl: string) => pagesIn("reference", ruleNames, ruleAbouts, (text) => withAddress(text, publicUrl)),

@@ -1,10 +1,10 @@
 /** The events API (modules/docs/reference/events.md#list): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped } from "../../runtime/Http.ts"
+import { errors, MerchantAuth, ParameterCodes, UnknownParameters, WrappedErrors } from "../../runtime/Http.ts"
 import { Event } from "../../schemas/Event.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { pageLimits } from "./machine.ts"
+import { pageLimits } from "./rules.ts"
 
 const { minimum, maximum } = pageLimits
 
@@ -62,7 +62,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
     }))
   )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .prefix("/api/v1/events")
   .annotateMerge(OpenApi.annotations({ title: "Events", description: "Every state change, told the same way." }))
 {}

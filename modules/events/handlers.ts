@@ -8,7 +8,7 @@ import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
 import { compareEventPositions, type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
 import { EventsApi } from "./api.ts"
-import { readPage } from "./machine.ts"
+import { readPage } from "./rules.ts"
 import * as Repo from "./repo.ts"
 import { EventsRpc, type StreamedEvent } from "./rpc.ts"
 
@@ -40,7 +40,7 @@ const streamPage = 100
 
 const firstPosition: EventPosition = { ms: 0n, seq: 0n }
 
-const streamed = (event: CommittedEvent): StreamedEvent => ({
+const streamedEventOf = (event: CommittedEvent): StreamedEvent => ({
   id: event.id,
   merchant_id: event.merchantId as MerchantId,
   environment: event.environment,
@@ -58,15 +58,15 @@ export const follow = (
   after: EventPosition
 ): Stream.Stream<CommittedEvent> =>
   Stream.unwrap(Effect.gen(function*() {
-    const news = yield* Queue.sliding<void>(1)
+    const wakeUps = yield* Queue.sliding<void>(1)
     yield* bus.subscribe(`events.stream:${merchantId}`, (events) =>
-      events.some((event) => event.merchantId === merchantId) ? Queue.offer(news, undefined) : Effect.void)
+      events.some((event) => event.merchantId === merchantId) ? Queue.offer(wakeUps, undefined) : Effect.void)
 
     const next = (position: EventPosition): Effect.Effect<readonly [ReadonlyArray<CommittedEvent>, EventPosition]> =>
-      Effect.flatMap(bus.after({ merchantId, position, limit: streamPage }), (events) => {
+      Effect.flatMap(bus.readAfter({ merchantId, position, limit: streamPage }), (events) => {
         const last = events.at(-1)
         return last === undefined
-          ? Effect.andThen(Queue.take(news), Effect.suspend(() => next(position)))
+          ? Effect.andThen(Queue.take(wakeUps), Effect.suspend(() => next(position)))
           : Effect.succeed([events, last.position] as const)
       })
 
@@ -79,7 +79,7 @@ const startOf = (bus: typeof EventBus.Service, merchantId: number, after: string
     if (after === undefined) return firstPosition
     const position = readEventId(after)
     if (position === undefined) return yield* publicError("INVALID_CURSOR", { param: "after" })
-    if (compareEventPositions(position, yield* bus.prunedTo(merchantId)) < 0) {
+    if (compareEventPositions(position, yield* bus.prunedPosition(merchantId)) < 0) {
       return yield* publicError("INVALID_CURSOR", {
         message: "Events after this one were removed after 365 days: load the objects anew, then follow from the first event kept",
         param: "after"
@@ -94,6 +94,6 @@ export const rpcHandlers = Effect.gen(function*() {
   return EventsRpc.of({
     "events.stream": ({ merchant_id, after }) =>
       Stream.unwrap(Effect.map(startOf(bus, merchant_id, after), (position) =>
-        Stream.map(follow(bus, merchant_id, position), streamed)))
+        Stream.map(follow(bus, merchant_id, position), streamedEventOf)))
   })
 })

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import { eventText, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { EventsPage, TypeFilter } from "./machine.ts"
+import type { EventsPage, TypeFilter } from "./rules.ts"
 
 interface Row {
   readonly ms: bigint
@@ -29,9 +29,9 @@ const parameters = () => {
   return { values, put: (value: unknown): string => `$${values.push(value)}` }
 }
 
-type Put = (value: unknown) => string
+type AddParameter = (value: unknown) => string
 
-const typeCondition = ({ exact, prefixes }: TypeFilter, put: Put): string => {
+const typeCondition = ({ exact, prefixes }: TypeFilter, put: AddParameter): string => {
   const names = exact.map((name) => `e.type = ${put(name)}`)
   const starts = prefixes.map((prefix) => `starts_with(e.type, ${put(prefix)})`)
   return `(${[...names, ...starts].join(" OR ")})`

@@ -20,22 +20,22 @@ import {
   accountName,
   type ChallengeState,
   challengeSeconds,
-  displacedBy,
+  sessionsToDisplace,
   end,
   isOpen,
-  judgeRefresh,
-  linked,
-  nameOf,
+  decideRefresh,
+  linkedWallet,
+  merchantNameOf,
   objectionToLink,
   refreshSeconds,
   rotate,
   type SessionState,
-  signedIn,
+  withSignIn,
   statementFor,
   unlink,
-  useUp,
+  markUsed,
   type WalletState
-} from "./machine.ts"
+} from "./rules.ts"
 import * as Repo from "./repo.ts"
 
 /**
@@ -65,14 +65,14 @@ export interface Tokens {
 }
 
 /** A sign-in that succeeded; `created` where it made the merchant. */
-export interface SignedIn {
+export interface SignInResult {
   readonly tokens: Tokens
   readonly merchant: MerchantState
   readonly created: boolean
 }
 
 /** A message to sign. */
-export interface Issued {
+export interface IssuedChallenge {
   readonly nonce: string
   readonly message: string
   /** Epoch seconds. */
@@ -85,7 +85,7 @@ export type Signup = "open" | "closed"
 const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
 /** Loads and decides anew while other commits are faster. */
-const anew = <A, E extends { readonly _tag: string }>(
+const retryOnConflict = <A, E extends { readonly _tag: string }>(
   attempt: Effect.Effect<A, E | Conflict>
 ): Effect.Effect<A, Exclude<E, Conflict> | PublicError> =>
   attempt.pipe(
@@ -93,13 +93,13 @@ const anew = <A, E extends { readonly _tag: string }>(
     Effect.mapError((error) => error._tag === "Conflict" ? unavailable : error as Exclude<E, Conflict>)
   )
 
-/** As {@link anew}, one change of a wallet or of a merchant's wallets at a time on this instance. */
+/** As {@link retryOnConflict}, one change of a wallet or of a merchant's wallets at a time on this instance. */
 const makeInTurn = Effect.map(Actors, ({ send }) =>
 <A, E extends { readonly _tag: string }>(
   kind: "wallet" | "merchant",
   id: string | number,
   attempt: Effect.Effect<A, E | Conflict>
-) => anew(send(`identity-${kind}`, String(id), attempt)))
+) => retryOnConflict(send(`identity-${kind}`, String(id), attempt)))
 
 /** What sign-ins and links share: the drivers, the messages, and the commit. */
 const makeChallenges = Effect.gen(function*() {
@@ -114,11 +114,11 @@ const makeChallenges = Effect.gen(function*() {
   const append = (merchantId: number, writes: ReadonlyArray<Write>) =>
     Effect.catchTag(
       commit.append({ merchantId, environment: settings.environments[0], cause: noCause, writes, events: [] }),
-      "Replayed",
+      "IdempotentReplay",
       (error) => Effect.die(error)
     )
 
-  const unsupported = publicError("UNSUPPORTED_NETWORK", {
+  const unsupportedNetwork = publicError("UNSUPPORTED_NETWORK", {
     message: "Wallets of this network cannot sign in here",
     param: "network"
   })
@@ -132,7 +132,7 @@ const makeChallenges = Effect.gen(function*() {
   /** The account that an address of a network names, as an operator spells it. */
   const accountOf = (network: Network, text: string, isContract: boolean): Effect.Effect<Account, PublicError> => {
     const found = driverOf(network)
-    if (found === undefined) return Effect.fail(unsupported)
+    if (found === undefined) return Effect.fail(unsupportedNetwork)
     const address = found.driver.canonicalAddress(text)
     return address === null
       ? Effect.fail(publicError("WALLET_ADDRESS_INVALID", { param: "address" }))
@@ -142,7 +142,7 @@ const makeChallenges = Effect.gen(function*() {
   /** Issues a message for one use within {@link challengeSeconds}. */
   const issue = Effect.fnUntraced(function*(network: Network, text: string, linkTo: number | null) {
     const found = driverOf(network)
-    if (found === undefined) return yield* unsupported
+    if (found === undefined) return yield* unsupportedNetwork
     const { address } = yield* accountOf(network, text, false)
     const now = yield* nowSeconds
     const nonce = yield* Effect.sync(() => randomBytes(nonceBytes).toString("hex"))
@@ -161,7 +161,7 @@ const makeChallenges = Effect.gen(function*() {
     const state: ChallengeState = { id: idOf(message), linkTo, message, challenge, used: false, version: 1 }
     yield* Effect.catchTag(append(linkTo ?? systemMerchant, [Repo.challengeWrite(state)]), "Conflict", (error) =>
       Effect.die(error))
-    const issued: Issued = { nonce, message, expiresAt: challenge.expiresAt }
+    const issued: IssuedChallenge = { nonce, message, expiresAt: challenge.expiresAt }
     return issued
   })
 
@@ -177,10 +177,10 @@ const makeChallenges = Effect.gen(function*() {
   })
 
   /** The account that signed, once: the caller commits the challenge's use with what follows from it. */
-  const proven = Effect.fnUntraced(function*(proof: SignInProof, linkTo: number | null) {
+  const verifyProof = Effect.fnUntraced(function*(proof: SignInProof, linkTo: number | null) {
     const { challenge } = yield* open(proof.message, linkTo)
     const driver: SignInDriver | undefined = signIns.driver(familyOf(challenge.network))
-    if (driver === undefined) return yield* unsupported
+    if (driver === undefined) return yield* unsupportedNetwork
     const account = yield* driver.verify(challenge, proof).pipe(
       Effect.timeoutOrElse({ duration: verifyTimeout, orElse: () => Effect.fail(unavailable) }),
       Effect.catchTags({
@@ -199,18 +199,18 @@ const makeChallenges = Effect.gen(function*() {
     return account
   })
 
-  return { accountOf, append, inTurn: yield* makeInTurn, issue, open, proven, repo }
+  return { accountOf, append, inTurn: yield* makeInTurn, issue, open, proven: verifyProof, repo }
 })
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
 export class Sessions extends Context.Service<Sessions, {
   /** Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`. */
-  readonly issue: (network: Network, address: string) => Effect.Effect<Issued, PublicError>
+  readonly issue: (network: Network, address: string) => Effect.Effect<IssuedChallenge, PublicError>
   /**
    * Opens a session for who signed; of many uses of one message one succeeds. Errors: `NONCE_INVALID`,
    * `SIGNATURE_INVALID`, `SIGNUP_CLOSED`, `UNSUPPORTED_NETWORK`, `NETWORK_DEGRADED`.
    */
-  readonly open: (proof: SignInProof) => Effect.Effect<SignedIn, PublicError>
+  readonly open: (proof: SignInProof) => Effect.Effect<SignInResult, PublicError>
   /**
    * New tokens for the current refresh token, whose use ends with this. Errors: `TOKEN_INVALID`, also for the loser of
    * two uses at the same moment; `TOKEN_EXPIRED`; `REFRESH_REUSED` for one used before, which ends the session.
@@ -258,11 +258,11 @@ export class Sessions extends Context.Service<Sessions, {
           const before = yield* repo.wallet(id)
           const merchant = before?.status === "linked" ? yield* merchants.read(before.merchantId) : undefined
           if (before !== undefined && merchant !== undefined) {
-            return { merchant, wallet: signedIn(before, now), writes: [], created: false }
+            return { merchant, wallet: withSignIn(before, now), writes: [], created: false }
           }
           if (signup === "closed") return yield* publicError("SIGNUP_CLOSED")
-          const draft = yield* merchants.draft(nameOf(account))
-          const wallet: WalletState = { ...linked(id, account, draft.merchant.id, before, now), signedInAt: now }
+          const draft = yield* merchants.draft(merchantNameOf(account))
+          const wallet: WalletState = { ...linkedWallet(id, account, draft.merchant.id, before, now), signedInAt: now }
           return { merchant: draft.merchant, wallet, writes: [draft.write], created: true }
         })
 
@@ -272,7 +272,7 @@ export class Sessions extends Context.Service<Sessions, {
             const challenge = yield* openChallenge(proof.message, null)
             const now = yield* nowSeconds
             const { created, merchant, wallet, writes } = yield* ownerOf(account, now)
-            const displaced = displacedBy(yield* repo.openSessions(wallet.id))
+            const displaced = sessionsToDisplace(yield* repo.openSessions(wallet.id))
             const refresh = yield* newRefreshToken
             const session: SessionState = {
               id: `ses_${yield* uuidV4}`,
@@ -287,13 +287,13 @@ export class Sessions extends Context.Service<Sessions, {
             }
             yield* append(merchant.id, [
               ...writes,
-              Repo.challengeWrite(useUp(challenge)),
+              Repo.challengeWrite(markUsed(challenge)),
               Repo.walletWrite(wallet),
               Repo.sessionWrite(session),
               Repo.refreshTokenWrite(session),
               ...displaced.map((one) => Repo.sessionWrite(end(one, "displaced")))
             ])
-            const answer: SignedIn = { tokens: yield* tokensOf(session, refresh.token), merchant, created }
+            const answer: SignInResult = { tokens: yield* tokensOf(session, refresh.token), merchant, created }
             return answer
           }))
         })
@@ -304,7 +304,7 @@ export class Sessions extends Context.Service<Sessions, {
         const endSession = (session: SessionState, reason: "logout" | "reused") =>
           append(session.merchantId, [Repo.sessionWrite(end(session, reason))])
 
-        const rotated = Effect.fnUntraced(function*(session: SessionState, now: number) {
+        const rotateTokens = Effect.fnUntraced(function*(session: SessionState, now: number) {
           const refresh = yield* newRefreshToken
           const next = rotate(session, refresh.hash, now)
           // Whoever was faster by a moment has the new tokens: this is the loser of a race, not a token used before.
@@ -316,20 +316,20 @@ export class Sessions extends Context.Service<Sessions, {
         })
 
         const refresh = (refreshToken: string) =>
-          anew(Effect.gen(function*() {
+          retryOnConflict(Effect.gen(function*() {
             const found = yield* sessionOf(refreshToken)
             if (found === undefined) return yield* publicError("TOKEN_INVALID")
             const now = yield* nowSeconds
-            const verdict = judgeRefresh(found.session, found.hash, now)
-            if (verdict === "rotate") return yield* rotated(found.session, now)
-            if (verdict !== "reused") return yield* publicError(verdict)
+            const decision = decideRefresh(found.session, found.hash, now)
+            if (decision === "rotate") return yield* rotateTokens(found.session, now)
+            if (decision !== "reused") return yield* publicError(decision)
             yield* endSession(found.session, "reused")
             return yield* publicError("REFRESH_REUSED")
           }))
 
         /** Ends what is still active of what `find` finds. */
         const endFound = (find: Effect.Effect<SessionState | undefined>) =>
-          anew(Effect.flatMap(find, (session) =>
+          retryOnConflict(Effect.flatMap(find, (session) =>
             session?.status === "active" ? Effect.asVoid(endSession(session, "logout")) : Effect.void))
 
         const verify = Effect.fnUntraced(function*(accessToken: string) {
@@ -374,7 +374,7 @@ export class Wallets extends Context.Service<Wallets, {
   /** Oldest first, at most 20. */
   readonly list: (merchantId: number) => Effect.Effect<ReadonlyArray<WalletState>>
   /** A message whose signature links the wallet to this merchant and does nothing else. Errors as `Sessions.issue`. */
-  readonly issue: (merchantId: number, network: Network, address: string) => Effect.Effect<Issued, PublicError>
+  readonly issue: (merchantId: number, network: Network, address: string) => Effect.Effect<IssuedChallenge, PublicError>
   /** Links who signed. Errors: those of a proof, `WALLET_LINKED_ELSEWHERE`, `WALLET_LIMIT_REACHED`. */
   readonly link: (merchantId: number, proof: SignInProof) => Effect.Effect<WalletState, PublicError>
   /**
@@ -414,7 +414,7 @@ export class Wallets extends Context.Service<Wallets, {
         const objection = objectionToLink(merchantId, before, yield* repo.wallets(merchantId))
         if (objection !== undefined) return yield* objection
         const isLinked = before?.status === "linked"
-        const wallet = isLinked ? before : linked(id, account, merchantId, before, yield* nowSeconds)
+        const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds)
         const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
         if (writes.length > 0) yield* append(merchantId, writes)
         return wallet
@@ -424,7 +424,7 @@ export class Wallets extends Context.Service<Wallets, {
         const account = yield* proven(proof, merchantId)
         return yield* inTurn("merchant", merchantId, Effect.gen(function*() {
           const challenge = yield* open(proof.message, merchantId)
-          return yield* linkAccount(merchantId, account, [Repo.challengeWrite(useUp(challenge))])
+          return yield* linkAccount(merchantId, account, [Repo.challengeWrite(markUsed(challenge))])
         }))
       })
 
@@ -460,18 +460,18 @@ export class Wallets extends Context.Service<Wallets, {
 }
 
 /** What has ended is kept for a day more, so that whoever comes late is told why it is refused. */
-const keptSeconds = 86_400
+const retentionSeconds = 86_400
 
 const pauseWhileBehind = "100 millis"
 const pauseWhenDone = "10 minutes"
 const leaseMillis = 30_000
 
 /** Deletes messages, tokens and sessions that ended, in small batches, on one instance at a time. */
-export const pruning = Effect.gen(function*() {
+export const pruneSignIns = Effect.gen(function*() {
   const repo = yield* Repo.make
   const leases = yield* Leases
   const round = Effect.gen(function*() {
-    const deleted = yield* repo.prune((yield* nowSeconds) - keptSeconds)
+    const deleted = yield* repo.prune((yield* nowSeconds) - retentionSeconds)
     yield* Effect.sleep(deleted < Repo.pruneBatch ? pauseWhenDone : pauseWhileBehind)
   }).pipe(
     Effect.catchCause((cause) =>

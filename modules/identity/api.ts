@@ -1,7 +1,7 @@
 /** Wallet sign-in (modules/docs/reference/authentication.md#signing-in-with-a-wallet): definitions only. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { AddressLimitOf, Anonymous, authenticationErrors, errors, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds, MerchantId, PathId, SignInWalletId } from "../../schemas/Ids.ts"
 import { Environment, Family, Network } from "../../schemas/Network.ts"
 
@@ -194,7 +194,7 @@ export class SignInGroup extends HttpApiGroup.make("sign-in").add(
   }))
 )
   .middleware(Anonymous)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Wallet sign-in",
     description: "How the owner of a wallet gets the token that acts for a merchant. `Idempotency-Key` is ignored here."
@@ -287,7 +287,7 @@ export class SignInWalletsGroup extends HttpApiGroup.make("sign-in-wallets").add
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Sign-in wallets",
     description: "The wallets that sign in for a merchant, managed by one of them: an API key is refused with " +
@@ -327,7 +327,7 @@ export class KeySetGroup extends HttpApiGroup.make("key-set").add(
   }))
 )
   .middleware(Anonymous)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({ title: "Key set", description: "The public keys that access tokens are verified with." }))
 {}
 

@@ -2,18 +2,18 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { presentedBy } from "../../runtime/http/Authentication.ts"
+import { credentialOf } from "../../runtime/http/Authentication.ts"
 import { CurrentPrincipal } from "../../runtime/Http.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { type Issued, Sessions, type Tokens, Wallets } from "./actor.ts"
+import { type IssuedChallenge, Sessions, type Tokens, Wallets } from "./actor.ts"
 import { IdentityApi, SignInWallet, type SignInRequest } from "./api.ts"
-import type { WalletState } from "./machine.ts"
+import type { WalletState } from "./rules.ts"
 import { IdentityRpc } from "./rpc.ts"
 
 const ok = <A>(data: A) => ({ success: true as const, data })
 
-const nonceOnWire = ({ expiresAt, message, nonce }: Issued) => ok({ nonce, message, expires_at: expiresAt })
+const nonceOnWire = ({ expiresAt, message, nonce }: IssuedChallenge) => ok({ nonce, message, expires_at: expiresAt })
 
 const proofOf = ({ message, proof, public_key, signature }: typeof SignInRequest.Type): SignInProof => ({
   message,
@@ -46,8 +46,8 @@ export const signInHandlers = HttpApiBuilder.group(IdentityApi, "sign-in", Effec
 
   const logOut = Effect.fnUntraced(function*(refreshToken: string | null) {
     if (refreshToken !== null) return yield* sessions.end(refreshToken)
-    const presented = presentedBy((yield* HttpServerRequest.HttpServerRequest).headers)
-    if (presented._tag === "Bearer") return yield* sessions.endByAccess(presented.token)
+    const credential = credentialOf((yield* HttpServerRequest.HttpServerRequest).headers)
+    if (credential._tag === "Bearer") return yield* sessions.endByAccess(credential.token)
     return yield* publicError("UNAUTHORIZED", { message: "Send refresh_token, or a token as Authorization: Bearer" })
   })
 

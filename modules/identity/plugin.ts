@@ -8,7 +8,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
-import { pruning, Sessions, Wallets } from "./actor.ts"
+import { pruneSignIns, Sessions, Wallets } from "./actor.ts"
 import { IdentityApi } from "./api.ts"
 import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -37,7 +37,7 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     const sessions = yield* Sessions
     yield* (yield* Credentials).registerBearer(sessions.verify)
     yield* (yield* Revocations).register("ses", sessions.active)
-    yield* pruning
+    yield* pruneSignIns
   }))
 
 const services = ({ signup }: typeof Options.Type) =>

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { systemMerchant, type Write } from "../../runtime/Commit.ts"
 import type { Challenge } from "../../runtime/SignIns.ts"
 import type { Family } from "../../schemas/Network.ts"
-import { type ChallengeState, type EndReason, maximumWallets, type SessionState, type WalletState } from "./machine.ts"
+import { type ChallengeState, type EndReason, maximumWallets, type SessionState, type WalletState } from "./rules.ts"
 
 export const challengeWrite = (state: ChallengeState): Write => ({
   table: "sign_in_challenges",

@@ -4,16 +4,16 @@ import { Actors } from "../../runtime/Actors.ts"
 import {
   Commit,
   type CommitCause,
-  type Committed,
+  type CommitResult,
   Conflict,
   noCause,
-  type Replayed,
+  type IdempotentReplay,
   type ReplyWrite,
   type Write
 } from "../../runtime/Commit.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { fromZero, Health } from "../../runtime/Telemetry.ts"
+import { initializeSeries, Health } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV4, uuidV7Ahead } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
@@ -28,21 +28,21 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import {
   type Aggregate,
   type Command,
-  created,
+  creationEvents,
   type Decision,
   decide,
   type InvoiceDetails,
   type InvoiceState,
-  nothingToSee,
+  nothingToScan,
   policyOf,
-  type Sight
+  type ScanProgress
 } from "./machine.ts"
 import {
   decisionWrites,
   invoiceWrite,
   makeRepo,
   openExceptionCounts,
-  type Opened,
+  type NewException,
   type Repo,
   type UnmatchedPayment,
   unmatchedWrite
@@ -69,81 +69,81 @@ export interface NewInvoice {
 }
 
 /** Something that happened to what another module keeps of an invoice; its tag is that module's. */
-export interface Told {
+export interface InvoiceFact {
   readonly _tag: string
 }
 
 /** What to do to an invoice, and what of other modules must land with it. */
-export interface Change {
+export interface ChangePlan {
   readonly commands: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
-  /** For the companions that know the tags. */
-  readonly told?: ReadonlyArray<Told>
-  /** The answer to keep for the caller's idempotency key, made of the decision and all that was told by then. */
-  readonly reply?: (next: Aggregate, told: ReadonlyArray<Told>) => ReplyWrite | undefined
+  /** For the hooks that know the tags. */
+  readonly facts?: ReadonlyArray<InvoiceFact>
+  /** The answer to keep for the caller's idempotency key, made of the decision and all facts by then. */
+  readonly reply?: (next: Aggregate, facts: ReadonlyArray<InvoiceFact>) => ReplyWrite | undefined
 }
 
 /** A change after its commit; `committed` is null when there was nothing to change. */
-export interface Changed {
+export interface ChangeResult {
   readonly aggregate: Aggregate
-  readonly committed: Committed | null
-  readonly told: ReadonlyArray<Told>
+  readonly committed: CommitResult | null
+  readonly facts: ReadonlyArray<InvoiceFact>
 }
 
-/** A change as a companion sees it, before its commit. */
-export interface Following {
+/** A change as a hook sees it, before its commit. */
+export interface HookInput {
   readonly before: Aggregate
   readonly decision: Decision
-  /** By the change itself and the companions before. */
-  readonly told: ReadonlyArray<Told>
+  /** Facts of the change itself and of the hooks before this one. */
+  readonly facts: ReadonlyArray<InvoiceFact>
   /** Epoch seconds of the merchant's time. */
   readonly now: number
 }
 
-/** What a companion adds to the commit of a change. */
-export interface Followed {
+/** What a hook adds to the commit of a change. */
+export interface HookResult {
   /** Decided after those of the change. */
   readonly commands?: ReadonlyArray<Command>
   readonly writes?: ReadonlyArray<Write>
-  /** Told after the invoice's own. */
+  /** Published after the invoice's own. */
   readonly events?: ReadonlyArray<EventDraft>
-  /** For the companions after it, and for whoever asked for the change. */
-  readonly told?: ReadonlyArray<Told>
+  /** For the hooks after it, and for the caller of the change. */
+  readonly facts?: ReadonlyArray<InvoiceFact>
   /** Run once the commit is there; a process that ends before it leaves it out, so it is no more than a hint. */
-  readonly after?: Effect.Effect<void>
+  readonly afterCommit?: Effect.Effect<void>
 }
 
-/** Whoever keeps something beside an invoice that must change in the same commit. */
-export interface Companion {
+/** Changes what another module keeps of an invoice in the invoice's own commit. */
+export interface InvoiceHook {
   /** Unique. */
   readonly name: string
   /**
-   * Asked for every change that does something, and again when a lost race decides anew: nothing but reads may happen
+   * Runs for every change that does something, and again when a lost race decides anew: nothing but reads may happen
    * here. An error refuses the whole change.
    */
-  readonly follow: (following: Following) => Effect.Effect<Followed, PublicError>
+  readonly run: (input: HookInput) => Effect.Effect<HookResult, PublicError>
 }
 
-/** Companions of invoices, by late binding: asked in the order they registered, which is that of the config file. */
-export class InvoiceCompanions extends Context.Service<InvoiceCompanions, {
+/** Hooks of invoices, by late binding: run in the order they registered, which is that of the config file. */
+export class InvoiceHooks extends Context.Service<InvoiceHooks, {
   /** For as long as the scope lives. */
-  readonly register: (companion: Companion) => Effect.Effect<void, never, Scope.Scope>
-  readonly current: () => ReadonlyArray<Companion>
-}>()("tillwire/modules/invoices/InvoiceCompanions") {
-  static readonly layer = Layer.sync(InvoiceCompanions, () => {
-    let companions: ReadonlyArray<Companion> = []
-    return InvoiceCompanions.of({
+  readonly register: (hook: InvoiceHook) => Effect.Effect<void, never, Scope.Scope>
+  readonly current: () => ReadonlyArray<InvoiceHook>
+}>()("tillwire/modules/invoices/InvoiceHooks") {
+  static readonly layer = Layer.sync(InvoiceHooks, () => {
+    let hooks: ReadonlyArray<InvoiceHook> = []
+    return InvoiceHooks.of({
       register: (companion) =>
         Effect.acquireRelease(
-          Effect.sync(() => { companions = [...companions, companion] }),
-          () => Effect.sync(() => { companions = companions.filter((each) => each !== companion) })
+          Effect.sync(() => { hooks = [...hooks, companion] }),
+          () => Effect.sync(() => { hooks = hooks.filter((each) => each !== companion) })
         ),
-      current: () => companions
+      current: () => hooks
     })
   })
 }
 
-/** What a payor told of themselves. */
+/** What a payor entered about themselves. */
 export interface PayorRecord {
   readonly email: string | null
   /** At most one for each network. */
@@ -154,13 +154,13 @@ export interface PayorRecord {
   }>
 }
 
-/** Reads what payors told of these invoices of one merchant; an invoice of which nothing was told may be absent. */
+/** Reads what payors of these invoices of one merchant entered; an invoice whose payor entered nothing may be absent. */
 export type ReadPayors = (
   merchantId: number,
   invoiceIds: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyMap<string, PayorRecord>>
 
-/** What payors told, for their merchant. The module that keeps it registers; while there is none, nothing was told. */
+/** What payors entered, for their merchant. The module that keeps it registers; while there is none, nothing is known. */
 export class PayorRecords extends Context.Service<PayorRecords, {
   /** For as long as the scope lives. */
   readonly register: (read: ReadPayors) => Effect.Effect<void, never, Scope.Scope>
@@ -186,46 +186,46 @@ const notCancelable = ({ orderId }: InvoiceState): PublicError =>
     message: `This invoice is part of an order: cancel it with POST /api/commerce/merchant/orders/${orderId}/cancel`
   })
 
-/** A decision with all that the companions add to it. */
-interface Concerted {
+/** A decision with all that the hooks add to it. */
+interface HookedDecision {
   readonly decision: Decision
   readonly writes: ReadonlyArray<Write>
   readonly events: ReadonlyArray<EventDraft>
-  readonly told: ReadonlyArray<Told>
+  readonly told: ReadonlyArray<InvoiceFact>
   readonly after: ReadonlyArray<Effect.Effect<void>>
 }
 
-/** Asks one companion after the other; what they command is decided together with what came before. */
-const concert = Effect.fnUntraced(function*(
-  companions: ReadonlyArray<Companion>,
+/** Runs one hook after the other; what they command is decided together with what came before. */
+const runHooks = Effect.fnUntraced(function*(
+  hooks: ReadonlyArray<InvoiceHook>,
   before: Aggregate,
   commands: ReadonlyArray<Command>,
   first: Decision,
-  told: ReadonlyArray<Told>,
+  facts: ReadonlyArray<InvoiceFact>,
   now: number
-): Effect.fn.Return<Concerted, PublicError> {
+): Effect.fn.Return<HookedDecision, PublicError> {
   let all = commands
-  let sum: Concerted = { decision: first, writes: [], events: [], told, after: [] }
-  for (const { follow } of companions) {
-    const added = yield* follow({ before, decision: sum.decision, told: sum.told, now })
-    all = [...all, ...added.commands ?? []]
-    const decision = added.commands === undefined ? sum.decision : decide(before, all, now)
+  let combined: HookedDecision = { decision: first, writes: [], events: [], told: facts, after: [] }
+  for (const { run } of hooks) {
+    const result = yield* run({ before, decision: combined.decision, facts: combined.told, now })
+    all = [...all, ...result.commands ?? []]
+    const decision = result.commands === undefined ? combined.decision : decide(before, all, now)
     if (decision === "not_cancelable") return yield* notCancelable(before.invoice)
-    sum = {
+    combined = {
       decision,
-      writes: [...sum.writes, ...added.writes ?? []],
-      events: [...sum.events, ...added.events ?? []],
-      told: [...sum.told, ...added.told ?? []],
-      after: added.after === undefined ? sum.after : [...sum.after, added.after]
+      writes: [...combined.writes, ...result.writes ?? []],
+      events: [...combined.events, ...result.events ?? []],
+      told: [...combined.told, ...result.facts ?? []],
+      after: result.afterCommit === undefined ? combined.after : [...combined.after, result.afterCommit]
     }
   }
-  return sum
+  return combined
 })
 
 /** What a new invoice is committed with. */
-export interface Along {
+export interface ExtraWrites {
   readonly writes: ReadonlyArray<Write>
-  /** Told before `invoice.created`. */
+  /** Published before `invoice.created`. */
   readonly events: ReadonlyArray<EventDraft>
 }
 
@@ -244,18 +244,18 @@ export class Invoices extends Context.Service<Invoices, {
     invoice: NewInvoice,
     cause: CommitCause,
     reply: (invoice: InvoiceState) => ReplyWrite | undefined
-  ) => Effect.Effect<InvoiceState, PublicError | Replayed>
-  /** The same, with what it stands for: `along` is made of it too, and a row of it that was changed meanwhile a conflict. */
-  readonly createAlong: (
+  ) => Effect.Effect<InvoiceState, PublicError | IdempotentReplay>
+  /** The same, with what it stands for: `extra` is made of it too, and a row of it that was changed meanwhile a conflict. */
+  readonly createWith: (
     invoice: NewInvoice,
     cause: CommitCause,
     reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-    along: (invoice: InvoiceState) => Along
-  ) => Effect.Effect<InvoiceState, PublicError | Replayed | Conflict>
+    extra: (invoice: InvoiceState) => ExtraWrites
+  ) => Effect.Effect<InvoiceState, PublicError | IdempotentReplay | Conflict>
   /** The invoice with its payments, by id alone: for callers who were handed the id by us. */
   readonly find: Repo["find"]
-  /** The same, with the last event that told the invoice's payor of it, as of one moment. */
-  readonly findAsTold: Repo["findAsTold"]
+  /** The same, with the last event of it that its payor may read, as of one moment. */
+  readonly findWithLastEvent: Repo["findAsTold"]
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
   readonly get: Repo["get"]
   readonly list: Repo["list"]
@@ -265,15 +265,15 @@ export class Invoices extends Context.Service<Invoices, {
   readonly newestPayments: Repo["newestPayments"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   /**
-   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, asks the {@link InvoiceCompanions}, commits.
+   * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, runs the {@link InvoiceHooks}, commits.
    * A lost race loads and plans again, 3 times, then `SERVICE_UNAVAILABLE`. Errors: `INVOICE_NOT_FOUND`,
-   * `INVOICE_NOT_CANCELABLE`, `plan`'s own, and those of the companions.
+   * `INVOICE_NOT_CANCELABLE`, `plan`'s own, and those of the hooks.
    */
   readonly change: <E, R>(
     id: string,
     cause: CommitCause,
-    plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<Change, E, R>
-  ) => Effect.Effect<Changed, E | PublicError | Replayed, R>
+    plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
+  ) => Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
   /**
    * Opens or closes the exception of money that no invoice expects, in one commit with `writes`. A repeated call changes
    * nothing more. `SERVICE_UNAVAILABLE` when the rows changed meanwhile: nothing was written, call again.
@@ -287,32 +287,32 @@ export class Invoices extends Context.Service<Invoices, {
     const actors = yield* Actors
     const clock = yield* MerchantClock
     const commit = yield* Commit
-    const companions = yield* InvoiceCompanions
+    const hooks = yield* InvoiceHooks
     const settings = yield* MerchantSettings
     const timers = yield* Timers
     const repo = yield* makeRepo
-    const due = yield* makeExpiry(repo)
+    const expiry = yield* makeExpiry(repo)
 
-    const createAlong = Effect.fnUntraced(function*(
+    const createWith = Effect.fnUntraced(function*(
       input: NewInvoice,
       cause: CommitCause,
       reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-      along: (invoice: InvoiceState) => Along
+      along: (invoice: InvoiceState) => ExtraWrites
     ) {
       const { environment, merchantId } = input
       const nowMillis = yield* clock.nowMillis(merchantId, environment)
-      const chosen = yield* settings.forInvoices(merchantId, environment)
+      const invoiceSettings = yield* settings.forInvoices(merchantId, environment)
       const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
-      const invoice = newInvoice(input, chosen, id, nowMillis)
-      const kept = reply(invoice)
+      const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
+      const replyWrite = reply(invoice)
       const { events, writes } = along(invoice)
       yield* commit.append({
         merchantId: invoice.merchantId,
         environment: invoice.environment,
         cause,
         writes: [invoiceWrite(invoice), ...writes],
-        events: [...events, ...created(invoice)],
-        ...(kept === undefined ? {} : { reply: kept })
+        events: [...events, ...creationEvents(invoice)],
+        ...(replyWrite === undefined ? {} : { reply: replyWrite })
       })
       yield* count(null, invoice)
       return invoice
@@ -323,54 +323,54 @@ export class Invoices extends Context.Service<Invoices, {
       cause: CommitCause,
       reply: (invoice: InvoiceState) => ReplyWrite | undefined
     ) =>
-      createAlong(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
+      createWith(input, cause, reply, () => ({ writes: [], events: [] })).pipe(
         Effect.catchTag("Conflict", (conflict) => Effect.die(conflict))
       )
 
     const change = <E, R>(
       id: string,
       cause: CommitCause,
-      plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<Change, E, R>
+      plan: (current: Aggregate, nowSeconds: number) => Effect.Effect<ChangePlan, E, R>
     ) =>
       actors.send("invoice", id, Effect.gen(function*() {
         const current = yield* repo.find(id)
         if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
         const now = yield* clock.nowSeconds(current.invoice.merchantId, current.invoice.environment)
-        const planned = yield* plan(current, now)
-        const first = decide(current, planned.commands, now)
+        const changePlan = yield* plan(current, now)
+        const first = decide(current, changePlan.commands, now)
         if (first === "not_cancelable") return yield* notCancelable(current.invoice)
-        const concerned = isIdle(current, first) && planned.told === undefined ? [] : companions.current()
-        const { after, decision, events, told, writes } = yield* concert(
-          concerned,
+        const applicableHooks = isIdle(current, first) && changePlan.facts === undefined ? [] : hooks.current()
+        const { after: afterCommit, decision, events, told: facts, writes } = yield* runHooks(
+          applicableHooks,
           current,
-          planned.commands,
+          changePlan.commands,
           first,
-          planned.told ?? [],
+          changePlan.facts ?? [],
           now
         )
-        const reply = planned.reply?.(decision.next, told)
-        const alone = planned.writes === undefined && writes.length === 0 && events.length === 0
-        if (alone && isIdle(current, decision) && reply === undefined) {
-          return { aggregate: current, committed: null, told }
+        const reply = changePlan.reply?.(decision.next, facts)
+        const hasNoExtras = changePlan.writes === undefined && writes.length === 0 && events.length === 0
+        if (hasNoExtras && isIdle(current, decision) && reply === undefined) {
+          return { aggregate: current, committed: null, facts }
         }
         const committed = yield* commit.append({
           merchantId: current.invoice.merchantId,
           environment: current.invoice.environment,
           cause,
-          writes: [...yield* writesOf(decision, now), ...planned.writes ?? [], ...writes],
+          writes: [...yield* writesOf(decision, now), ...changePlan.writes ?? [], ...writes],
           events: [...decision.events, ...events],
           ...(reply === undefined ? {} : { reply })
         })
         yield* count(current.invoice, decision.next.invoice)
-        yield* Effect.all(after, { discard: true })
-        return { aggregate: decision.next, committed, told }
+        yield* Effect.all(afterCommit, { discard: true })
+        return { aggregate: decision.next, committed, facts }
       })).pipe(
         Effect.retry({ while: (error) => error instanceof Conflict, times: conflictRetries }),
         Effect.catchIf(
           (error): error is Conflict & typeof error => error instanceof Conflict,
           () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
         )
-      ) as Effect.Effect<Changed, E | PublicError | Replayed, R>
+      ) as Effect.Effect<ChangeResult, E | PublicError | IdempotentReplay, R>
 
     const recordUnmatched = Effect.fnUntraced(function*(payment: UnmatchedPayment, writes: ReadonlyArray<Write>) {
       const stored = yield* repo.findException(payment.merchantId, payment.id)
@@ -390,21 +390,21 @@ export class Invoices extends Context.Service<Invoices, {
         writes: write === null ? writes : [...writes, write],
         events: []
       }).pipe(
-        Effect.catchTag("Replayed", (bug) => Effect.die(bug)),
+        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
         Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
       )
     })
 
-    yield* Effect.forEach(Object.values(series), (each) => fromZero(each), { discard: true })
-    yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...due })
+    yield* Effect.forEach(Object.values(series), (each) => initializeSeries(each), { discard: true })
+    yield* timers.register({ name: "invoices", batchSize: expiryBatch, ...expiry })
 
     return Invoices.of({
       create,
-      createAlong,
+      createWith,
       change,
       recordUnmatched,
       find: repo.find,
-      findAsTold: repo.findAsTold,
+      findWithLastEvent: repo.findAsTold,
       get: repo.get,
       list: repo.list,
       totals: repo.totals,
@@ -428,38 +428,38 @@ const exceptionCountsTtl = "15 seconds"
  */
 export const exceptionMetrics = Effect.gen(function*() {
   const recent = yield* Effect.cachedWithTTL(yield* openExceptionCounts, exceptionCountsTtl)
-  const show = (found: ReadonlyMap<string, number>) =>
+  const update = (found: ReadonlyMap<string, number>) =>
     Effect.forEach(ExceptionType.literals, (type) =>
       Metric.update(Metric.withAttributes(openExceptions, { type }), found.get(type) ?? 0), { discard: true })
-  yield* show(new Map())
-  yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, show), []) })
+  yield* update(new Map())
+  yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, update), []) })
 })
 
-const reached = Metric.counter("invoices_total", {
+const invoicesTotal = Metric.counter("invoices_total", {
   description: "Invoices by the status they came to",
   incremental: true
 })
 
 /** One series a status, made once: it is updated with every commit. */
 const series = Object.fromEntries(
-  InvoiceStatus.literals.map((status) => [status, Metric.withAttributes(reached, { status })])
-) as Record<InvoiceStatus, typeof reached>
+  InvoiceStatus.literals.map((status) => [status, Metric.withAttributes(invoicesTotal, { status })])
+) as Record<InvoiceStatus, typeof invoicesTotal>
 
 const count = (before: InvoiceState | null, { status }: InvoiceState) =>
   before?.status === status ? Effect.void : Metric.update(series[status], 1)
 
 /** A decision that would write the same rows again, but for the version. */
-const isIdle = (current: Aggregate, { next, changed, events, opens }: Decision): boolean =>
-  changed.length === 0 && events.length === 0 && opens.length === 0 &&
+const isIdle = (current: Aggregate, { next, changedPayments, events, exceptions }: Decision): boolean =>
+  changedPayments.length === 0 && events.length === 0 && exceptions.length === 0 &&
   next.invoice.graceEnded === current.invoice.graceEnded && next.invoice.dueAt === current.invoice.dueAt &&
   next.invoice.details === current.invoice.details
 
 const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
-  const opened: Array<Opened> = []
-  for (const opening of decision.opens) {
-    opened.push({ ...opening, id: `exc_${yield* uuidV4}`, createdAt: now })
+  const newExceptions: Array<NewException> = []
+  for (const draft of decision.exceptions) {
+    newExceptions.push({ ...draft, id: `exc_${yield* uuidV4}`, createdAt: now })
   }
-  return decisionWrites(decision, opened)
+  return decisionWrites(decision, newExceptions)
 })
 
 /**
@@ -470,30 +470,30 @@ const writesOf = Effect.fnUntraced(function*(decision: Decision, now: number) {
 const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
   const clock = yield* MerchantClock
   const commit = yield* Commit
-  const companions = yield* InvoiceCompanions
+  const hooks = yield* InvoiceHooks
   const chains = yield* Chains
 
   /** What was read of the networks of each invoice, by its id: one query for each environment. */
-  const sightOf = Effect.fnUntraced(function*(invoices: ReadonlyArray<Aggregate>) {
+  const scanProgressOf = Effect.fnUntraced(function*(invoices: ReadonlyArray<Aggregate>) {
     const sights = yield* Effect.forEach(
       Map.groupBy(invoices.map(({ invoice }) => invoice), ({ environment }) => environment),
-      ([environment, group]) => chains.sight(environment, group)
+      ([environment, group]) => chains.coverage(environment, group)
     )
     return new Map(sights.flatMap((each) => [...each]))
   })
 
   /** Block times follow the system's clock: they are shifted by the seconds that the merchant's clock is ahead. */
-  const inMerchantTime = ({ handling, networks }: Sight, aheadSeconds: number): Sight => ({
+  const inMerchantTime = ({ handling, networks }: ScanProgress, aheadSeconds: number): ScanProgress => ({
     networks: aheadSeconds === 0 ? networks : networks.map((each) =>
       each.seenUntil === null ? each : { ...each, seenUntil: each.seenUntil + aheadSeconds }),
     handling
   })
 
-  const expire = Effect.fnUntraced(function*(current: Aggregate, sight: Sight, now: number) {
-    const commands: ReadonlyArray<Command> = [{ _tag: "Tick", sight }]
+  const expire = Effect.fnUntraced(function*(current: Aggregate, progress: ScanProgress, now: number) {
+    const commands: ReadonlyArray<Command> = [{ _tag: "Tick", progress }]
     const first = decide(current, commands, now) as Decision
     if (isIdle(current, first)) return
-    const { after, decision, events, writes } = yield* concert(companions.current(), current, commands, first, [], now)
+    const { after: afterCommit, decision, events, writes } = yield* runHooks(hooks.current(), current, commands, first, [], now)
     yield* commit.append({
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,
@@ -502,17 +502,17 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       events: [...decision.events, ...events]
     })
     yield* count(current.invoice, decision.next.invoice)
-    yield* Effect.all(after, { discard: true })
+    yield* Effect.all(afterCommit, { discard: true })
   }, Effect.catchTag("Conflict", () => Effect.void))
 
   const run = Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const now = Math.floor(nowMillis / 1000)
     const invoices = yield* repo.due(now, limit)
-    const sights = yield* sightOf(invoices)
+    const progressById = yield* scanProgressOf(invoices)
     yield* Effect.forEach(invoices, (current) => {
       const { environment, id, merchantId } = current.invoice
       const ahead = clock.aheadSeconds(merchantId, environment)
-      return expire(current, inMerchantTime(sights.get(id) ?? nothingToSee, ahead), now + ahead)
+      return expire(current, inMerchantTime(progressById.get(id) ?? nothingToScan, ahead), now + ahead)
     }, { concurrency: "unbounded", discard: true })
     return invoices.length
   }, Effect.retry({ schedule: Schedule.spaced("1 second"), times: 3 }), Effect.orDie)

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
   errors,
-  Flat,
+  FlatErrors,
   IdempotencyRequired,
   Idempotent,
   listParameterCodes,
@@ -23,23 +23,23 @@ import { EmailAddress, Locale, ReturnUrl } from "../../schemas/Web.ts"
 const shortText = Schema.String.check(Schema.isMaxLength(255))
 const customerId = shortText.check(Schema.isNonEmpty())
 const longText = Schema.String.check(Schema.isMaxLength(2_000))
-const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const optionalNullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /** What a merchant may say about a new invoice, but for the amount, which is read first and by its own rules. */
 export const InvoiceFields = Schema.Struct({
-  currency: absent(Schema.Literal("usd")),
-  description: absent(shortText),
-  customer_id: absent(customerId),
-  metadata: absent(Metadata),
-  expires_in: absent(ExpiresIn),
-  customer_email: absent(EmailAddress),
-  invoice_title: absent(shortText),
-  invoice_footer: absent(longText),
-  payment_return_url: absent(ReturnUrl),
-  payment_return_url_enabled: absent(Schema.Boolean),
-  locale: absent(Locale),
-  payment_tolerance_bps: absent(ToleranceBasisPoints),
-  accepted_networks: absent(Schema.Array(Network).check(Schema.isMaxLength(networks.length))),
+  currency: optionalNullable(Schema.Literal("usd")),
+  description: optionalNullable(shortText),
+  customer_id: optionalNullable(customerId),
+  metadata: optionalNullable(Metadata),
+  expires_in: optionalNullable(ExpiresIn),
+  customer_email: optionalNullable(EmailAddress),
+  invoice_title: optionalNullable(shortText),
+  invoice_footer: optionalNullable(longText),
+  payment_return_url: optionalNullable(ReturnUrl),
+  payment_return_url_enabled: optionalNullable(Schema.Boolean),
+  locale: optionalNullable(Locale),
+  payment_tolerance_bps: optionalNullable(ToleranceBasisPoints),
+  accepted_networks: optionalNullable(Schema.Array(Network).check(Schema.isMaxLength(networks.length))),
   receiver_override_enable: Schema.optionalKey(Schema.Literal(false))
 })
 export type InvoiceFields = typeof InvoiceFields.Type
@@ -75,10 +75,10 @@ export const NewInvoiceBody = Schema.Record(Schema.String, Schema.Any).check(
 
 /** What may change of an invoice; what is absent stays. */
 export const InvoiceChange = Schema.Struct({
-  metadata: absent(Metadata).annotate({
+  metadata: optionalNullable(Metadata).annotate({
     description: "Keys to set; a key that is null is removed, the others stay. `null` removes all."
   }),
-  description: absent(shortText)
+  description: optionalNullable(shortText)
 }).annotate({
   identifier: "InvoiceChange",
   description: "What is absent stays; other fields are ignored.",
@@ -407,7 +407,7 @@ export class InvoicesGroup extends HttpApiGroup.make("invoices").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Flat)
+  .middleware(FlatErrors)
   .annotate(ParameterCodes, { ...listParameterCodes, payments_limit: "INVALID_LIMIT" })
   .annotateMerge(OpenApi.annotations({
     title: "Invoices",

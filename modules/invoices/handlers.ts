@@ -6,10 +6,10 @@ import { type CommitCause, noCause } from "../../runtime/Commit.ts"
 import {
   CurrentPrincipal,
   Idempotency,
-  inVersion,
+  toRequestVersion,
   jsonText,
   readEnvironment,
-  replayed,
+  dieOnReplay,
   RequestInfo
 } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
@@ -39,7 +39,7 @@ import {
 } from "./api.ts"
 import {
   type Aggregate,
-  amendedMetadata,
+  mergeMetadata,
   type Command,
   invoiceObject,
   type InvoiceState,
@@ -171,14 +171,14 @@ const makeCreate = Effect.gen(function*() {
     body: Readonly<Record<string, unknown>>,
     owner: Owner,
     cause: CommitCause,
-    keep: (text: string) => ReturnType<Idempotency["Service"]["reply"]>
+    replyOf: (text: string) => ReturnType<Idempotency["Service"]["reply"]>
   ) {
     let text = ""
-    const asked = yield* readNewInvoice(body, owner)
-    yield* checkNetworks(asked)
-    yield* invoices.create(asked, cause, (invoice) => {
+    const newInvoice = yield* readNewInvoice(body, owner)
+    yield* checkNetworks(newInvoice)
+    yield* invoices.create(newInvoice, cause, (invoice) => {
       text = render(invoice)
-      return keep(text)
+      return replyOf(text)
     })
     return text
   })
@@ -214,7 +214,7 @@ const requirePaymentUrlAccess = (
     }))
 
 /** What people wrote of themselves and for one another, for their merchant alone. */
-const personal: ReadonlyArray<Expansion> = ["details", "payor"]
+const personalExpansions: ReadonlyArray<Expansion> = ["details", "payor"]
 
 /**
  * Fails unless the caller is the merchant, acting in `environment`: personal data is neither for whoever ships orders nor
@@ -250,19 +250,19 @@ const readExtras = Effect.fnUntraced(function*(query: {
   const extras = new Set(names as ReadonlyArray<Expansion>)
   const principal = yield* CurrentPrincipal
   if (extras.has("payment_url")) yield* requirePaymentUrlAccess(principal, query.environment)
-  for (const name of personal) {
+  for (const name of personalExpansions) {
     if (extras.has(name)) yield* requirePersonalAccess(principal, name, query.environment)
   }
   return { names: extras, paymentsLimit: query.payments_limit ?? defaultLimit }
 })
 
 /** Payments of an invoice on the wire, in the version of the request. */
-const shownPayments = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>) =>
-  Effect.forEach(payments, (payment) => inVersion(paymentObject(invoice, payment)))
+const wirePayments = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>) =>
+  Effect.forEach(payments, (payment) => toRequestVersion(paymentObject(invoice, payment)))
 
 /** A list of `payments`, of which there may be more than `limit`. */
 const paymentList = (invoice: InvoiceState, payments: ReadonlyArray<PaymentState>, limit: number) =>
-  Effect.map(shownPayments(invoice, payments.slice(0, limit)), (data) => ({
+  Effect.map(wirePayments(invoice, payments.slice(0, limit)), (data) => ({
     object: "list",
     data,
     has_more: payments.length > limit
@@ -295,7 +295,7 @@ const makeExpand = Effect.map(makeSession, (sessionOf) =>
     { names, paymentsLimit }: Extras,
     payors: ReadonlyMap<string, PayorRecord>
   ) {
-    const [latest = null] = names.has("latest_payment") ? yield* shownPayments(invoice, newest.slice(0, 1)) : []
+    const [latest = null] = names.has("latest_payment") ? yield* wirePayments(invoice, newest.slice(0, 1)) : []
     return {
       ...invoiceObject(invoice),
       ...(names.has("latest_payment") ? { latest_payment: latest } : {}),
@@ -310,9 +310,9 @@ const makeExpand = Effect.map(makeSession, (sessionOf) =>
 const makeVisible = Effect.gen(function*() {
   const invoices = yield* Invoices
 
-  const byId = Effect.fnUntraced(function*(id: string, asked?: Environment) {
+  const findById = Effect.fnUntraced(function*(id: string, requestedEnvironment?: Environment) {
     const principal = yield* CurrentPrincipal
-    const environment = yield* readEnvironment(principal, asked)
+    const environment = yield* readEnvironment(principal, requestedEnvironment)
     // A merchant's own customer id may look like ours in upper case: it is looked for as it was sent, after this.
     const found = isUuid(id.toLowerCase()) ? yield* invoices.get(principal.merchantId, id.toLowerCase()) : null
     return found !== null && isVisible(found.invoice, principal, environment) ? found : null
@@ -320,15 +320,15 @@ const makeVisible = Effect.gen(function*() {
 
   return {
     /** By id. Fails with `INVOICE_NOT_FOUND`, `ENVIRONMENT_FORBIDDEN`. */
-    one: Effect.fnUntraced(function*(id: string, asked?: Environment) {
-      return (yield* byId(id, asked)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
+    byId: Effect.fnUntraced(function*(id: string, requestedEnvironment?: Environment) {
+      return (yield* findById(id, requestedEnvironment)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
     }),
-    /** By id, else the newest one of the customer called so. Fails as `one`. */
-    looked: Effect.fnUntraced(function*(id: string, asked?: Environment) {
-      const found = yield* byId(id, asked)
+    /** By id, else the newest one of the customer called so. Fails as `byId`. */
+    byIdOrCustomer: Effect.fnUntraced(function*(id: string, requestedEnvironment?: Environment) {
+      const found = yield* findById(id, requestedEnvironment)
       if (found !== null) return found
       const principal = yield* CurrentPrincipal
-      const environment = yield* readEnvironment(principal, asked)
+      const environment = yield* readEnvironment(principal, requestedEnvironment)
       const { invoices: [newest] } = yield* invoices.list(
         { merchantId: principal.merchantId, environment, commerceOnly: principal.scope === "commerce", customerId: id },
         { _tag: "Offset", offset: 0, limit: 1 }
@@ -369,11 +369,11 @@ const readFilter = Effect.fnUntraced(function*(query: ListQuery, customerId: str
 export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(function*(group) {
   const invoices = yield* Invoices
   const create = yield* makeCreate
-  const expanded = yield* makeExpand
+  const expand = yield* makeExpand
   const visible = yield* makeVisible
   const records = yield* PayorRecords
 
-  /** What payors told, where `expand` asks for it. */
+  /** What payors entered, where `expand` asks for it. */
   const payorsOf = (merchantId: number, ids: ReadonlyArray<string>, { names }: Extras) =>
     names.has("payor") && ids.length > 0
       ? records.read(merchantId, ids)
@@ -394,7 +394,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     const payors = yield* payorsOf(filter.merchantId, ids, extras)
     return jsonText(JSON.stringify({
       object: "list",
-      data: yield* Effect.forEach(found, (invoice) => expanded(invoice, payments.get(invoice.id) ?? [], extras, payors)),
+      data: yield* Effect.forEach(found, (invoice) => expand(invoice, payments.get(invoice.id) ?? [], extras, payors)),
       has_more: hasMore,
       page: query.page ?? 1,
       limit: page.limit,
@@ -407,7 +407,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     id: string,
     plan: (current: Aggregate) => Effect.Effect<Command, PublicError>
   ) {
-    const { invoice } = yield* visible.one(id)
+    const { invoice } = yield* visible.byId(id)
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
     const { aggregate } = yield* invoices.change(
@@ -418,7 +418,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
           commands: [command],
           reply: ({ invoice }) => idempotency.reply(200, JSON.stringify(invoiceObject(invoice)))
         }))
-    ).pipe(replayed)
+    ).pipe(dieOnReplay)
     return jsonText(JSON.stringify(invoiceObject(aggregate.invoice)))
   })
 
@@ -439,7 +439,7 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
             Effect.andThen(Effect.fail(publicError("INVOICE_CREATE_FAILED")))
           )
         ),
-        replayed
+        dieOnReplay
       )
       return jsonText(text)
     }))
@@ -454,13 +454,13 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
     }))
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
       const extras = yield* readExtras(query)
-      const { invoice, payments } = yield* visible.looked(params.customer_id, query.environment)
+      const { invoice, payments } = yield* visible.byIdOrCustomer(params.customer_id, query.environment)
       const payors = yield* payorsOf(invoice.merchantId, [invoice.id], extras)
-      return jsonText(JSON.stringify(yield* expanded(invoice, newestFirst(payments), extras, payors)))
+      return jsonText(JSON.stringify(yield* expand(invoice, newestFirst(payments), extras, payors)))
     }))
     .handle("status", Effect.fnUntraced(function*({ params, query }) {
-      const { invoice, payments } = yield* visible.one(params.id, query.environment)
-      const [latest = null] = yield* shownPayments(invoice, newestFirst(payments).slice(0, 1))
+      const { invoice, payments } = yield* visible.byId(params.id, query.environment)
+      const [latest = null] = yield* wirePayments(invoice, newestFirst(payments).slice(0, 1))
       return jsonText(JSON.stringify({
         object: "invoice_status",
         invoice: invoiceObject(invoice),
@@ -468,31 +468,31 @@ export const handlers = HttpApiBuilder.group(InvoicesApi, "invoices", Effect.fn(
       }))
     }))
     .handle("payments", Effect.fnUntraced(function*({ params, query }) {
-      const { invoice, payments } = yield* visible.one(params.id, query.environment)
+      const { invoice, payments } = yield* visible.byId(params.id, query.environment)
       const page = pageOfPayments(newestFirst(payments), query)
       if (page === null) {
         return yield* publicError("INVALID_CURSOR", {
           message: "Send starting_after or ending_before, not both, with the id of a payment of this invoice"
         })
       }
-      const data = yield* shownPayments(invoice, page.payments)
+      const data = yield* wirePayments(invoice, page.payments)
       return jsonText(JSON.stringify({ object: "list", data, has_more: page.hasMore }))
     }))
     .handle("payment", Effect.fnUntraced(function*({ params, query }) {
       const unknown = publicError("NOT_FOUND", { message: "No such invoice payment" })
       const invoiceId = isUuid(params.payment_id) ? yield* invoices.invoiceOfPayment(params.payment_id) : null
       if (invoiceId === null) return yield* unknown
-      const { invoice, payments } = yield* visible.one(invoiceId, query.environment).pipe(
+      const { invoice, payments } = yield* visible.byId(invoiceId, query.environment).pipe(
         Effect.mapError((error) => (error.code === "INVOICE_NOT_FOUND" ? unknown : error))
       )
-      const [shown] = yield* shownPayments(invoice, payments.filter(({ id }) => id === params.payment_id))
+      const [shown] = yield* wirePayments(invoice, payments.filter(({ id }) => id === params.payment_id))
       return jsonText(JSON.stringify(shown))
     }))
     .handle("amend", ({ params, payload }) =>
       change(params.customer_id, Effect.fnUntraced(function*({ invoice }) {
-        const { metadata: asked, ...rest } = payload
-        if (asked === undefined) return { _tag: "Amend", ...rest }
-        const metadata = amendedMetadata(invoice.metadata, asked)
+        const { metadata: metadataChange, ...rest } = payload
+        if (metadataChange === undefined) return { _tag: "Amend", ...rest }
+        const metadata = mergeMetadata(invoice.metadata, metadataChange)
         yield* checkMetadata(metadata)
         return { _tag: "Amend", ...rest, metadata }
       })))
@@ -592,7 +592,7 @@ export const rpcHandlers = Rpc.handlers(InvoicesRpc, Effect.gen(function*() {
     "invoices.create": Effect.fnUntraced(function*({ merchant_id, environment, fields }) {
       const owner = { merchantId: merchant_id, environment, commerce: false }
       const text = yield* create(fields, owner, noCause, () => undefined).pipe(
-        Effect.catchTag("Replayed", (impossible) => Effect.die(impossible))
+        Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible))
       )
       return JSON.parse(text)
     }),

@@ -15,7 +15,7 @@
  * a function of (invoice, payments, clock): the status is always computed anew from what is counted, so the order in
  * which payments arrive does not matter.
  */
-import type { NetworkSight } from "../../runtime/Chains.ts"
+import type { NetworkCoverage } from "../../runtime/Chains.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
 import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
@@ -86,7 +86,7 @@ export interface InvoiceState {
   readonly dueAt: number | null
 }
 
-/** Where a payment's money stands on its way to the merchant. Decided by whoever settles; kept and told here. */
+/** Where a payment's money stands on its way to the merchant. Decided by the settlement module; kept and published here. */
 export interface PaymentSettlement {
   readonly status: SettlementStatus
   readonly stage: SettlementStage
@@ -125,7 +125,7 @@ export interface PaymentState {
   readonly confirmedAt: number | null
   /**
    * Null until it counts, and where nothing settles. Of a payment that has left its chain it is what it was before; see
-   * {@link shownSettlement}.
+   * {@link wireSettlement}.
    */
   readonly settlement: PaymentSettlement | null
   /** usd_millis of it that were refunded. */
@@ -134,7 +134,7 @@ export interface PaymentState {
 }
 
 /** An exception waiting for someone's decision; at most one per (type, payment) is open. */
-export interface Opening {
+export interface ExceptionDraft {
   readonly type: ExceptionType
   readonly paymentId: string | null
   readonly amount: UsdMillis
@@ -145,15 +145,15 @@ export interface Opening {
  * How far the networks of an invoice were read, so how late a payment on a chain may be that is not in its state yet.
  * Times are by the merchant's clock, as `now` is.
  */
-export interface Sight {
+export interface ScanProgress {
   /** The networks on which it has an address; without any nothing can have been paid. */
-  readonly networks: ReadonlyArray<NetworkSight>
+  readonly networks: ReadonlyArray<NetworkCoverage>
   /** Whether all its transfers in the journal were handled; `failing`: the handler fails again and again. */
   readonly handling: "done" | "under_way" | "failing"
 }
 
 /** No network to wait for: the invoice has no address, or its time is ended by the simulator. */
-export const nothingToSee: Sight = { networks: [], handling: "done" }
+export const nothingToScan: ScanProgress = { networks: [], handling: "done" }
 
 /** Everything a decision depends on, but for the clock. */
 export interface Aggregate {
@@ -165,14 +165,14 @@ export interface Aggregate {
 }
 
 /** A transfer as the payments module judged it, before it has a status. */
-export type Arrival = Omit<
+export type IncomingTransfer = Omit<
   PaymentState,
   "version" | "ordinal" | "status" | "confirmedAt" | "createdAt" | "settlement" | "refunded"
 >
 
 export type Command =
   /** A transfer is in a block. `metadata.exception` set: it is not accepted, for that reason. */
-  | { readonly _tag: "Observe"; readonly arrival: Arrival }
+  | { readonly _tag: "Observe"; readonly transfer: IncomingTransfer }
   /** It could be priced only now; also one that came too late, whose refund is as much as it is worth. */
   | {
     readonly _tag: "Value"
@@ -187,31 +187,31 @@ export type Command =
   /** Its block is no longer part of the chain. */
   | { readonly _tag: "Revert"; readonly paymentId: string }
   /** Our own processing gave up: an operator must act. */
-  | { readonly _tag: "GiveUp"; readonly paymentId: string }
-  /** Time has passed. `sight`: how far its networks were read. */
-  | { readonly _tag: "Tick"; readonly sight: Sight }
+  | { readonly _tag: "RequireManualRetry"; readonly paymentId: string }
+  /** Time has passed. `progress`: how far its networks were read. */
+  | { readonly _tag: "Tick"; readonly progress: ScanProgress }
   /** Devnet only: its time is over now. The tick that follows does the rest; a part payment keeps its grace. */
   | { readonly _tag: "End" }
-  /** Its settlement has come so far; null: there is nothing to settle any more. `needsSomeone`: an exception opens. */
+  /** Its settlement has come so far; null: there is nothing to settle any more. `needsOperator`: an exception opens. */
   | {
     readonly _tag: "Settle"
     readonly paymentId: string
     readonly settlement: PaymentSettlement | null
-    readonly needsSomeone?: boolean
+    readonly needsOperator?: boolean
   }
   /** A refund of so many usd_millis of the payment has reached the payor. */
   | { readonly _tag: "Refund"; readonly paymentId: string; readonly amount: UsdMillis }
-  /** `byOwner`: what the invoice stands for ends too, in the same commit; only then a commerce invoice can be canceled. */
-  | { readonly _tag: "Cancel"; readonly byOwner?: boolean }
+  /** `byOrder`: the order that the invoice is for ends too, in the same commit; only then a commerce invoice can be canceled. */
+  | { readonly _tag: "Cancel"; readonly byOrder?: boolean }
   /** The merchant's own notes; what is absent stays. */
   | { readonly _tag: "Amend"; readonly metadata?: Metadata; readonly description?: string | null }
 
-/** What to commit: `changed` payments and the invoice row as they will be, the events in order, exceptions to open. */
+/** What to commit: the changed payments and the invoice row as they will be, the events in order, exceptions to open. */
 export interface Decision {
   readonly next: Aggregate
-  readonly changed: ReadonlyArray<PaymentState>
+  readonly changedPayments: ReadonlyArray<PaymentState>
   readonly events: ReadonlyArray<EventDraft>
-  readonly opens: ReadonlyArray<Opening>
+  readonly exceptions: ReadonlyArray<ExceptionDraft>
 }
 
 /** The command does not fit the state; only `Cancel` can be refused. */
@@ -221,7 +221,7 @@ export type Refusal = "not_cancelable"
  * Longest that an expiry waits for a network that cannot be read, in seconds: 24 h, as `modules/docs/guides/states.md`
  * promises. Then the invoice expires with the exception `expiry_unseen`.
  */
-export const unseenSeconds = 86_400
+export const outageWaitSeconds = 86_400
 
 /**
  * Longest that an expiry waits for a network that is being read, in seconds: 7 days. After the service was stopped for
@@ -233,7 +233,7 @@ export const catchUpSeconds = 604_800
 const recheckSeconds = { least: 1, most: 60 }
 
 /** Payments worth less than this many usd_millis are dust: recorded and rejected. */
-export const dustBelow = usdMillis(1n)
+export const dustThreshold = usdMillis(1n)
 
 /**
  * How many usd_millis an invoice may be short and still be paid (modules/docs/reference/invoices.md#tolerance):
@@ -255,7 +255,7 @@ export const toleranceOf = (amount: UsdMillis, basisPoints: number, fixed: numbe
  */
 export const policyOf = (
   settings: InvoiceSettings,
-  asked: {
+  request: {
     readonly amount: UsdMillis
     readonly commerce: boolean
     readonly toleranceBasisPoints: number | null
@@ -263,27 +263,27 @@ export const policyOf = (
   }
 ): InvoicePolicy => ({
   tolerance: toleranceOf(
-    asked.amount,
-    asked.toleranceBasisPoints ?? settings.payment_tolerance_bps,
+    request.amount,
+    request.toleranceBasisPoints ?? settings.payment_tolerance_bps,
     settings.payment_tolerance_amount
   ),
   overpayTolerance: settings.overpay_tolerance_amount,
   latePayment: settings.late_payment_policy,
   lateWindowSeconds: settings.late_window_seconds,
-  underpaidGraceSeconds: asked.commerce ? 0 : settings.underpaid_grace_seconds,
+  underpaidGraceSeconds: request.commerce ? 0 : settings.underpaid_grace_seconds,
   partialPayment: settings.partial_payment_policy,
   confirmations: settings.confirmation_policy,
-  acceptedNetworks: asked.acceptedNetworks
+  acceptedNetworks: request.acceptedNetworks
 })
 
 /** The events of a new invoice. */
-export const created = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [
+export const creationEvents = (invoice: InvoiceState): ReadonlyArray<EventDraft> => [
   { type: "invoice.created", object: invoiceObject(invoice), previousAttributes: {} }
 ]
 
 /**
  * Applies commands in order and returns everything to commit at once. Total but for `Cancel`: a command that does not
- * apply changes nothing and tells nothing.
+ * apply changes nothing and publishes nothing.
  */
 export const decide = (
   before: Aggregate,
@@ -292,47 +292,47 @@ export const decide = (
 ): Decision | Refusal => {
   let state = before
   const events: Array<EventDraft> = []
-  const opens: Array<Opening> = []
+  const exceptions: Array<ExceptionDraft> = []
   for (const command of commands) {
     const step = apply(state, command, now)
     if (typeof step === "string") return step
     state = step.next
-    opens.push(...step.opens)
+    exceptions.push(...step.exceptions)
     if (command._tag === "Settle") step.events.forEach((event) => coalesce(events, event))
     else if (command._tag === "Cancel") coalesceCancel(events, step.events, before.invoice)
     else events.push(...step.events)
   }
   const versions = new Map(before.payments.map((payment) => [payment.id, payment.version]))
-  const known = new Map(before.payments.map((payment) => [payment.id, payment]))
+  const previousById = new Map(before.payments.map((payment) => [payment.id, payment]))
   const payments = state.payments.map((payment) =>
-    known.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
+    previousById.get(payment.id) === payment ? payment : { ...payment, version: (versions.get(payment.id) ?? 0) + 1 }
   )
-  const sight = commands.findLast((command) => command._tag === "Tick")?.sight
-  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, sight) }
+  const progress = commands.findLast((command) => command._tag === "Tick")?.progress
+  const invoice = { ...state.invoice, version: before.invoice.version + 1, dueAt: nextDue(state, now, progress) }
   return {
     next: { ...state, invoice, payments },
-    changed: payments.filter((payment) => known.get(payment.id) !== payment),
+    changedPayments: payments.filter((payment) => previousById.get(payment.id) !== payment),
     events,
-    opens
+    exceptions
   }
 }
 
 /**
- * A settlement that moves in the decision that moved its payment is told with it: one event, from the state before both
- * to the state after. What changes nothing in the end is not told.
+ * A settlement that moves in the decision that moved its payment is published with it: one event, from the state before both
+ * to the state after. What changes nothing in the end is not published.
  */
-const coalesce = (events: Array<EventDraft>, told: EventDraft): void => {
-  const at = events.findLastIndex(({ object }) => object.object === "invoice_payment" && object.id === told.object.id)
+const coalesce = (events: Array<EventDraft>, event: EventDraft): void => {
+  const at = events.findLastIndex(({ object }) => object.object === "invoice_payment" && object.id === event.object.id)
   const earlier = events[at]
   if (earlier?.type === "invoice_payment.created") {
-    events[at] = { ...earlier, object: told.object }
+    events[at] = { ...earlier, object: event.object }
   } else if (earlier?.type === "invoice_payment.updated") {
     const before = { ...earlier.object, ...earlier.previousAttributes } as WireObject
-    const changed = previousAttributes(before, told.object)
-    const isSame = Object.keys(changed).length === 0
-    events.splice(at, 1, ...(isSame ? [] : [{ ...told, previousAttributes: changed }]))
+    const changes = previousAttributes(before, event.object)
+    const isSame = Object.keys(changes).length === 0
+    events.splice(at, 1, ...(isSame ? [] : [{ ...event, previousAttributes: changes }]))
   } else {
-    events.push(told)
+    events.push(event)
   }
 }
 
@@ -360,15 +360,15 @@ const coalesceCancel = (
 interface Step {
   readonly next: Aggregate
   readonly events: ReadonlyArray<EventDraft>
-  readonly opens: ReadonlyArray<Opening>
+  readonly exceptions: ReadonlyArray<ExceptionDraft>
 }
 
-const nothing = (state: Aggregate): Step => ({ next: state, events: [], opens: [] })
+const noChange = (state: Aggregate): Step => ({ next: state, events: [], exceptions: [] })
 
 const apply = (state: Aggregate, command: Command, now: number): Step | Refusal => {
   switch (command._tag) {
     case "Observe":
-      return observe(state, command.arrival, now)
+      return observe(state, command.transfer, now)
     case "Value":
       return value(state, command)
     case "NameToken":
@@ -377,18 +377,18 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
       return confirm(state, command.paymentId, command.confirmations, now)
     case "Revert":
       return revert(state, command.paymentId, now)
-    case "GiveUp":
-      return giveUp(state, command.paymentId, now)
+    case "RequireManualRetry":
+      return requireManualRetry(state, command.paymentId, now)
     case "Tick":
-      return tick(state, command.sight, now)
+      return tick(state, command.progress, now)
     case "End":
       return end(state, now)
     case "Settle":
-      return settleTo(state, command)
+      return applySettlement(state, command)
     case "Refund":
       return refund(state, command)
     case "Cancel":
-      return cancel(state, command.byOwner === true)
+      return cancel(state, command.byOrder === true)
     case "Amend":
       return amend(state, command)
   }
@@ -407,62 +407,62 @@ export const newestFirst = (payments: ReadonlyArray<PaymentState>): ReadonlyArra
 /** The order in which payors sent them: by the time they were seen, and as they were recorded within one second. */
 export const bySeenAt = (a: PaymentState, b: PaymentState): number => a.seenAt - b.seenAt || a.ordinal - b.ordinal
 
-const observe = (state: Aggregate, arrival: Arrival, now: number): Step => {
-  const known = paymentOf(state, arrival.id)
-  if (known !== undefined && known.status !== "reverted") return nothing(state)
-  const reason = refusalOf(state, arrival)
+const observe = (state: Aggregate, transfer: IncomingTransfer, now: number): Step => {
+  const previous = paymentOf(state, transfer.id)
+  if (previous !== undefined && previous.status !== "reverted") return noChange(state)
+  const reason = rejectionReason(state, transfer)
   const status = reason === null ? "pending" : "rejected"
-  const isAfterEnd = arrival.seenAt > state.invoice.expiresAt
-  const metadata = { ...arrival.metadata, exception: reason, ...(isAfterEnd ? { late_at: arrival.seenAt } : {}) }
-  const asBefore = known !== undefined && known.units === arrival.units && known.metadata.quote !== null
-  const payment: PaymentState = !asBefore
+  const isAfterEnd = transfer.seenAt > state.invoice.expiresAt
+  const metadata = { ...transfer.metadata, exception: reason, ...(isAfterEnd ? { late_at: transfer.seenAt } : {}) }
+  const isSameTransfer = previous !== undefined && previous.units === transfer.units && previous.metadata.quote !== null
+  const payment: PaymentState = !isSameTransfer
     ? {
-      ...arrival,
-      version: known?.version ?? 0,
-      ordinal: known?.ordinal ?? nextOrdinal(state.payments),
+      ...transfer,
+      version: previous?.version ?? 0,
+      ordinal: previous?.ordinal ?? nextOrdinal(state.payments),
       status,
       confirmedAt: null,
-      settlement: lasting(known),
-      refunded: known?.refunded ?? usdMillis(0n),
-      createdAt: known?.createdAt ?? now,
+      settlement: settlementAfterReorg(previous),
+      refunded: previous?.refunded ?? usdMillis(0n),
+      createdAt: previous?.createdAt ?? now,
       metadata
     }
     : {
-      ...known,
+      ...previous,
       status,
       confirmedAt: null,
-      settlement: lasting(known),
-      metadata: { ...metadata, quote: known.metadata.quote }
+      settlement: settlementAfterReorg(previous),
+      metadata: { ...metadata, quote: previous.metadata.quote }
     }
   const next = withPayment(state, payment)
-  const opens = reason === null ? [] : open(state, {
+  const exceptions = reason === null ? [] : openException(state, {
     type: reason,
     paymentId: payment.id,
     amount: payment.amount,
     evidence: evidenceOf(payment)
   })
-  const event: EventDraft = known === undefined
+  const event: EventDraft = previous === undefined
     ? { type: "invoice_payment.created", object: paymentObject(state.invoice, payment), previousAttributes: {} }
-    : paymentUpdated(state.invoice, known, payment)
-  return { next: withOpened(next, opens), events: [event], opens }
+    : paymentUpdated(state.invoice, previous, payment)
+  return { next: withExceptions(next, exceptions), events: [event], exceptions }
 }
 
 /** Why a transfer is recorded but not counted; null when it counts. */
-const refusalOf = (state: Aggregate, arrival: Arrival): PaymentExceptionType | null => {
+const rejectionReason = (state: Aggregate, transfer: IncomingTransfer): PaymentExceptionType | null => {
   const { invoice } = state
-  if (arrival.metadata.exception !== null) return arrival.metadata.exception
-  const lateRefused = invoice.type === "commerce" || invoice.policy.latePayment === "manual" ||
-    arrival.seenAt > invoice.expiresAt + invoice.policy.lateWindowSeconds
-  if (invoice.status === "canceled" || (lateRefused && isLate(state, arrival))) return "late_payment"
-  const priced = arrival.metadata.quote !== null
-  return priced && arrival.amount < dustBelow ? "below_dust" : null
+  if (transfer.metadata.exception !== null) return transfer.metadata.exception
+  const isLateRejected = invoice.type === "commerce" || invoice.policy.latePayment === "manual" ||
+    transfer.seenAt > invoice.expiresAt + invoice.policy.lateWindowSeconds
+  if (invoice.status === "canceled" || (isLateRejected && isLate(state, transfer))) return "late_payment"
+  const isPriced = transfer.metadata.quote !== null
+  return isPriced && transfer.amount < dustThreshold ? "below_dust" : null
 }
 
 /**
  * After the end, unless a part came before it and the grace to complete it is not over: those funds are what the grace
  * is for, whatever the policy on late ones.
  */
-const isLate = ({ invoice, payments }: Aggregate, { seenAt }: Pick<Arrival, "seenAt">): boolean => {
+const isLate = ({ invoice, payments }: Aggregate, { seenAt }: Pick<IncomingTransfer, "seenAt">): boolean => {
   if (seenAt <= invoice.expiresAt) return false
   const hasPart = payments.some((payment) =>
     payment.seenAt <= invoice.expiresAt && payment.status !== "rejected" && payment.status !== "reverted")
@@ -474,24 +474,24 @@ const value = (
   { paymentId, amount, quote }: { paymentId: string; amount: UsdMillis; quote: PaymentMetadata["quote"] }
 ): Step => {
   const payment = paymentOf(state, paymentId)
-  const waiting = payment?.status === "pending" || payment?.status === "manual_retry"
+  const isUnconfirmed = payment?.status === "pending" || payment?.status === "manual_retry"
   // Money that came too late counts nowhere, but what it is worth is what can be given back.
   const isOwed = payment?.status === "rejected" && payment.metadata.exception === "late_payment"
-  if (payment === undefined || !(waiting || isOwed) || payment.metadata.quote !== null) return nothing(state)
-  const dust = waiting && amount < dustBelow
+  if (payment === undefined || !(isUnconfirmed || isOwed) || payment.metadata.quote !== null) return noChange(state)
+  const isDust = isUnconfirmed && amount < dustThreshold
   const after: PaymentState = {
     ...payment,
     amount,
-    status: dust ? "rejected" : payment.status,
-    metadata: { ...payment.metadata, quote, exception: dust ? "below_dust" : payment.metadata.exception }
+    status: isDust ? "rejected" : payment.status,
+    metadata: { ...payment.metadata, quote, exception: isDust ? "below_dust" : payment.metadata.exception }
   }
-  const opens = dust
-    ? open(state, { type: "below_dust", paymentId, amount, evidence: evidenceOf(after) })
+  const exceptions = isDust
+    ? openException(state, { type: "below_dust", paymentId, amount, evidence: evidenceOf(after) })
     : []
   return {
-    next: withOpened(withPayment(state, after), opens),
+    next: withExceptions(withPayment(state, after), exceptions),
     events: [paymentUpdated(state.invoice, payment, after)],
-    opens
+    exceptions
   }
 }
 
@@ -503,101 +503,101 @@ const nameToken = (
   const payment = paymentOf(state, paymentId)
   const token = payment?.metadata.token ?? null
   const isNamed = token === null || token.id !== null || token.symbol !== null || token.decimals !== null
-  if (payment === undefined || isNamed || (symbol === null && decimals === null)) return nothing(state)
+  if (payment === undefined || isNamed || (symbol === null && decimals === null)) return noChange(state)
   const after: PaymentState = {
     ...payment,
     tokenDecimals: decimals,
     metadata: { ...payment.metadata, token: { ...token, symbol, decimals } }
   }
-  return { next: withPayment(state, after), events: [paymentUpdated(state.invoice, payment, after)], opens: [] }
+  return { next: withPayment(state, after), events: [paymentUpdated(state.invoice, payment, after)], exceptions: [] }
 }
 
 const confirm = (state: Aggregate, paymentId: string, confirmations: number, now: number): Step => {
   const payment = paymentOf(state, paymentId)
-  if (payment === undefined) return nothing(state)
-  const deep: PaymentState = { ...payment, confirmedAt: now, metadata: { ...payment.metadata, confirmations } }
+  if (payment === undefined) return noChange(state)
+  const confirmedPayment: PaymentState = { ...payment, confirmedAt: now, metadata: { ...payment.metadata, confirmations } }
   // Money that came too late is owed back, and not before it can no longer go away.
   if (payment.status === "rejected" && payment.metadata.exception === "late_payment" && payment.confirmedAt === null) {
-    return { next: withPayment(state, deep), events: [paymentUpdated(state.invoice, payment, deep)], opens: [] }
+    return { next: withPayment(state, confirmedPayment), events: [paymentUpdated(state.invoice, payment, confirmedPayment)], exceptions: [] }
   }
-  const waiting = payment.status === "pending" || payment.status === "manual_retry"
-  if (!waiting || payment.metadata.quote === null) return nothing(state)
+  const isUnconfirmed = payment.status === "pending" || payment.status === "manual_retry"
+  if (!isUnconfirmed || payment.metadata.quote === null) return noChange(state)
   // It was under way when what the invoice stands for ended.
-  if (state.invoice.status === "canceled") return rejectLate(state, payment, deep)
-  return settle(state, [{ ...deep, status: "underpaid" }], "credit", now)
+  if (state.invoice.status === "canceled") return rejectLate(state, payment, confirmedPayment)
+  return recompute(state, [{ ...confirmedPayment, status: "underpaid" }], "credit", now)
 }
 
 /** Confirmed money that can no longer count: the exception asks for a decision, and a refund may give it back. */
-const rejectLate = (state: Aggregate, before: PaymentState, deep: PaymentState): Step => {
-  const payment: PaymentState = { ...deep, status: "rejected", metadata: { ...deep.metadata, exception: "late_payment" } }
-  const opens = open(state, {
+const rejectLate = (state: Aggregate, before: PaymentState, confirmedPayment: PaymentState): Step => {
+  const payment: PaymentState = { ...confirmedPayment, status: "rejected", metadata: { ...confirmedPayment.metadata, exception: "late_payment" } }
+  const exceptions = openException(state, {
     type: "late_payment",
     paymentId: payment.id,
     amount: payment.amount,
     evidence: evidenceOf(payment)
   })
   const events = [paymentUpdated(state.invoice, before, payment)]
-  return { next: withOpened(withPayment(state, payment), opens), events, opens }
+  return { next: withExceptions(withPayment(state, payment), exceptions), events, exceptions }
 }
 
 const revert = (state: Aggregate, paymentId: string, now: number): Step => {
   const payment = paymentOf(state, paymentId)
-  if (payment === undefined || payment.status === "reverted") return nothing(state)
-  const gone: PaymentState = {
+  if (payment === undefined || payment.status === "reverted") return noChange(state)
+  const revertedPayment: PaymentState = {
     ...payment,
     status: "reverted",
     confirmedAt: null,
-    settlement: payment.settlement?.progress === "settled" ? payment.settlement : lasting(payment),
+    settlement: payment.settlement?.progress === "settled" ? payment.settlement : settlementAfterReorg(payment),
     metadata: { ...payment.metadata, confirmations: 0, block_number: null }
   }
-  const opens = isCounted(payment.status)
-    ? open(state, { type: "reorged", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
+  const exceptions = isCounted(payment.status)
+    ? openException(state, { type: "reorged", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
     : []
-  const step = settle(state, [gone], "revert", now)
-  return { ...step, next: withOpened(step.next, opens), opens: [...opens, ...step.opens] }
+  const step = recompute(state, [revertedPayment], "revert", now)
+  return { ...step, next: withExceptions(step.next, exceptions), exceptions: [...exceptions, ...step.exceptions] }
 }
 
-const giveUp = (state: Aggregate, paymentId: string, now: number): Step => {
+const requireManualRetry = (state: Aggregate, paymentId: string, now: number): Step => {
   const payment = paymentOf(state, paymentId)
-  const stuck = payment?.status === "pending" || (payment !== undefined && isCounted(payment.status))
-  if (payment === undefined || !stuck) return nothing(state)
-  return settle(state, [{ ...payment, status: "manual_retry" }], "revert", now)
+  const isActive = payment?.status === "pending" || (payment !== undefined && isCounted(payment.status))
+  if (payment === undefined || !isActive) return noChange(state)
+  return recompute(state, [{ ...payment, status: "manual_retry" }], "revert", now)
 }
 
-const tick = (before: Aggregate, sight: Sight, now: number): Step => {
-  const end = endOf(before)
-  if (end === null || now < end) return nothing(before)
-  const unseen = unseenAt(before.invoice, sight, end)
-  if (isWaiting(unseen, sight, end, now)) return nothing(before)
-  const isSeen = unseen.length === 0 && sight.handling === "done"
-  const unseenException = isSeen ? [] : open(before, {
+const tick = (before: Aggregate, progress: ScanProgress, now: number): Step => {
+  const endNow = deadlineOf(before)
+  if (endNow === null || now < endNow) return noChange(before)
+  const unscanned = unscannedNetworks(before.invoice, progress, endNow)
+  if (mustWaitForNetworks(unscanned, progress, endNow, now)) return noChange(before)
+  const isFullyScanned = unscanned.length === 0 && progress.handling === "done"
+  const unscannedException = isFullyScanned ? [] : openException(before, {
     type: "expiry_unseen",
     paymentId: null,
-    amount: remaining(before.invoice),
+    amount: amountRemaining(before.invoice),
     evidence: {
-      networks: unseen.map(({ network }) => network).join(),
-      seen_until: Math.min(...unseen.map(({ seenUntil }) => seenUntil ?? 0), end),
-      unhandled_transfers: sight.handling === "done" ? "no" : "yes"
+      networks: unscanned.map(({ network }) => network).join(),
+      seen_until: Math.min(...unscanned.map(({ seenUntil }) => seenUntil ?? 0), endNow),
+      unhandled_transfers: progress.handling === "done" ? "no" : "yes"
     }
   })
-  const state = withOpened(before, unseenException)
+  const state = withExceptions(before, unscannedException)
   const { invoice } = state
   if (invoice.status === "unpaid") {
-    const step = settle(state, [], "expire", now)
-    return { ...step, opens: [...unseenException, ...step.opens] }
+    const step = recompute(state, [], "expire", now)
+    return { ...step, exceptions: [...unscannedException, ...step.exceptions] }
   }
-  const shortException = open(state, {
+  const underpaidException = openException(state, {
     type: "underpaid_expired",
     paymentId: null,
     amount: invoice.amountPaid,
     evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(invoice.amountPaid) }
   })
-  const next = withOpened({ ...state, invoice: { ...invoice, graceEnded: true } }, shortException)
-  return { next, events: [], opens: [...unseenException, ...shortException] }
+  const next = withExceptions({ ...state, invoice: { ...invoice, graceEnded: true } }, underpaidException)
+  return { next, events: [], exceptions: [...unscannedException, ...underpaidException] }
 }
 
 /** When time ends the invoice's wait for funds, in epoch seconds: `expires_at` or the end of grace; null: it does not. */
-const endOf = (state: Aggregate): number | null => {
+const deadlineOf = (state: Aggregate): number | null => {
   const { expiresAt, graceEnded, policy, status } = state.invoice
   if (hasPending(state)) return null
   if (status === "unpaid") return expiresAt
@@ -605,49 +605,49 @@ const endOf = (state: Aggregate): number | null => {
 }
 
 /** The accepted networks that were not read up to its end; payments on other networks are rejected anyway. */
-const unseenAt = ({ policy }: InvoiceState, { networks }: Sight, end: number): ReadonlyArray<NetworkSight> =>
+const unscannedNetworks = ({ policy }: InvoiceState, { networks }: ScanProgress, end: number): ReadonlyArray<NetworkCoverage> =>
   networks.filter(({ network, seenUntil }) =>
     (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true))
 
 /** Whether an end that has come waits: 24 h, or 7 days while its networks are being read and its transfers handled. */
-const isWaiting = (unseen: ReadonlyArray<NetworkSight>, { handling }: Sight, end: number, now: number): boolean => {
-  if (unseen.length === 0 && handling === "done") return false
-  const isCatchingUp = handling !== "failing" && unseen.every(({ isAdvancing }) => isAdvancing)
-  return now < end + (isCatchingUp ? catchUpSeconds : unseenSeconds)
+const mustWaitForNetworks = (unscanned: ReadonlyArray<NetworkCoverage>, { handling }: ScanProgress, end: number, now: number): boolean => {
+  if (unscanned.length === 0 && handling === "done") return false
+  const isCatchingUp = handling !== "failing" && unscanned.every(({ isAdvancing }) => isAdvancing)
+  return now < end + (isCatchingUp ? catchUpSeconds : outageWaitSeconds)
 }
 
 /** Where money is real, only the clock ends an invoice. */
 const end = (state: Aggregate, now: number): Step => {
   const { invoice } = state
-  const open = invoice.status === "unpaid" || invoice.status === "underpaid"
-  if (!open || invoice.environment !== "devnet") return nothing(state)
+  const isOpen = invoice.status === "unpaid" || invoice.status === "underpaid"
+  if (!isOpen || invoice.environment !== "devnet") return noChange(state)
   const after: InvoiceState = { ...invoice, expiresAt: Math.min(invoice.expiresAt, now) }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), exceptions: [] }
 }
 
 /**
  * The settlement of a payment that comes back to its chain: money that was forwarded or refunded has gone and is not moved
  * again. What came straight from the payor must become final anew.
  */
-const lasting = (payment: PaymentState | undefined): PaymentSettlement | null => {
+const settlementAfterReorg = (payment: PaymentState | undefined): PaymentSettlement | null => {
   if (payment === undefined) return null
   const { refunded, settlement } = payment
   return refunded > 0n || (settlement?.progress === "settled" && settlement.txHash !== null) ? settlement : null
 }
 
-const settleTo = (
+const applySettlement = (
   state: Aggregate,
-  { needsSomeone = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>
+  { needsOperator = false, paymentId, settlement }: Extract<Command, { _tag: "Settle" }>
 ): Step => {
   const payment = paymentOf(state, paymentId)
-  if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return nothing(state)
-  const opens = needsSomeone
-    ? open(state, { type: "settlement_failed", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
+  if (payment === undefined || (settlement !== null && !isCounted(payment.status))) return noChange(state)
+  const exceptions = needsOperator
+    ? openException(state, { type: "settlement_failed", paymentId, amount: payment.amount, evidence: evidenceOf(payment) })
     : []
   const after: PaymentState = { ...payment, settlement }
-  const told = paymentUpdated(state.invoice, payment, after)
-  if (Object.keys(told.previousAttributes).length === 0) return { next: withOpened(state, opens), events: [], opens }
-  return { next: withOpened(withPayment(state, after), opens), events: [told], opens }
+  const event = paymentUpdated(state.invoice, payment, after)
+  if (Object.keys(event.previousAttributes).length === 0) return { next: withExceptions(state, exceptions), events: [], exceptions }
+  return { next: withExceptions(withPayment(state, after), exceptions), events: [event], exceptions }
 }
 
 /**
@@ -657,25 +657,25 @@ const settleTo = (
  */
 const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; amount: UsdMillis }): Step => {
   const payment = paymentOf(state, paymentId)
-  if (payment === undefined) return nothing(state)
-  const left = payment.amount - payment.refunded
-  const given = amount < left ? amount : left
-  if (given <= 0n) return nothing(state)
-  const refunded = usdMillis(payment.refunded + given)
-  const arrived = payment.settlement?.progress === "settled" ? payment.settlement.settledAmount : null
-  const rest = arrived === null ? payment.amount - refunded : arrived - given
+  if (payment === undefined) return noChange(state)
+  const refundable = payment.amount - payment.refunded
+  const refundAmount = amount < refundable ? amount : refundable
+  if (refundAmount <= 0n) return noChange(state)
+  const refunded = usdMillis(payment.refunded + refundAmount)
+  const settledAmount = payment.settlement?.progress === "settled" ? payment.settlement.settledAmount : null
+  const rest = settledAmount === null ? payment.amount - refunded : settledAmount - refundAmount
   const net = usdMillis(rest > 0n ? rest : 0n)
   const after: PaymentState = {
     ...payment,
     refunded,
     settlement: {
-      ...payment.settlement ?? unsettled,
+      ...payment.settlement ?? refundOnlySettlement,
       status: refunded === payment.amount ? "refunded" : "partially_refunded",
       settledAmount: net
     }
   }
   const object = paymentObject(state.invoice, after)
-  const told: EventDraft = {
+  const event: EventDraft = {
     type: "invoice_payment.refunded",
     object,
     previousAttributes: previousAttributes(paymentObject(state.invoice, payment), object)
@@ -683,17 +683,17 @@ const refund = (state: Aggregate, { paymentId, amount }: { paymentId: string; am
   const next = withPayment(state, after)
   const isOver = state.invoice.status === "underpaid" && !hasPending(next) &&
     next.payments.every((each) => !isCounted(each.status) || each.refunded >= each.amount)
-  if (!isOver) return { next, events: [told], opens: [] }
-  const canceled: InvoiceState = { ...state.invoice, status: "canceled" }
+  if (!isOver) return { next, events: [event], exceptions: [] }
+  const canceledInvoice: InvoiceState = { ...state.invoice, status: "canceled" }
   return {
-    next: { ...next, invoice: canceled },
-    events: [told, ...invoiceEvents(state.invoice, canceled, ["invoice.canceled"])],
-    opens: []
+    next: { ...next, invoice: canceledInvoice },
+    events: [event, ...invoiceEvents(state.invoice, canceledInvoice, ["invoice.canceled"])],
+    exceptions: []
   }
 }
 
 /** Where a refund was the first that anybody heard of a payment's money. */
-const unsettled: PaymentSettlement = {
+const refundOnlySettlement: PaymentSettlement = {
   status: "refunded",
   stage: "final",
   progress: "settled",
@@ -709,13 +709,13 @@ const unsettled: PaymentSettlement = {
  * refund gives back what came, and what is under way is late when it is confirmed. An invoice that a commerce key made
  * without an order ends as any other.
  */
-const cancel = (state: Aggregate, byOwner: boolean): Step | Refusal => {
+const cancel = (state: Aggregate, byOrder: boolean): Step | Refusal => {
   const { invoice } = state
-  const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOwner && invoice.status === "underpaid")
-  const isHeld = !byOwner && (hasPending(state) || invoice.orderId !== null)
-  if (!isOpen || isHeld) return "not_cancelable"
+  const isOpen = invoice.status === "unpaid" || invoice.status === "expired" || (byOrder && invoice.status === "underpaid")
+  const isBlocked = !byOrder && (hasPending(state) || invoice.orderId !== null)
+  if (!isOpen || isBlocked) return "not_cancelable"
   const after: InvoiceState = { ...invoice, status: "canceled" }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), opens: [] }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, ["invoice.canceled"]), exceptions: [] }
 }
 
 /** In any state: the notes are the merchant's, and no rule reads them. */
@@ -724,7 +724,7 @@ const amend = (state: Aggregate, change: { readonly metadata?: Metadata; readonl
   const { description = invoice.details.description, metadata = invoice.metadata } = change
   const details = description === invoice.details.description ? invoice.details : { ...invoice.details, description }
   const after: InvoiceState = { ...invoice, metadata, details }
-  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), opens: [] }
+  return { next: { ...state, invoice: after }, events: invoiceEvents(invoice, after, []), exceptions: [] }
 }
 
 /**
@@ -733,32 +733,32 @@ const amend = (state: Aggregate, change: { readonly metadata?: Metadata; readonl
  * @example
  * amendedMetadata({ a: 1, b: 2 }, { b: null, c: 3 }) // => { a: 1, c: 3 }
  */
-export const amendedMetadata = (before: Metadata, change: Metadata | null): Metadata =>
+export const mergeMetadata = (before: Metadata, change: Metadata | null): Metadata =>
   change === null
     ? {}
     : Object.fromEntries(Object.entries({ ...before, ...change }).filter(([name]) => change[name] !== null))
 
-/** What moved the money, or the clock: decides which specific event follows `invoice.updated`. */
-type Movement = "credit" | "revert" | "expire"
+/** What caused the change: decides which specific event follows `invoice.updated`. */
+type Trigger = "credit" | "revert" | "expire"
 
 /**
  * Computes the invoice from its payments and the clock, moves counted payments to the status the invoice gives them,
  * and tells of everything that changed: the payments that caused it, the others, the invoice, the specific events.
  */
-const settle = (
+const recompute = (
   before: Aggregate,
-  moved: ReadonlyArray<PaymentState>,
-  movement: Movement,
+  changedPayments: ReadonlyArray<PaymentState>,
+  trigger: Trigger,
   now: number
 ): Step => {
-  const replaced = moved.reduce(withPayment, before)
-  const amountPaid = usdMillis(sumCounted(replaced.payments))
-  const status = statusOf(replaced, amountPaid, movement, now)
-  const counted: PaymentStatus = status === "paid" ? "confirmed" : "underpaid"
-  const payments = replaced.payments.map((payment) =>
-    isCounted(payment.status) && payment.status !== counted ? { ...payment, status: counted } : payment
+  const withChanges = changedPayments.reduce(withPayment, before)
+  const amountPaid = usdMillis(sumCounted(withChanges.payments))
+  const status = statusOf(withChanges, amountPaid, trigger, now)
+  const countedStatus: PaymentStatus = status === "paid" ? "confirmed" : "underpaid"
+  const payments = withChanges.payments.map((payment) =>
+    isCounted(payment.status) && payment.status !== countedStatus ? { ...payment, status: countedStatus } : payment
   )
-  const newest = newestCounted(payments)
+  const newest = newestCountedPayment(payments)
   const invoice: InvoiceState = {
     ...before.invoice,
     status,
@@ -768,38 +768,38 @@ const settle = (
     lastPaymentAt: newest?.seenAt ?? null,
     paidAt: status === "paid" ? before.invoice.paidAt ?? now : null
   }
-  const movedIds = new Set(moved.map(({ id }) => id))
-  const inOrder = [...payments].sort((a, b) => Number(movedIds.has(b.id)) - Number(movedIds.has(a.id)))
+  const changedIds = new Set(changedPayments.map(({ id }) => id))
+  const inOrder = [...payments].sort((a, b) => Number(changedIds.has(b.id)) - Number(changedIds.has(a.id)))
   const paymentEvents = inOrder.flatMap((payment) => {
     const previous = paymentOf(before, payment.id)
     return previous === undefined || previous === payment ? [] : [paymentUpdated(before.invoice, previous, payment)]
   })
   const excess = amountPaid - invoice.amount
-  const opens = movement === "credit" && excess > BigInt(invoice.policy.overpayTolerance)
-    ? open(before, {
+  const exceptions = trigger === "credit" && excess > BigInt(invoice.policy.overpayTolerance)
+    ? openException(before, {
       type: "overpaid",
       paymentId: null,
       amount: usdMillis(excess),
       evidence: { amount: usdWire(invoice.amount), amount_paid: usdWire(amountPaid) }
     })
     : []
-  const specific = specificEvents(before.invoice, invoice, movement)
+  const specific = specificEvents(before.invoice, invoice, trigger)
   return {
-    next: withOpened({ ...before, invoice, payments }, opens),
+    next: withExceptions({ ...before, invoice, payments }, exceptions),
     events: [...paymentEvents, ...invoiceEvents(before.invoice, invoice, specific)],
-    opens
+    exceptions
   }
 }
 
 const statusOf = (
   { invoice, payments }: Aggregate,
   amountPaid: UsdMillis,
-  movement: Movement,
+  trigger: Trigger,
   now: number
 ): InvoiceStatus => {
   if (invoice.status === "canceled") return "canceled"
   if (amountPaid > 0n) return amountPaid >= invoice.amount - BigInt(invoice.policy.tolerance) ? "paid" : "underpaid"
-  if (invoice.status === "expired" || movement === "expire") return "expired"
+  if (invoice.status === "expired" || trigger === "expire") return "expired"
   if (invoice.status === "unpaid") return "unpaid"
   return now >= invoice.expiresAt && !hasPending({ payments }) ? "expired" : "unpaid"
 }
@@ -807,10 +807,10 @@ const statusOf = (
 const specificEvents = (
   before: InvoiceState,
   after: InvoiceState,
-  movement: Movement
+  trigger: Trigger
 ): ReadonlyArray<EventType> => {
-  if (movement === "expire") return ["invoice.expired"]
-  if (movement === "revert") return []
+  if (trigger === "expire") return ["invoice.expired"]
+  if (trigger === "revert") return []
   const over: ReadonlyArray<EventType> = after.amountPaid > after.amount ? ["invoice.overpaid"] : []
   if (after.status === "paid") return before.status === "paid" ? over : ["invoice.paid", ...over]
   return after.status === "underpaid" ? ["invoice.partial_payment"] : []
@@ -820,7 +820,7 @@ const sumCounted = (payments: ReadonlyArray<PaymentState>): bigint =>
   payments.reduce((sum, { status, amount }) => (isCounted(status) ? sum + amount : sum), 0n)
 
 /** The last that was sent of those that count: it does not depend on the order in which they were confirmed. */
-export const newestCounted = (payments: ReadonlyArray<PaymentState>): PaymentState | undefined =>
+export const newestCountedPayment = (payments: ReadonlyArray<PaymentState>): PaymentState | undefined =>
   payments.filter(({ status }) => isCounted(status)).toSorted(bySeenAt).at(-1)
 
 /** A payment under way holds back expiry and cancellation. */
@@ -832,12 +832,12 @@ export const hasPending = ({ payments }: Pick<Aggregate, "payments">): boolean =
  * is decided again after as many seconds as its networks are behind, 1 to 60: by then a chain with a block every 12 s has
  * one more, and a network that is down costs one decision a minute.
  */
-const nextDue = (state: Aggregate, now: number, sight: Sight | undefined): number | null => {
-  const end = endOf(state)
-  if (end === null || sight === undefined || now < end) return end
-  const behind = unseenAt(state.invoice, sight, end)
+const nextDue = (state: Aggregate, now: number, progress: ScanProgress | undefined): number | null => {
+  const end = deadlineOf(state)
+  if (end === null || progress === undefined || now < end) return end
+  const behind = unscannedNetworks(state.invoice, progress, end)
     .map(({ seenUntil }) => seenUntil === null ? recheckSeconds.most : now - seenUntil)
-  const pause = Math.max(recheckSeconds.least, ...behind, ...(sight.handling === "done" ? [] : [now - end]))
+  const pause = Math.max(recheckSeconds.least, ...behind, ...(progress.handling === "done" ? [] : [now - end]))
   return now + Math.min(recheckSeconds.most, pause)
 }
 
@@ -863,27 +863,27 @@ export const isPayable = (invoice: InvoiceState, now: number): boolean =>
   (invoice.status === "underpaid" && now < invoice.expiresAt + invoice.policy.underpaidGraceSeconds)
 
 /** What is still to pay: 0 when paid, else max(0, amount - amount_paid). */
-export const remaining = ({ status, amount, amountPaid }: InvoiceState): UsdMillis =>
+export const amountRemaining = ({ status, amount, amountPaid }: InvoiceState): UsdMillis =>
   status === "paid" || amountPaid >= amount ? usdMillis(0n) : usdMillis(amount - amountPaid)
 
 const withPayment = (state: Aggregate, payment: PaymentState): Aggregate => ({
   ...state,
   payments: state.payments.some(({ id }) => id === payment.id)
-    ? state.payments.map((known) => (known.id === payment.id ? payment : known))
+    ? state.payments.map((each) => (each.id === payment.id ? payment : each))
     : [...state.payments, payment]
 })
 
-const exceptionKey = ({ type, paymentId }: Pick<Opening, "type" | "paymentId">): string => `${type}:${paymentId ?? ""}`
+const exceptionKey = ({ type, paymentId }: Pick<ExceptionDraft, "type" | "paymentId">): string => `${type}:${paymentId ?? ""}`
 
-const open = (state: Aggregate, opening: Opening): ReadonlyArray<Opening> =>
-  state.openExceptions.has(exceptionKey(opening)) ? [] : [opening]
+const openException = (state: Aggregate, draft: ExceptionDraft): ReadonlyArray<ExceptionDraft> =>
+  state.openExceptions.has(exceptionKey(draft)) ? [] : [draft]
 
-const withOpened = (state: Aggregate, opens: ReadonlyArray<Opening>): Aggregate =>
-  opens.length === 0
+const withExceptions = (state: Aggregate, exceptions: ReadonlyArray<ExceptionDraft>): Aggregate =>
+  exceptions.length === 0
     ? state
-    : { ...state, openExceptions: new Set([...state.openExceptions, ...opens.map(exceptionKey)]) }
+    : { ...state, openExceptions: new Set([...state.openExceptions, ...exceptions.map(exceptionKey)]) }
 
-const evidenceOf = (payment: PaymentState): Opening["evidence"] => ({
+const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
   network: payment.network,
   tx_hash: payment.txHash,
   token_id: payment.tokenId,
@@ -916,7 +916,7 @@ const paymentUpdated = (invoice: InvoiceState, before: PaymentState, after: Paym
 
 /** The invoice on the wire: exactly the fields of modules/docs/reference/invoices.md#fields, in their order. */
 export const invoiceObject = (invoice: InvoiceState): WireObject => {
-  const left = remaining(invoice)
+  const remaining = amountRemaining(invoice)
   return {
     id: invoice.id,
     object: "invoice",
@@ -928,8 +928,8 @@ export const invoiceObject = (invoice: InvoiceState): WireObject => {
     amount_decimal: usdDecimal(invoice.amount),
     amount_paid: usdWire(invoice.amountPaid),
     amount_paid_decimal: usdDecimal(invoice.amountPaid),
-    amount_remaining: usdWire(left),
-    amount_remaining_decimal: usdDecimal(left),
+    amount_remaining: usdWire(remaining),
+    amount_remaining_decimal: usdDecimal(remaining),
     amount_unit: "usd_millis",
     customer_id: invoice.customerId,
     payer_wallet_address: invoice.payerWalletAddress,
@@ -965,17 +965,17 @@ export const paymentObject = (invoice: InvoiceState, payment: PaymentState): Wir
   amount_decimal: usdDecimal(payment.amount),
   amount_unit: "usd_millis",
   confirmed_at: payment.confirmedAt,
-  ...settlementFields(shownSettlement(payment)),
+  ...settlementFields(wireSettlement(payment)),
   metadata: payment.metadata
 })
 
 /**
- * The settlement as it is told. While a payment is not on its chain, or not deep enough since it came back, nothing of it
+ * The settlement as it is published. While a payment is not on its chain, or not deep enough since it came back, nothing of it
  * is settled, also where the money was forwarded: otherwise sums of settled amounts exceed what was received.
  */
-export const shownSettlement = ({ settlement, status }: PaymentState): PaymentSettlement | null => {
-  const isAway = status === "reverted" || status === "pending"
-  if (settlement === null || !isAway) return settlement
+export const wireSettlement = ({ settlement, status }: PaymentState): PaymentSettlement | null => {
+  const isUnconfirmed = status === "reverted" || status === "pending"
+  if (settlement === null || !isUnconfirmed) return settlement
   const wasRefunded = settlement.status === "partially_refunded" || settlement.status === "refunded"
   return {
     ...settlement,

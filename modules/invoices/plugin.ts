@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
-import { exceptionMetrics, InvoiceCompanions, Invoices, PayorRecords } from "./actor.ts"
+import { exceptionMetrics, InvoiceHooks, Invoices, PayorRecords } from "./actor.ts"
 import { InvoicesApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { invoiceStates } from "./machine.ts"
@@ -12,44 +12,44 @@ import { migrations, tables } from "./migrations.ts"
 import { InvoicesRpc } from "./rpc.ts"
 
 export {
-  type Along,
-  type Change,
-  type Changed,
-  type Companion,
-  type Followed,
-  type Following,
-  InvoiceCompanions,
+  type ExtraWrites,
+  type ChangePlan,
+  type ChangeResult,
+  type InvoiceHook,
+  type HookResult,
+  type HookInput,
+  InvoiceHooks,
   Invoices,
   type NewInvoice,
   type PayorRecord,
   PayorRecords,
-  type Told
+  type InvoiceFact
 } from "./actor.ts"
 export { checkMetadata, makeSession } from "./handlers.ts"
 export {
   type Aggregate,
-  type Arrival,
+  type IncomingTransfer,
   bySeenAt,
   catchUpSeconds,
   type Command,
   type Decision,
-  dustBelow,
+  dustThreshold,
   hasPending,
   invoiceObject,
   type InvoiceState,
   invoiceStates,
   isPayable,
   lockedRoute,
-  newestCounted,
+  newestCountedPayment,
   newestFirst,
-  nothingToSee,
+  nothingToScan,
   paymentObject,
   type PaymentSettlement,
   type PaymentState,
-  remaining,
-  type Sight
+  amountRemaining,
+  type ScanProgress
 } from "./machine.ts"
-export type { AsTold } from "./repo.ts"
+export type { WithLastEvent } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "invoices",
@@ -67,6 +67,6 @@ export const plugin = Plugin.make({
       Layer.effectDiscard(exceptionMetrics)
     ).pipe(
       Layer.provideMerge(Invoices.layer),
-      Layer.provideMerge(Layer.merge(InvoiceCompanions.layer, PayorRecords.layer))
+      Layer.provideMerge(Layer.merge(InvoiceHooks.layer, PayorRecords.layer))
     )
 })

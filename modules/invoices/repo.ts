@@ -13,7 +13,7 @@ import {
   type Decision,
   type InvoiceState,
   invoiceStates,
-  type Opening,
+  type ExceptionDraft,
   type PaymentSettlement,
   type PaymentState
 } from "./machine.ts"
@@ -97,25 +97,25 @@ const settlementJson = (settlement: PaymentSettlement) => ({
 })
 
 /** An exception as it is opened; `id` and time come from the actor. */
-export interface Opened extends Opening {
+export interface NewException extends ExceptionDraft {
   readonly id: string
   readonly createdAt: number
 }
 
-const exceptionWrite = (invoice: InvoiceState, opened: Opened): Write => ({
+const exceptionWrite = (invoice: InvoiceState, exception: NewException): Write => ({
   table: "exceptions",
   row: {
     merchant_id: invoice.merchantId,
-    id: opened.id,
+    id: exception.id,
     version: 1,
     environment: invoice.environment,
-    type: opened.type,
+    type: exception.type,
     status: "open",
     invoice_id: invoice.id,
-    invoice_payment_id: opened.paymentId,
-    amount: opened.amount.toString(),
-    evidence: opened.evidence,
-    created_at: opened.createdAt,
+    invoice_payment_id: exception.paymentId,
+    amount: exception.amount.toString(),
+    evidence: exception.evidence,
+    created_at: exception.createdAt,
     resolved_at: null
   }
 })
@@ -128,21 +128,21 @@ export interface UnmatchedPayment {
   readonly merchantId: number
   readonly environment: Environment
   readonly isOpen: boolean
-  readonly evidence: Opening["evidence"]
+  readonly evidence: ExceptionDraft["evidence"]
 }
 
 /** The write that opens, closes or reopens it at `now`; null when the stored row is in that state already. */
 export const unmatchedWrite = (
   exception: UnmatchedPayment,
-  stored: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
+  current: { readonly version: number; readonly isOpen: boolean; readonly createdAt: number } | null,
   now: number
 ): Write | null =>
-  (stored?.isOpen ?? false) === exception.isOpen ? null : {
+  (current?.isOpen ?? false) === exception.isOpen ? null : {
     table: "exceptions",
     row: {
       merchant_id: exception.merchantId,
       id: exception.id,
-      version: (stored?.version ?? 0) + 1,
+      version: (current?.version ?? 0) + 1,
       environment: exception.environment,
       type: "unmatched_payment",
       status: exception.isOpen ? "open" : "resolved",
@@ -150,16 +150,16 @@ export const unmatchedWrite = (
       invoice_payment_id: null,
       amount: "0",
       evidence: exception.evidence,
-      created_at: stored?.createdAt ?? now,
+      created_at: current?.createdAt ?? now,
       resolved_at: exception.isOpen ? null : now
     }
   }
 
 /** Every row a decision changes. The invoice row is always among them, so that two decisions cannot both win. */
-export const decisionWrites = ({ next, changed }: Decision, opened: ReadonlyArray<Opened>): ReadonlyArray<Write> => [
+export const decisionWrites = ({ next, changedPayments }: Decision, newExceptions: ReadonlyArray<NewException>): ReadonlyArray<Write> => [
   invoiceWrite(next.invoice),
-  ...changed.map((payment) => paymentWrite(next.invoice, payment)),
-  ...opened.map((exception) => exceptionWrite(next.invoice, exception))
+  ...changedPayments.map((payment) => paymentWrite(next.invoice, payment)),
+  ...newExceptions.map((exception) => exceptionWrite(next.invoice, exception))
 ]
 
 type Row = Readonly<Record<string, any>>
@@ -267,12 +267,12 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     ])
   ]
 
-  const owned = ({ environment, merchantId }: InvoiceFilter) => [
+  const ofMerchant = ({ environment, merchantId }: InvoiceFilter) => [
     sql`merchant_id = ${merchantId}`, sql`environment = ${environment}`
   ]
 
   /** Everything that selects, but for owner, customer, payer and times. */
-  const selects = (filter: InvoiceFilter) => [
+  const matching = (filter: InvoiceFilter) => [
     ...(filter.commerceOnly ? [sql`type = 'commerce'`] : []),
     ...(filter.statuses === undefined ? [] : [sql`status = ANY (${[...filter.statuses]}::text[])`]),
     ...(filter.type === undefined ? [] : [sql`type = ${filter.type}`]),
@@ -286,19 +286,19 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     payerWalletAddress === undefined ? [] : [sql`payer_wallet_address = ${payerWalletAddress}`]
 
   /** Rows that one index holds side by side, in the order of their ids: those whose `column` is `value`. */
-  interface Run {
+  interface IndexRange {
     readonly column: string
     readonly value: string
     readonly where: ReadonlyArray<Fragment>
   }
 
-  const runs = (filter: InvoiceFilter): ReadonlyArray<Run> => {
+  const indexRanges = (filter: InvoiceFilter): ReadonlyArray<IndexRange> => {
     const { commerceOnly, customerId, environment, payerWalletAddress, payerWalletNetwork, statuses, type } = filter
     if (customerId !== undefined) {
-      return [{ column: "customer_id", value: customerId, where: [...owned(filter), ...selects(filter), ...ofPayer(filter)] }]
+      return [{ column: "customer_id", value: customerId, where: [...ofMerchant(filter), ...matching(filter), ...ofPayer(filter)] }]
     }
     if (payerWalletAddress !== undefined) {
-      return [{ column: "payer_wallet_address", value: payerWalletAddress, where: [...owned(filter), ...selects(filter)] }]
+      return [{ column: "payer_wallet_address", value: payerWalletAddress, where: [...ofMerchant(filter), ...matching(filter)] }]
     }
     const isWhole = !commerceOnly && type === undefined && statuses === undefined && payerWalletNetwork === undefined
     if (isWhole) return [{ column: "environment", value: environment, where: [sql`merchant_id = ${filter.merchantId}`] }]
@@ -306,7 +306,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     return statesOf(filter).map((state) => ({
       column: "status",
       value: state.status,
-      where: [...owned(filter), sql`type = ${state.type}`, ...network]
+      where: [...ofMerchant(filter), sql`type = ${state.type}`, ...network]
     }))
   }
 
@@ -317,26 +317,26 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
    * The column of a run is bounded on both sides and ordered by, which no other index can serve: the planner knows how
    * common a value is among all merchants only, and would else walk one merchant's ids in search of what it has none of.
    */
-  const page = (filter: InvoiceFilter, wanted: InvoicePage) => {
-    const way = wanted._tag === "Newer" ? sql`ASC` : sql`DESC`
-    const after = wanted._tag === "Offset"
+  const page = (filter: InvoiceFilter, request: InvoicePage) => {
+    const direction = request._tag === "Newer" ? sql`ASC` : sql`DESC`
+    const after = request._tag === "Offset"
       ? []
-      : [wanted._tag === "Older" ? sql`id < ${wanted.id}::uuid` : sql`id > ${wanted.id}::uuid`]
-    const skipped = wanted._tag === "Offset" ? wanted.offset : 0
+      : [request._tag === "Older" ? sql`id < ${request.id}::uuid` : sql`id > ${request.id}::uuid`]
+    const offset = request._tag === "Offset" ? request.offset : 0
     const within = createdWithin(filter.createdFrom, filter.createdTo)
-    const parts = runs(filter).map(({ column, value, where }) => {
+    const parts = indexRanges(filter).map(({ column, value, where }) => {
       const name = sql(column)
       return sql`(SELECT id FROM invoices
         WHERE ${sql.and([...where, sql`${name} >= ${value}`, sql`${name} <= ${value}`, ...within, ...after])}
-        ORDER BY ${name} ${way}, id ${way} LIMIT ${skipped + wanted.limit + 1})`
+        ORDER BY ${name} ${direction}, id ${direction} LIMIT ${offset + request.limit + 1})`
     })
-    const ids = together(parts.length === 0 ? [sql`SELECT null::uuid AS id WHERE false`] : parts)
+    const ids = unionAll(parts.length === 0 ? [sql`SELECT null::uuid AS id WHERE false`] : parts)
     return sql<Row>`SELECT i.* FROM (
-        SELECT id FROM (${ids}) run ORDER BY id ${way} LIMIT ${wanted.limit + 1} OFFSET ${skipped}
-      ) p JOIN invoices i ON i.merchant_id = ${filter.merchantId} AND i.id = p.id ORDER BY i.id ${way}`
+        SELECT id FROM (${ids}) run ORDER BY id ${direction} LIMIT ${request.limit + 1} OFFSET ${offset}
+      ) p JOIN invoices i ON i.merchant_id = ${filter.merchantId} AND i.id = p.id ORDER BY i.id ${direction}`
   }
 
-  const together = (parts: ReadonlyArray<Fragment>): Fragment =>
+  const unionAll = (parts: ReadonlyArray<Fragment>): Fragment =>
     parts.reduce((left, right) => sql`${left} UNION ALL ${right}`)
 
   const rowTotals = (where: ReadonlyArray<Fragment>) =>
@@ -348,7 +348,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     const { commerceOnly, payerWalletNetwork, statuses, type } = filter
     return sql`SELECT ${part(2)} AS status, count, amount, amount_paid FROM rollups
       WHERE ${sql.and([
-        ...owned(filter),
+        ...ofMerchant(filter),
         sql`sum = ${invoiceStates.sum}`,
         sql`width = ${width}`,
         sql`bucket >= ${from}`,
@@ -365,7 +365,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
     const { createdFrom, createdTo, customerId, payerWalletAddress } = filter
     const rows = (from: number | undefined, to: number | undefined) =>
       rowTotals([
-        ...owned(filter), ...selects(filter), ...ofCustomer(filter), ...ofPayer(filter), ...createdWithin(from, to)
+        ...ofMerchant(filter), ...matching(filter), ...ofCustomer(filter), ...ofPayer(filter), ...createdWithin(from, to)
       ])
     const parts = (): ReadonlyArray<Fragment> => {
       // Of one customer or payer there are few: an index finds them, and sums are not kept for each.
@@ -382,7 +382,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
       return all.length > 0 ? all : [rows(createdFrom, createdTo)]
     }
     return sql<TotalRow>`SELECT status, sum(count)::bigint AS count, sum(amount)::bigint AS amount,
-      sum(amount_paid)::bigint AS amount_paid FROM (${together(parts())}) t GROUP BY status`
+      sum(amount_paid)::bigint AS amount_paid FROM (${unionAll(parts())}) t GROUP BY status`
   }
 
   return { page, totals }
@@ -397,10 +397,10 @@ interface TotalRow {
   readonly amount_paid: bigint
 }
 
-/** An invoice, and the event up to which its payor knows of it. */
-export interface AsTold {
+/** An invoice, and the last event of it that its payor may read. */
+export interface WithLastEvent {
   readonly aggregate: Aggregate
-  readonly lastTold: EventId | null
+  readonly lastEventId: EventId | null
 }
 
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
@@ -427,17 +427,17 @@ export const makeRepo = Effect.gen(function*() {
     sql<Row>`SELECT ${aggregate} FROM invoices i WHERE i.id = ${id}::uuid`.pipe(Effect.orDie, Effect.map(first))
 
   /**
-   * The same, and the last event that told the invoice's payor of it; null where that is not kept any more. One statement,
+   * The same, and the last event of it that its payor may read; null where that is not kept any more. One statement,
    * so of one moment: the invoice is as that event left it.
    */
-  const findAsTold = (id: string) =>
+  const findWithLastEvent = (id: string) =>
     sql<Row>`SELECT ${aggregate}, (
         SELECT 'evt_' || e.ms || '-' || e.seq FROM events e
         WHERE e.merchant_id = i.merchant_id AND e.invoice_id = i.id::text AND e.payor_data IS NOT NULL
         ORDER BY e.ms DESC, e.seq DESC LIMIT 1
-      ) AS last_told FROM invoices i WHERE i.id = ${id}::uuid`.pipe(
+      ) AS last_event_id FROM invoices i WHERE i.id = ${id}::uuid`.pipe(
       Effect.orDie,
-      Effect.map(([row]): AsTold | null => row === undefined ? null : { aggregate: readAggregate(row), lastTold: row.last_told })
+      Effect.map(([row]): WithLastEvent | null => row === undefined ? null : { aggregate: readAggregate(row), lastEventId: row.last_event_id })
     )
 
   /** By id within a merchant: another merchant's invoice is as unknown as none. */
@@ -487,14 +487,14 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows) => new Map(rows.map(({ id, payments }) => [id, payments.map(readPayment)])))
     )
 
-  const dueRows = yield* makeMerchantDue("invoices")
+  const merchantDue = yield* makeMerchantDue("invoices")
 
   /** Epoch seconds at which the earliest invoice is due that the clock may change. */
-  const nextDue = Effect.orDie(dueRows.next)
+  const nextDue = Effect.orDie(merchantDue.next)
 
   /** Invoices due when the system's clock says `now`, longest due first, those of merchants who are ahead last. */
   const due = (now: number, limit: number) =>
-    sql<Row>`SELECT ${aggregate} FROM ${dueRows.due(now, limit)} i`.pipe(
+    sql<Row>`SELECT ${aggregate} FROM ${merchantDue.due(now, limit)} i`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readAggregate))
     )
@@ -517,7 +517,7 @@ export const makeRepo = Effect.gen(function*() {
       })
     )
 
-  return { find, findException, findAsTold, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
+  return { find, findException, findAsTold: findWithLastEvent, get, list, totals, count, newestPayments, nextDue, due, invoiceOfPayment }
 })
 
 /** How many exceptions of each type are open in the whole deployment; types without any are left out. */

@@ -1,13 +1,13 @@
 /** A merchant's figures over time: definitions only (modules/docs/reference/metrics.md#the-question). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { authenticationErrors, errors, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { authenticationErrors, errors, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 
-const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
+const withDescription = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
 
 const interval = Schema.Literals(["hour", "day", "week", "month"])
 
@@ -16,7 +16,7 @@ const timezone = Schema.String.check(Schema.isMaxLength(64))
 
 const time = Schema.String.check(Schema.isMaxLength(40))
 
-const paid = { payments: Schema.Int, amount_paid: WireAmount, amount_paid_decimal: UsdDecimal }
+const amountPaidFields = { payments: Schema.Int, amount_paid: WireAmount, amount_paid_decimal: UsdDecimal }
 
 export const Metrics = Schema.Struct({
   object: Schema.tag("metrics"),
@@ -27,47 +27,47 @@ export const Metrics = Schema.Struct({
   currency: Schema.Literal("usd"),
   amount_unit: Schema.Literal("usd_millis"),
   totals: Schema.Struct({
-    invoices_created: described(Schema.Int, "Invoices created in the span."),
-    invoices_paid: described(Schema.Int, "Invoices that were paid in the span, and still are."),
-    invoices_expired: described(Schema.Int, "Of those created in the span, the ones that are expired now."),
-    invoices_underpaid: described(Schema.Int, "Of those created in the span, the ones that are underpaid now."),
-    amount_created: described(WireAmount, "What the invoices created in the span ask for."),
+    invoices_created: withDescription(Schema.Int, "Invoices created in the span."),
+    invoices_paid: withDescription(Schema.Int, "Invoices that were paid in the span, and still are."),
+    invoices_expired: withDescription(Schema.Int, "Of those created in the span, the ones that are expired now."),
+    invoices_underpaid: withDescription(Schema.Int, "Of those created in the span, the ones that are underpaid now."),
+    amount_created: withDescription(WireAmount, "What the invoices created in the span ask for."),
     amount_created_decimal: UsdDecimal,
-    amount_paid: described(WireAmount, "Worth of the counted payments confirmed in the span."),
+    amount_paid: withDescription(WireAmount, "Worth of the counted payments confirmed in the span."),
     amount_paid_decimal: UsdDecimal,
-    paid_ratio: described(
+    paid_ratio: withDescription(
       Schema.NullOr(Schema.Number),
       "Of the invoices created in the span, the part that is paid now, to three decimals; null where there are none."
     ),
-    median_seconds_to_pay: described(
+    median_seconds_to_pay: withDescription(
       Schema.NullOr(Schema.Int),
       "Median of the seconds from creation to payment of the invoices paid in the span, at most 6.25 % off; null where none was."
     ),
-    payments: described(Schema.Int, "Counted payments confirmed in the span."),
-    payments_late: described(Schema.Int, "Counted payments that were seen in the span and after the end of their invoice, each one."),
-    payments_reverted: described(Schema.Int, "Payments priced in the span that are no longer on their chain."),
-    webhook_attempts: described(Schema.Int, "Attempts to deliver a webhook that ended in the span."),
-    webhook_success_ratio: described(
+    payments: withDescription(Schema.Int, "Counted payments confirmed in the span."),
+    payments_late: withDescription(Schema.Int, "Counted payments that were seen in the span and after the end of their invoice, each one."),
+    payments_reverted: withDescription(Schema.Int, "Payments priced in the span that are no longer on their chain."),
+    webhook_attempts: withDescription(Schema.Int, "Attempts to deliver a webhook that ended in the span."),
+    webhook_success_ratio: withDescription(
       Schema.NullOr(Schema.Number),
       "The part of those that the endpoint accepted, to three decimals; null where there were none."
     )
   }),
   series: Schema.Array(Schema.Struct({
-    start: described(EpochSeconds, "When the point begins; it ends where the next one begins, the last one at `to`."),
+    start: withDescription(EpochSeconds, "When the point begins; it ends where the next one begins, the last one at `to`."),
     invoices_created: Schema.Int,
     invoices_paid: Schema.Int,
     amount_paid: WireAmount,
     amount_paid_decimal: UsdDecimal
   })),
-  groups: described(
+  groups: withDescription(
     Schema.Array(Schema.Union([
-      Schema.Struct({ network: Network, ...paid }),
-      Schema.Struct({ token: Schema.NullOr(Schema.Int), ...paid }),
-      Schema.Struct({ customer: Schema.NullOr(Schema.String), ...paid })
+      Schema.Struct({ network: Network, ...amountPaidFields }),
+      Schema.Struct({ token: Schema.NullOr(Schema.Int), ...amountPaidFields }),
+      Schema.Struct({ customer: Schema.NullOr(Schema.String), ...amountPaidFields })
     ])),
     "By what `group_by` names, most paid first, at most 100; null gathers what has none. Empty without `group_by`."
   ),
-  groups_has_more: described(Schema.Boolean, "Whether there are groups beyond the 100.")
+  groups_has_more: withDescription(Schema.Boolean, "Whether there are groups beyond the 100.")
 }).annotate({ identifier: "Metrics", description: "A merchant's figures over a span of time." })
 export type Metrics = typeof Metrics.Type
 
@@ -113,13 +113,13 @@ const example: Metrics = {
 export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   HttpApiEndpoint.get("read", "/api/v1/metrics", {
     query: {
-      from: Schema.optionalKey(described(time, "Epoch seconds or ISO 8601; rounded down to a quarter of an hour. "
+      from: Schema.optionalKey(withDescription(time, "Epoch seconds or ISO 8601; rounded down to a quarter of an hour. "
         + "Absent: 30 intervals before `to`, the one that holds it included.")),
-      to: Schema.optionalKey(described(time, "Epoch seconds or ISO 8601, exclusive; rounded up to a quarter of an hour. Absent: now.")),
-      interval: Schema.optionalKey(described(interval, "Length of a point on the clocks of `timezone`; `day` if not said. Weeks begin on Monday.")),
-      timezone: Schema.optionalKey(described(timezone, "IANA name, such as Europe/Berlin; UTC if not said. Its changes of the clock are followed.")),
+      to: Schema.optionalKey(withDescription(time, "Epoch seconds or ISO 8601, exclusive; rounded up to a quarter of an hour. Absent: now.")),
+      interval: Schema.optionalKey(withDescription(interval, "Length of a point on the clocks of `timezone`; `day` if not said. Weeks begin on Monday.")),
+      timezone: Schema.optionalKey(withDescription(timezone, "IANA name, such as Europe/Berlin; UTC if not said. Its changes of the clock are followed.")),
       environment: Schema.optionalKey(Environment),
-      group_by: Schema.optionalKey(described(Schema.Literals(["network", "token", "customer"]), "What counted payments are told apart by in `groups`."))
+      group_by: Schema.optionalKey(withDescription(Schema.Literals(["network", "token", "customer"]), "What counted payments are told apart by in `groups`."))
     },
     success: Schema.Struct({ success: Schema.tag(true), data: Metrics }).annotate({
       identifier: "MetricsAnswer",
@@ -142,7 +142,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({ title: "Metrics", description: "Sums of a merchant's business, kept by every commit." }))
 {}

@@ -8,7 +8,7 @@ import { PublicError } from "../../schemas/Errors.ts"
 import { type UsdMillis, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import { invoiceStates } from "../invoices/plugin.ts"
 import { type Metrics, MetricsApi } from "./api.ts"
-import { answer, type Answer, type GroupBy, type Question, readQuestion, sumsOf } from "./machine.ts"
+import { computeMetrics, type MetricsResult, type GroupBy, type MetricsRange, readMetricsRange, sumsOf } from "./rules.ts"
 import * as Repo from "./repo.ts"
 
 const sums = sumsOf(invoiceStates.sum, attemptsSum)
@@ -16,12 +16,12 @@ const sums = sumsOf(invoiceStates.sum, attemptsSum)
 /** A part of a whole to three decimals; null of nothing. */
 const ratio = (part: number, whole: number): number | null => whole === 0 ? null : Math.round((part / whole) * 1000) / 1000
 
-const paid = (amount: UsdMillis) => ({ amount_paid: usdWire(amount), amount_paid_decimal: usdDecimal(amount) })
+const amountPaidFields = (amount: UsdMillis) => ({ amount_paid: usdWire(amount), amount_paid_decimal: usdDecimal(amount) })
 
 /** Metrics on the wire, in the documented order. */
 const body = (
-  { from, interval, points, timezone, to }: Question,
-  { groups, hasMoreGroups, medianSecondsToPay, points: series, totals }: Answer,
+  { from, interval, points, timezone, to }: MetricsRange,
+  { groups, hasMoreGroups, medianSecondsToPay, points: series, totals }: MetricsResult,
   groupBy: GroupBy | undefined
 ): Metrics => ({
   object: "metrics",
@@ -32,29 +32,29 @@ const body = (
   currency: "usd",
   amount_unit: "usd_millis",
   totals: {
-    invoices_created: totals.created,
-    invoices_paid: totals.paid,
-    invoices_expired: totals.createdExpired,
-    invoices_underpaid: totals.createdUnderpaid,
+    invoices_created: totals.createdCount,
+    invoices_paid: totals.paidCount,
+    invoices_expired: totals.createdExpiredCount,
+    invoices_underpaid: totals.createdUnderpaidCount,
     amount_created: usdWire(usdMillis(totals.amountCreated)),
     amount_created_decimal: usdDecimal(usdMillis(totals.amountCreated)),
-    ...paid(usdMillis(totals.amountPaid)),
-    paid_ratio: ratio(totals.createdPaid, totals.created),
+    ...amountPaidFields(usdMillis(totals.amountPaid)),
+    paid_ratio: ratio(totals.createdPaidCount, totals.createdCount),
     median_seconds_to_pay: medianSecondsToPay,
-    payments: totals.payments,
-    payments_late: totals.late,
-    payments_reverted: totals.reverted,
+    payments: totals.paymentCount,
+    payments_late: totals.lateCount,
+    payments_reverted: totals.revertedCount,
     webhook_attempts: totals.webhookAttempts,
     webhook_success_ratio: ratio(totals.webhookSuccesses, totals.webhookAttempts)
   },
   series: series.map((point, place) => ({
     start: points[place]!.from,
-    invoices_created: point.created,
-    invoices_paid: point.paid,
-    ...paid(usdMillis(point.amountPaid))
+    invoices_created: point.createdCount,
+    invoices_paid: point.paidCount,
+    ...amountPaidFields(usdMillis(point.amountPaid))
   })),
   groups: groups.map(({ amountPaid, name, payments }) =>
-    ({ [groupBy ?? "network"]: name, payments, ...paid(amountPaid) }) as unknown as Metrics["groups"][number]),
+    ({ [groupBy ?? "network"]: name, payments, ...amountPaidFields(amountPaid) }) as unknown as Metrics["groups"][number]),
   groups_has_more: hasMoreGroups
 })
 
@@ -65,18 +65,18 @@ export const handlers = HttpApiBuilder.group(MetricsApi, "metrics", Effect.fn(fu
     const principal = yield* CurrentPrincipal
     const environment = yield* readEnvironment(principal, query.environment)
     const now = yield* clock.nowSeconds(principal.merchantId, environment)
-    const question = readQuestion(query, now)
-    if (question instanceof PublicError) return yield* question
+    const range = readMetricsRange(query, now)
+    if (range instanceof PublicError) return yield* range
     const rows = yield* repo.read({
       merchantId: principal.merchantId,
       environment,
       commerceOnly: principal.scope === "commerce",
-      span: question,
-      points: question.points,
+      span: range,
+      points: range.points,
       sums: sums.points,
       byCustomer: query.group_by === "customer"
     })
-    const data = body(question, answer(question.points.length, rows, sums, query.group_by), query.group_by)
+    const data = body(range, computeMetrics(range.points.length, rows, sums, query.group_by), query.group_by)
     return jsonText(JSON.stringify({ success: true, data }))
   }))
 }))

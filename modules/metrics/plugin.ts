@@ -5,7 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { MetricsApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
-import { customers, paidInvoices, payments } from "./machine.ts"
+import { customers, paidInvoices, payments } from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "metrics",

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { cover, type Span } from "../../runtime/Rollups.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { customers, maximumGroups, type Sum } from "./machine.ts"
+import { customers, maximumGroups, type Sum } from "./rules.ts"
 
 /** Whose figures, and of which stretches of time. */
-export interface Wanted {
+export interface SumsQuery {
   readonly merchantId: number
   readonly environment: Environment
   /** Only what belongs to commerce invoices. */
@@ -44,21 +44,21 @@ export const make = Effect.gen(function*() {
    * Rows of the sums of `wanted`, by point; of customers, those who paid most in the whole span. The sums of each piece
    * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
    */
-  const read = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: Wanted) => {
-    const owned = sql`merchant_id = ${merchantId} AND environment = ${environment}
+  const read = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
+    const ofMerchant = sql`merchant_id = ${merchantId} AND environment = ${environment}
       ${commerceOnly ? sql`AND starts_with(key, 'commerce:')` : sql``}`
     const ofPoints = sql`SELECT p.point, s.sum, r.key, sum(r.count)::bigint AS count, sum(r.amount)::bigint AS amount,
         sum(r.amount_paid)::bigint AS amount_paid
       FROM ${pieces(points)} CROSS JOIN unnest(${[...sums]}::text[]) AS s(sum) CROSS JOIN LATERAL (
         SELECT key, count, amount, amount_paid FROM rollups
-        WHERE ${owned} AND sum = s.sum AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
+        WHERE ${ofMerchant} AND sum = s.sum AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
       ) r GROUP BY p.point, s.sum, r.key`
     const ofCustomers = sql`(SELECT null::integer AS point, ${customers.sum}::text AS sum,
         ':' || substr(r.key, strpos(r.key, ':') + 1) AS key, sum(r.count)::bigint AS count,
         sum(r.amount)::bigint AS amount, sum(r.amount_paid)::bigint AS amount_paid
       FROM ${pieces([span])} CROSS JOIN LATERAL (
         SELECT key, count, amount, amount_paid FROM rollups
-        WHERE ${owned} AND sum = ${customers.sum} AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
+        WHERE ${ofMerchant} AND sum = ${customers.sum} AND width = p.width AND bucket >= p.first AND bucket < p.past OFFSET 0
       ) r GROUP BY 3 HAVING sum(r.count) > 0 ORDER BY 5 DESC, 3 LIMIT ${maximumGroups + 1})`
     return sql<Row>`${byCustomer ? sql`${ofPoints} UNION ALL ${ofCustomers}` : ofPoints}`.pipe(
       Effect.orDie,

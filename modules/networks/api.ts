@@ -1,7 +1,7 @@
 /** The state of each network, readable by anybody: for payors' pages, shops and status pages. Answers are wrapped. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Anonymous, errors, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { Anonymous, errors, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 
@@ -60,7 +60,7 @@ export class NetworksGroup extends HttpApiGroup.make("networks").add(
   }))
 )
   .middleware(Anonymous)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({ title: "Networks", description: "Whether payments are seen and confirmed now." }))
 {}

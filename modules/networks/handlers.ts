@@ -6,7 +6,7 @@ import { jsonText } from "../../runtime/Http.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { NetworksApi } from "./api.ts"
-import { networkStates } from "./machine.ts"
+import { networkStates } from "./rules.ts"
 
 export const handlers = HttpApiBuilder.group(NetworksApi, "networks", Effect.fn(function*(handlers) {
   const chains = yield* Chains

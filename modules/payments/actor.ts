@@ -11,10 +11,10 @@ import {
 } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { Quotes } from "../../runtime/Quotes.ts"
+import { Prices } from "../../runtime/Prices.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { fromZero } from "../../runtime/Telemetry.ts"
+import { initializeSeries } from "../../runtime/Telemetry.ts"
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -37,8 +37,8 @@ import type { Token } from "../../schemas/Token.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import {
   type Aggregate,
-  type Arrival,
-  type AsTold,
+  type IncomingTransfer,
+  type WithLastEvent,
   type Command,
   Invoices,
   type InvoiceState,
@@ -46,8 +46,8 @@ import {
   lockedRoute,
   type PayorRecord,
   PayorRecords,
-  remaining,
-  type Told
+  amountRemaining,
+  type InvoiceFact
 } from "../invoices/plugin.ts"
 import { isRefused, payableToken, PaymentQuotes, valuation } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
@@ -71,8 +71,8 @@ import {
   statusBody,
   tokenBody,
   type TokenQuery,
-  verdict
-} from "./machine.ts"
+  rejectionReason
+} from "./rules.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, type RefundDestination } from "./repo.ts"
 
 /** An address an invoice can be paid at, and what to send there. */
@@ -83,7 +83,7 @@ export interface Route {
   readonly tokenAmount: BaseUnits | null
   readonly paymentUri: string | null
   readonly quote: Quote
-  readonly remaining: UsdMillis
+  readonly amountRemaining: UsdMillis
 }
 
 const routeAt = (
@@ -93,15 +93,15 @@ const routeAt = (
   driver: ChainDriver,
   quote: Quote
 ): Route => {
-  const asked = quote.estimated_token_amount_remaining
-  const tokenAmount = asked === null ? null : parseUnits(asked, token.decimals) ?? null
+  const quotedAmount = quote.estimated_token_amount_remaining
+  const tokenAmount = quotedAmount === null ? null : parseUnits(quotedAmount, token.decimals) ?? null
   return {
     token,
     target,
     tokenAmount,
     paymentUri: tokenAmount === null ? null : driver.paymentUri(target, token, tokenAmount),
     quote,
-    remaining: remaining(invoice)
+    amountRemaining: amountRemaining(invoice)
   }
 }
 
@@ -120,7 +120,7 @@ export class Payments extends Context.Service<Payments, {
    * another amount remains than that quote asks for; then a new one is issued and shown. Null where the payor was shown
    * none, or the invoice cannot be paid any more.
    */
-  readonly shown: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
+  readonly currentRoute: (current: Aggregate) => Effect.Effect<Route | null, PublicError>
   /**
    * What an entry of the journal makes of its invoice, for a change of that invoice: its commands, and the entry as dealt
    * with. Reads only. Errors: `QUOTE_UNAVAILABLE` and `NETWORK_DEGRADED`, where it must be tried again.
@@ -146,31 +146,31 @@ export class Payments extends Context.Service<Payments, {
     const price = yield* makePricing
 
     /** The route at a quote of what remains now, which is shown to the payor with it. */
-    const quoted = Effect.fnUntraced(function*(
+    const withNewQuote = Effect.fnUntraced(function*(
       invoice: InvoiceState,
       token: Token,
       target: AllocatedTarget,
       driver: ChainDriver
     ) {
-      const issued = yield* quotes.issue({
+      const issuedQuote = yield* quotes.issue({
         merchantId: invoice.merchantId,
         invoiceId: invoice.id,
         environment: invoice.environment,
         token,
-        amountRemaining: remaining(invoice),
-        shown: true
+        amountRemaining: amountRemaining(invoice),
+        isShown: true
       })
-      if (issued.write !== null) {
+      if (issuedQuote.write !== null) {
         yield* commit.append({
           merchantId: invoice.merchantId,
           environment: invoice.environment,
           cause: noCause,
-          writes: [issued.write],
+          writes: [issuedQuote.write],
           events: []
-        }).pipe(Effect.catchTag(["Conflict", "Replayed"], (bug) => Effect.die(bug)))
+        }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (bug) => Effect.die(bug)))
       }
       if (token.address === null) yield* chains.reconcile(invoice.id, token.network, token.environment)
-      return routeAt(invoice, token, target, driver, issued.quote)
+      return routeAt(invoice, token, target, driver, issuedQuote.quote)
     })
 
     const route = Effect.fnUntraced(function*(current: Aggregate, network: string, tokenId: number) {
@@ -181,40 +181,40 @@ export class Payments extends Context.Service<Payments, {
       if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
       const { environment, id: invoiceId, merchantId } = invoice
       const owner = { merchantId, environment, family: familyOf(token.network) }
-      const allocated = yield* chains.target(invoiceId, owner.family)
+      const existingTarget = yield* chains.target(invoiceId, owner.family)
       const policy = yield* policies.get(merchantId, environment)
-      if (isRefused(token, allocated, policy)) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
-      if (allocated === null && (yield* chains.wallet(owner)) === null) {
+      if (isRefused(token, existingTarget, policy)) return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
+      if (existingTarget === null && (yield* chains.wallet(owner)) === null) {
         return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
       }
       const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
       if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
-      const target = allocated ?? (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...refusedBy(policy)] }))
+      const target = existingTarget ?? (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...blockedTokensOf(policy)] }))
       // Another call may have been first, under a policy that was older or newer: what it kept holds.
       if (target.refusedTokens.includes(token.id)) {
         return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })
       }
-      return yield* quoted(invoice, token, target, driver)
+      return yield* withNewQuote(invoice, token, target, driver)
     })
 
     /** Active, or only waiting for its contract to be asked, as after a start. */
     const isUsable = (token: Token) =>
-      token.active || catalog.unattested(token.network, token.environment).some(({ id }) => id === token.id)
+      token.active || catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)
 
-    const shown = Effect.fnUntraced(function*(current: Aggregate) {
+    const currentRoute = Effect.fnUntraced(function*(current: Aggregate) {
       const { invoice } = current
       const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
       const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
       if (quote === null) return null
-      const locked = lockedRoute(current)
-      const tokenId = locked?.tokenId ?? quote.supported_token_id
+      const routeLock = lockedRoute(current)
+      const tokenId = routeLock?.tokenId ?? quote.supported_token_id
       const token = tokenId === null ? undefined : catalog.get(tokenId)
       const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
       if (token === undefined || driver === undefined || !isUsable(token)) return null
       const target = yield* chains.target(invoice.id, familyOf(token.network))
       if (target === null) return null
-      const holds = token.id === quote.supported_token_id && quote.amount_remaining === usdWire(remaining(invoice))
-      return holds ? routeAt(invoice, token, target, driver, quote) : yield* quoted(invoice, token, target, driver)
+      const isQuoteCurrent = token.id === quote.supported_token_id && quote.amount_remaining === usdWire(amountRemaining(invoice))
+      return isQuoteCurrent ? routeAt(invoice, token, target, driver, quote) : yield* withNewQuote(invoice, token, target, driver)
     })
 
     const retry = Effect.fnUntraced(function*(paymentId: string) {
@@ -225,16 +225,16 @@ export class Payments extends Context.Service<Payments, {
         const isLate = payment.status === "rejected" && payment.confirmedAt !== null && needsPrice(payment)
         if (payment.status !== "manual_retry" && !isLate) return yield* publicError("INVALID_TRANSITION")
         const token = payment.tokenId === null ? undefined : catalog.get(payment.tokenId)
-        const priced = token === undefined
+        const paymentValue = token === undefined
           ? null
           : yield* price(invoice, token, payment.units, payment.seenAt)
-        if (priced === null) return yield* publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
+        if (paymentValue === null) return yield* publicError("QUOTE_UNAVAILABLE", { retryAfterSeconds: 15 })
         const commands: ReadonlyArray<Command> = [
-          { _tag: "Value", paymentId, ...priced },
+          { _tag: "Value", paymentId, ...paymentValue },
           { _tag: "Confirm", paymentId, confirmations: payment.metadata.required_confirmations }
         ]
         return { commands }
-      })).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
+      })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
       return aggregate
     })
 
@@ -243,22 +243,22 @@ export class Payments extends Context.Service<Payments, {
     yield* chains.onTransfer((entry) =>
       entry.invoiceId === null
         ? invoices.recordUnmatched(unmatchedPayment(entry, catalog), [
-          chains.handled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
+          chains.markHandled(entry, requiredDepth(entry.network, entry.environment, "final", 0n))
         ])
         : invoices.change(entry.invoiceId, noCause, (current) => credit(entry, current)).pipe(
           Effect.tap(({ aggregate }) => nameToken(entry, aggregate)),
           Effect.asVoid
         ))
 
-    return Payments.of({ route, shown, credit, retry })
+    return Payments.of({ route, currentRoute, credit, retry })
   }))
 }
 
-/** How often a payor's word that lost its row to another call is written anew before the payor is told to try again. */
+/** How often a payor's entry that lost its row to another call is written anew before the payor is told to try again. */
 const conflictRetries = 3
 
-/** Told to the companions of an invoice: its payor said where refunds on a network may go. */
-export interface RefundAddressTold extends Told {
+/** For the hooks of an invoice: its payor said where refunds on a network may go. */
+export interface RefundAddressFact extends InvoiceFact {
   readonly _tag: "RefundAddress"
   readonly destination: RefundDestination
 }
@@ -267,23 +267,23 @@ export interface RefundAddressTold extends Told {
 export const receiveAddressMessage =
   "address: payments are received at it, so a refund would come back: give an address of the payor's own wallet"
 
-/** What payors tell about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
+/** What payors enter about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
   /** Keeps the payor's address; the last one holds. */
-  readonly tellEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
+  readonly saveEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
   /**
-   * Keeps where refunds on a network may go, in a change of the invoice that tells its companions so
-   * ({@link RefundAddressTold}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
+   * Keeps where refunds on a network may go, in a change of the invoice that tells its hooks so
+   * ({@link RefundAddressFact}); the last one holds. Errors: `UNSUPPORTED_NETWORK`, `WALLET_ADDRESS_INVALID`
    * (also for a token's own contract and for an address that payments are received at), `VALIDATION_ERROR` for a memo
    * where the network has none.
    */
-  readonly tellRefundAddress: (
+  readonly saveRefundAddress: (
     invoice: InvoiceState,
-    told: { readonly network: string; readonly address: string; readonly memo: string | null }
+    refundAddress: { readonly network: string; readonly address: string; readonly memo: string | null }
   ) => Effect.Effect<void, PublicError>
-  /** The payor's e-mail address, if one was told. */
+  /** The payor's e-mail address, if there is one. */
   readonly email: (owner: InvoiceOwner) => Effect.Effect<string | null>
-  /** Where the payor wants refunds on a network, if that was told. */
+  /** Where the payor wants refunds on a network, if that is known. */
   readonly refundDestination: (owner: InvoiceOwner, network: Network) => Effect.Effect<RefundDestination | null>
   /** The same on every network, in no order. */
   readonly refundDestinations: (owner: InvoiceOwner) => Effect.Effect<ReadonlyArray<RefundDestination>>
@@ -298,7 +298,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
     const repo = yield* makeRepo
 
     /** Writes the row that `next` makes of the time, or nothing where it makes none. */
-    const tell = (
+    const save = (
       { environment, id, merchantId }: InvoiceState,
       next: Effect.Effect<((updatedAt: number) => Write) | null>
     ) => {
@@ -312,20 +312,20 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
         Effect.catchTags({
           Conflict: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })),
-          Replayed: (bug) => Effect.die(bug)
+          IdempotentReplay: (bug) => Effect.die(bug)
         })
       )
     }
 
-    const tellEmail = (invoice: InvoiceState, email: string) => {
+    const saveEmail = (invoice: InvoiceState, email: string) => {
       const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
-      return tell(invoice, Effect.map(repo.contact(owner), (known) =>
-        known?.email === email
+      return save(invoice, Effect.map(repo.contact(owner), (current) =>
+        current?.email === email
           ? null
-          : (updatedAt) => contactWrite({ ...owner, email, version: (known?.version ?? 0) + 1 }, updatedAt)))
+          : (updatedAt) => contactWrite({ ...owner, email, version: (current?.version ?? 0) + 1 }, updatedAt)))
     }
 
-    const tellRefundAddress = Effect.fnUntraced(function*(
+    const saveRefundAddress = Effect.fnUntraced(function*(
       invoice: InvoiceState,
       { address: text, memo, network }: { readonly network: string; readonly address: string; readonly memo: string | null }
     ) {
@@ -343,17 +343,17 @@ export class PayorDetails extends Context.Service<PayorDetails, {
       const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
       yield* invoices.change(invoice.id, noCause, (_, updatedAt) =>
         Effect.map(repo.destinations(owner), (all) => {
-          const known = all.find((one) => one.network === network)
-          if (known?.address === address && known.memo === memo) return { commands: [] }
-          const destination = { ...owner, network, address, memo, version: (known?.version ?? 0) + 1 }
-          const told: ReadonlyArray<RefundAddressTold> = [{ _tag: "RefundAddress", destination }]
+          const current = all.find((one) => one.network === network)
+          if (current?.address === address && current.memo === memo) return { commands: [] }
+          const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
+          const told: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
           return { commands: [], writes: [destinationWrite(destination, updatedAt)], told }
-        })).pipe(Effect.catchTag("Replayed", (bug) => Effect.die(bug)))
+        })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
     })
 
     return PayorDetails.of({
-      tellEmail,
-      tellRefundAddress,
+      saveEmail,
+      saveRefundAddress,
       email: (owner) => Effect.map(repo.contact(owner), (known) => known?.email ?? null),
       refundDestination: (owner, network) =>
         Effect.map(repo.destinations(owner), (all) => all.find((one) => one.network === network) ?? null),
@@ -362,8 +362,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
   }))
 }
 
-/** Lets merchants read what payors told. */
-export const payorRecords = Effect.gen(function*() {
+/** Lets merchants read what payors entered. */
+export const registerPayorRecords = Effect.gen(function*() {
   const repo = yield* makeRepo
   const records = yield* PayorRecords
   yield* records.register(Effect.fnUntraced(function*(merchantId: number, invoiceIds: ReadonlyArray<string>) {
@@ -380,10 +380,10 @@ export const payorRecords = Effect.gen(function*() {
 })
 
 /**
- * What is said to payors, by whatever door they come: the API of a session and the payment page say the same. The bodies
- * are those of api.ts. Who asks has been let in by {@link PayorDesk.open}, or by a check of the same pair.
+ * What payors read, by the API of a session and on the payment page alike. The bodies
+ * are those of api.ts. Who asks has been let in by {@link PayorApi.open}, or by a check of the same pair.
  */
-export class PayorDesk extends Context.Service<PayorDesk, {
+export class PayorApi extends Context.Service<PayorApi, {
   /** The invoice a session's pair opens. Errors: `SESSION_INVALID`, `SESSION_EXPIRED`. */
   readonly open: (session: {
     readonly sessionToken: string
@@ -395,7 +395,7 @@ export class PayorDesk extends Context.Service<PayorDesk, {
    * The same, with an id to follow it from on the payor's socket (`since`): what is told after it is not in it yet. It is
    * the id of an event that the payor was told, so it tells nothing new. Null: only another look tells what was missed.
    */
-  readonly asTold: (invoiceId: InvoiceId) => Effect.Effect<AsTold, PublicError>
+  readonly withLastEvent: (invoiceId: InvoiceId) => Effect.Effect<WithLastEvent, PublicError>
   /** `session-details`. */
   readonly details: (current: Aggregate) => Effect.Effect<typeof SessionDetails.Type>
   /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
@@ -418,13 +418,13 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     tokenId: number
   ) => Effect.Effect<typeof PaymentAddress.Type, PublicError>
   /** The same for the route shown last: {@link Payments.shown}. */
-  readonly shown: (current: Aggregate) => Effect.Effect<typeof PaymentAddress.Type | null, PublicError>
+  readonly currentAddress: (current: Aggregate) => Effect.Effect<typeof PaymentAddress.Type | null, PublicError>
   /** A socket to follow an invoice with, also before a route is chosen. */
   readonly ticket: (invoice: InvoiceState) => Effect.Effect<PayorSocket>
   /** `payment-status`. */
   readonly status: (current: Aggregate) => typeof PaymentStatusReport.Type
-}>()("tillwire/modules/payments/PayorDesk") {
-  static readonly layer = Layer.effect(PayorDesk, Effect.gen(function*() {
+}>()("tillwire/modules/payments/PayorApi") {
+  static readonly layer = Layer.effect(PayorApi, Effect.gen(function*() {
     const catalog = yield* TokenCatalog
     const chains = yield* Chains
     const clock = yield* MerchantClock
@@ -433,13 +433,13 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     const merchantSettings = yield* MerchantSettings
     const payments = yield* Payments
     const policies = yield* TokenPolicies
-    const quotes = yield* Quotes
+    const prices = yield* Prices
     const secrets = yield* Secrets
     const sessions = yield* PayorSessions
     const settings = yield* Settings
 
     /** Fails unless there is an invoice whose session lives. */
-    const alive = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
+    const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefined) {
       if (aggregate === undefined) return yield* publicError("SESSION_INVALID")
       // A session ends by the system's clock: one that is ahead must not take a payor's way back.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -448,53 +448,53 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     })
 
     const current = (invoiceId: InvoiceId) =>
-      Effect.flatMap(invoices.find(invoiceId), (aggregate) => alive(aggregate ?? undefined))
+      Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
 
-    const asTold = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
-      const found = yield* invoices.findAsTold(invoiceId)
-      return { aggregate: yield* alive(found?.aggregate), lastTold: found?.lastTold ?? null }
+    const withLastEvent = Effect.fnUntraced(function*(invoiceId: InvoiceId) {
+      const found = yield* invoices.findWithLastEvent(invoiceId)
+      return { aggregate: yield* checkSession(found?.aggregate), lastEventId: found?.lastEventId ?? null }
     })
 
     const details = Effect.fnUntraced(function*(aggregate: Aggregate) {
       const { environment, id, merchantId } = aggregate.invoice
       const merchant = yield* merchants.get(merchantId)
       const { branding } = yield* merchantSettings.get(merchantId, environment)
-      const locked = lockedRoute(aggregate)
-      const target = locked === null ? null : yield* chains.target(id, familyOf(locked.network))
+      const routeLock = lockedRoute(aggregate)
+      const target = routeLock === null ? null : yield* chains.target(id, familyOf(routeLock.network))
       const now = yield* clock.nowMillis(merchantId, environment)
       return detailsBody(aggregate, merchant, branding, target?.address ?? null, now)
     })
 
     /** The invoice's address in each family in which it has one, null where it can get one; other families are not there. */
-    const receivingFamilies = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
-      const given = yield* chains.targets(id)
-      const receiving = new Map<Family, AllocatedTarget | null>(given)
+    const targetsByFamily = Effect.fnUntraced(function*({ environment, id, merchantId }: InvoiceState) {
+      const allocated = yield* chains.targets(id)
+      const targets = new Map<Family, AllocatedTarget | null>(allocated)
       for (const family of Family.literals) {
-        if (given.has(family)) continue
-        if ((yield* chains.wallet({ merchantId, environment, family })) !== null) receiving.set(family, null)
+        if (allocated.has(family)) continue
+        if ((yield* chains.wallet({ merchantId, environment, family })) !== null) targets.set(family, null)
       }
-      return receiving
+      return targets
     })
 
     const tokens = Effect.fnUntraced(function*(aggregate: Aggregate, query: TokenQuery) {
       const { invoice } = aggregate
       const { environment, merchantId } = invoice
       if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
-      const receiving = yield* receivingFamilies(invoice)
+      const targets = yield* targetsByFamily(invoice)
       const policy = yield* policies.get(merchantId, environment)
       // By which prices are told to be old: they come by the system's clock.
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
-      const down = new Set(unhealthy.map(({ network }) => network))
+      const unhealthyNetworks = new Set(unhealthy.map(({ network }) => network))
       return catalog.list(environment)
         .filter((token) => query.network === undefined || token.network === query.network)
-        .filter((token) => isOffered(token, aggregate, receiving, (id) => isBlocked(policy, id)))
+        .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
         .map((token) =>
           tokenBody(invoice, token, {
-            monitored: chains.driver(token.network, environment) !== undefined,
-            hasWallet: receiving.has(familyOf(token.network)),
-            healthy: !down.has(token.network),
-            spot: quotes.latest(token),
+            isMonitored: chains.driver(token.network, environment) !== undefined,
+            hasWallet: targets.has(familyOf(token.network)),
+            healthy: !unhealthyNetworks.has(token.network),
+            spot: prices.latest(token),
             now
           })
         )
@@ -502,10 +502,10 @@ export class PayorDesk extends Context.Service<PayorDesk, {
         .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
     })
 
-    const estimates = ({ invoice }: Aggregate, asked: ReadonlyArray<{ readonly id: number }>) =>
-      new Map(asked.flatMap(({ id }) => {
+    const estimates = ({ invoice }: Aggregate, requestedTokens: ReadonlyArray<{ readonly id: number }>) =>
+      new Map(requestedTokens.flatMap(({ id }) => {
         const token = catalog.get(id)
-        const spot = token === undefined ? null : quotes.latest(token)
+        const spot = token === undefined ? null : prices.latest(token)
         return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
       }))
 
@@ -525,17 +525,17 @@ export class PayorDesk extends Context.Service<PayorDesk, {
     const withSocket = ({ invoice }: Aggregate, route: Route) =>
       Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
 
-    return PayorDesk.of({
+    return PayorApi.of({
       open: ({ sessionToken, signature }) => Effect.flatMap(sessions.check(sessionToken, signature), current),
       current,
-      asTold,
+      withLastEvent,
       details,
       tokens,
       estimates,
       address: (aggregate, network, tokenId) =>
         Effect.flatMap(payments.route(aggregate, network, tokenId), (route) => withSocket(aggregate, route)),
-      shown: (aggregate) =>
-        Effect.flatMap(payments.shown(aggregate), (route) =>
+      currentAddress: (aggregate) =>
+        Effect.flatMap(payments.currentRoute(aggregate), (route) =>
           route === null ? Effect.succeed(null) : withSocket(aggregate, route)),
       ticket,
       status: statusBody
@@ -554,19 +554,19 @@ export class SimulatedPayments extends Context.Service<SimulatedPayments, {
   readonly current: () => Simulate | null
 }>()("tillwire/modules/payments/SimulatedPayments") {
   static readonly layer = Layer.sync(SimulatedPayments, () => {
-    let registered: Simulate | null = null
+    let simulator: Simulate | null = null
     return SimulatedPayments.of({
-      current: () => registered,
+      current: () => simulator,
       register: (simulate) =>
         Effect.acquireRelease(
           Effect.suspend(() => {
-            if (registered !== null) return Effect.die(new Error("Two modules simulate payments"))
-            registered = simulate
+            if (simulator !== null) return Effect.die(new Error("Two modules simulate payments"))
+            simulator = simulate
             return Effect.void
           }),
           () =>
             Effect.sync(() => {
-              registered = null
+              simulator = null
             })
         )
     })
@@ -574,7 +574,7 @@ export class SimulatedPayments extends Context.Service<SimulatedPayments, {
 }
 
 /** The tokens an address given out under a policy is not for. */
-const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy === "selective" ? blocked : []
+const blockedTokensOf = ({ blockedTokens, policy }: PolicyState): Iterable<number> => policy === "selective" ? blockedTokens : []
 
 /**
  * What a transfer is worth: by the quotes that held when it was seen, else at the spot price; null: no price now. Late
@@ -582,16 +582,16 @@ const refusedBy = ({ blocked, policy }: PolicyState): Iterable<number> => policy
  * {@link lockedRateSeconds} after its end; later ones get the spot price and `pricing_reason` says why.
  */
 const makePricing = Effect.gen(function*() {
-  const quotes = yield* Quotes
-  const issued = yield* PaymentQuotes
+  const prices = yield* Prices
+  const paymentQuotes = yield* PaymentQuotes
 
   return Effect.fnUntraced(function*(invoice: InvoiceState, token: Token, units: bigint, seenAt: number) {
     const lockedRate = lockedRateAt(invoice, seenAt)
-    const allCandidates = yield* issued.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
+    const allCandidates = yield* paymentQuotes.candidates(invoice.id, token.network, token.id, seenAt, lockedRate !== "none")
     const candidates = lockedRate === "ended" ? [] : allCandidates
     const spot = candidates.length > 0
       ? null
-      : yield* quotes.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
+      : yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
     const worth = valuation(candidates, baseUnits(units), spot, token.decimals)
     return worth === null || lockedRate !== "ended" || allCandidates.length === 0
       ? worth
@@ -603,11 +603,11 @@ const makePricing = Effect.gen(function*() {
 export const paymentIdOf = ({ id }: Pick<JournalEntry, "id">): string => uuidOf(`payment:${id}`)
 
 /** Contracts of unlisted tokens asked at once, and waiting to be asked; what is over that keeps no name. */
-const namingAtOnce = 4
-const maximumNamings = 100
+const nameReadConcurrency = 4
+const maximumNameReads = 100
 
 /** Time a node has to answer for a contract. */
-const namingLimit = "5 seconds"
+const nameReadTimeout = "5 seconds"
 
 /**
  * Asks the contract of an unlisted token what it is, beside the handling of transfers, which never waits for it: whoever
@@ -616,11 +616,11 @@ const namingLimit = "5 seconds"
 const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"]) {
   const chains = yield* Chains
   const scope = yield* Effect.scope
-  const turns = yield* Semaphore.make(namingAtOnce)
-  let namings = 0
+  const semaphore = yield* Semaphore.make(nameReadConcurrency)
+  let readsUnderWay = 0
 
   const name = Effect.fnUntraced(function*(invoiceId: string, paymentId: string, read: Effect.Effect<ContractToken, unknown>) {
-    const token = yield* Effect.timeout(read, namingLimit)
+    const token = yield* Effect.timeout(read, nameReadTimeout)
     const command: Command = { _tag: "NameToken", paymentId, ...token }
     yield* invoices.change(invoiceId, noCause, () => Effect.succeed({ commands: [command] }))
   })
@@ -630,11 +630,11 @@ const makeNameToken = Effect.fnUntraced(function*(invoices: Invoices["Service"])
     const token = payments.find(({ id }) => id === paymentId)?.metadata.token ?? null
     const readToken = chains.driver(entry.network, entry.environment)?.readToken ?? null
     const isUnnamed = token !== null && token.id === null && token.symbol === null && token.decimals === null
-    if (!isUnnamed || token.address === null || readToken === null || namings >= maximumNamings) return
-    namings += 1
-    yield* turns.withPermits(1)(name(invoice.id, paymentId, readToken(token.address))).pipe(
+    if (!isUnnamed || token.address === null || readToken === null || readsUnderWay >= maximumNameReads) return
+    readsUnderWay += 1
+    yield* semaphore.withPermits(1)(name(invoice.id, paymentId, readToken(token.address))).pipe(
       Effect.catchCause((cause) => Effect.logDebug("the contract of an unlisted token could not be read", cause)),
-      Effect.ensuring(Effect.sync(() => { namings -= 1 })),
+      Effect.ensuring(Effect.sync(() => { readsUnderWay -= 1 })),
       Effect.forkIn(scope)
     )
   })
@@ -647,7 +647,7 @@ const dustOverLimit = Metric.counter("dust_transfers_over_limit_total", {
 
 /** {@link Payments.credit}. */
 const makeCredit = Effect.gen(function*() {
-  yield* fromZero(dustOverLimit)
+  yield* initializeSeries(dustOverLimit)
   const chains = yield* Chains
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
@@ -657,18 +657,18 @@ const makeCredit = Effect.gen(function*() {
   const seenAtBy = ({ blockTime, observedAt }: JournalEntry, { environment, merchantId }: InvoiceState) =>
     seenAtOf(blockTime, observedAt) + clock.aheadSeconds(merchantId, environment)
 
-  const arrivalOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
+  const incomingTransferOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     // Inactive only until its contract was asked, as after a start: judged now, it would be refused for good.
-    if (token?.active === false && catalog.unattested(entry.network, entry.environment).some(({ id }) => id === token.id)) {
+    if (token?.active === false && catalog.unverifiedTokens(entry.network, entry.environment).some(({ id }) => id === token.id)) {
       return yield* publicError("NETWORK_DEGRADED")
     }
     const target = yield* chains.target(invoice.id, familyOf(entry.network))
-    const exception = verdict(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
+    const exception = rejectionReason(token, entry.network, invoice.policy.acceptedNetworks, target?.refusedTokens ?? [])
     const seenAt = seenAtBy(entry, invoice)
-    const priced = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
+    const paymentValue = token === undefined || exception !== null ? null : yield* price(invoice, token, entry.amount, seenAt)
     const metadata: PaymentMetadata = {
-      quote: priced?.quote ?? null,
+      quote: paymentValue?.quote ?? null,
       confirmations: entry.confirmations,
       required_confirmations: depthOf(entry, invoice).blocks,
       // Play money is in the journal below all blocks, at the negative of the height it shows.
@@ -678,7 +678,7 @@ const makeCredit = Effect.gen(function*() {
         ? { id: null, symbol: null, address: entry.tokenAddress, decimals: null }
         : { id: token.id, symbol: token.symbol, address: token.address, decimals: token.decimals }
     }
-    const arrival: Arrival = {
+    const transfer: IncomingTransfer = {
       id,
       network: entry.network,
       tokenId: token?.id ?? null,
@@ -686,55 +686,55 @@ const makeCredit = Effect.gen(function*() {
       txHash: entry.kind === "direct" ? entry.txHash : null,
       sender: entry.from,
       units: entry.amount,
-      amount: priced?.amount ?? usdMillis(0n),
+      amount: paymentValue?.amount ?? usdMillis(0n),
       seenAt,
       metadata
     }
-    return arrival
+    return transfer
   })
 
   return Effect.fnUntraced(function*(entry: JournalEntry, { invoice, payments }: Aggregate) {
     const paymentId = paymentIdOf(entry)
-    const known = payments.find(({ id }) => id === paymentId)
+    const previous = payments.find(({ id }) => id === paymentId)
     if (entry.status === "reverted") {
-      const commands: ReadonlyArray<Command> = known === undefined ? [] : [{ _tag: "Revert", paymentId }]
-      return { commands, writes: [chains.handled(entry, depthOf(entry, invoice))] }
+      const commands: ReadonlyArray<Command> = previous === undefined ? [] : [{ _tag: "Revert", paymentId }]
+      return { commands, writes: [chains.markHandled(entry, depthOf(entry, invoice))] }
     }
     // Included again before anyone was told that it had gone: what was counted is taken back first.
-    const again = known !== undefined && known.status !== "reverted" &&
-      (entry.status === "seen" || known.units !== entry.amount)
-    const fresh = known === undefined || known.status === "reverted" || again
-    const arrival = fresh ? yield* arrivalOf(entry, paymentId, invoice) : null
-    if (arrival !== null && known === undefined && isDustBeyondLimit(arrival, payments)) {
+    const isReincluded = previous !== undefined && previous.status !== "reverted" &&
+      (entry.status === "seen" || previous.units !== entry.amount)
+    const isNew = previous === undefined || previous.status === "reverted" || isReincluded
+    const arrival = isNew ? yield* incomingTransferOf(entry, paymentId, invoice) : null
+    if (arrival !== null && previous === undefined && isDustBeyondLimit(arrival, payments)) {
       if (entry.status === "seen") yield* Metric.update(dustOverLimit, 1)
-      return { commands: [], writes: [chains.handled(entry, depthOf(entry, invoice))] }
+      return { commands: [], writes: [chains.markHandled(entry, depthOf(entry, invoice))] }
     }
     const threshold = chains.driver(entry.network, entry.environment)?.agreementAbove ?? null
-    const agreement = needsAgreement(threshold, invoice.amount, valueOf(arrival ?? known!))
-    const writes = [chains.handled(entry, { ...depthOf(entry, invoice), agreement })]
-    const observe: ReadonlyArray<Command> = [
-      ...(again ? [{ _tag: "Revert", paymentId } as const] : []),
-      ...(arrival === null ? [] : [{ _tag: "Observe", arrival } as const])
+    const agreement = needsAgreement(threshold, invoice.amount, valueOf(arrival ?? previous!))
+    const writes = [chains.markHandled(entry, { ...depthOf(entry, invoice), agreement })]
+    const observeCommands: ReadonlyArray<Command> = [
+      ...(isReincluded ? [{ _tag: "Revert", paymentId } as const] : []),
+      ...(arrival === null ? [] : [{ _tag: "Observe", transfer: arrival } as const])
     ]
-    if (entry.status === "seen") return { commands: observe, writes }
+    if (entry.status === "seen") return { commands: observeCommands, writes }
 
     const confirm: Command = { _tag: "Confirm", paymentId, confirmations: entry.confirmations }
-    const isPriced = (arrival?.metadata.quote ?? known?.metadata.quote ?? null) !== null
-    if (isPriced || !needsPrice(arrival ?? known!)) return { commands: [...observe, confirm], writes }
+    const isPriced = (arrival?.metadata.quote ?? previous?.metadata.quote ?? null) !== null
+    if (isPriced || !needsPrice(arrival ?? previous!)) return { commands: [...observeCommands, confirm], writes }
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
-    const seenAt = known?.seenAt ?? seenAtBy(entry, invoice)
+    const seenAt = previous?.seenAt ?? seenAtBy(entry, invoice)
     const priced = token === undefined ? null : yield* price(invoice, token, entry.amount, seenAt)
     if (priced !== null) {
-      const valued: Command = { _tag: "Value", paymentId, ...priced }
-      return { commands: [...observe, valued, confirm], writes }
+      const setValue: Command = { _tag: "Value", paymentId, ...priced }
+      return { commands: [...observeCommands, setValue, confirm], writes }
     }
     if (entry.attempts + 1 < pricingTries) return yield* publicError("QUOTE_UNAVAILABLE")
     yield* Effect.logError("no price for a confirmed payment: an operator must retry it").pipe(
       Effect.annotateLogs({ payment_id: paymentId, invoice_id: invoice.id, attempts: entry.attempts + 1 })
     )
     // The first is for a payment that would count, the second for one that came too late: each leaves the other alone.
-    const giveUp: Command = { _tag: "GiveUp", paymentId }
-    return { commands: [...observe, giveUp, confirm], writes }
+    const requireManualRetry: Command = { _tag: "RequireManualRetry", paymentId }
+    return { commands: [...observeCommands, requireManualRetry, confirm], writes }
   })
 })
 
@@ -762,7 +762,7 @@ const unmatchedPayment = (entry: JournalEntry, catalog: TokenCatalog["Service"])
 }
 
 /** What a payment is worth; null while there is no price for it, zero where none is needed. */
-const valueOf = (payment: Pick<Arrival, "amount" | "metadata">): UsdMillis | null =>
+const valueOf = (payment: Pick<IncomingTransfer, "amount" | "metadata">): UsdMillis | null =>
   needsPrice(payment) ? null : payment.amount
 
 const depthOf = (entry: JournalEntry, invoice: InvoiceState) =>

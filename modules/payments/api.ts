@@ -1,7 +1,7 @@
 /** The payor's endpoints: definitions only (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls). */
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { AnyOrigin, errors, Flat, Revalidated, SchemesTogether, UnknownParameters } from "../../runtime/Http.ts"
+import { AnyOrigin, errors, FlatErrors, ConditionalGet, RequiresAllSchemes, UnknownParameters } from "../../runtime/Http.ts"
 import { EpochSeconds, InvoiceId, TokenId } from "../../schemas/Ids.ts"
 import { InvoiceStatus, WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -33,7 +33,7 @@ export class PayorSession extends HttpApiMiddleware.Service<PayorSession, { prov
 const nullable = Schema.NullOr
 
 /** A payment as a payor's page shows it. */
-export const ShownPayment = Schema.Struct({
+export const SessionPayment = Schema.Struct({
   ...PayorPayment.fields,
   confirmations: Schema.Int,
   required_confirmations: Schema.Int,
@@ -85,7 +85,7 @@ export const SessionDetails = Schema.Struct({
     accent: Schema.String,
     support_email: nullable(Schema.String)
   }),
-  payments: Schema.Array(ShownPayment).annotate({ description: "Newest first, in the order they were recorded" })
+  payments: Schema.Array(SessionPayment).annotate({ description: "Newest first, in the order they were recorded" })
 }).annotate({
   identifier: "SessionDetails",
   examples: [{
@@ -230,7 +230,7 @@ export const PaymentStatusReport = Schema.Struct({
   status: InvoiceStatus,
   paid_at: nullable(EpochSeconds),
   ...remainingAmounts,
-  latest_payment: nullable(ShownPayment),
+  latest_payment: nullable(SessionPayment),
   next_poll_seconds: Schema.Int.annotate({ description: "Seconds to wait before asking again" })
 }).annotate({
   identifier: "PaymentStatusReport",
@@ -260,7 +260,7 @@ export const RefundAddress = Schema.Struct({
   examples: [{ network: "base", address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" }]
 })
 
-const Done = Schema.Struct({ success: Schema.tag(true) }).annotate({
+const SuccessBody = Schema.Struct({ success: Schema.tag(true) }).annotate({
   identifier: "PayorDone",
   examples: [{ success: true }]
 })
@@ -315,13 +315,13 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   HttpApiEndpoint.get("paymentStatus", "/api/v1/payments/payment-status", {
     success: PaymentStatusReport,
     error: errors("flat", ...sessionErrors)
-  }).annotate(UnknownParameters, "warned").annotate(Revalidated, true).annotateMerge(OpenApi.annotations({
+  }).annotate(UnknownParameters, "warned").annotate(ConditionalGet, true).annotateMerge(OpenApi.annotations({
     summary: "Poll the progress of a payment",
     description: "Carries an `ETag`: sent back as `If-None-Match`, it is answered with 304 while nothing has changed."
   })),
   HttpApiEndpoint.post("customerEmail", "/api/v1/payments/customer-email", {
     payload: CustomerEmail,
-    success: Done,
+    success: SuccessBody,
     error: errors("flat", ...bodyErrors, ...sessionErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Leave an e-mail address",
@@ -329,7 +329,7 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   })),
   HttpApiEndpoint.post("refundAddress", "/api/v1/payments/refund-address", {
     payload: RefundAddress,
-    success: Done,
+    success: SuccessBody,
     error: errors("flat", "UNSUPPORTED_NETWORK", "WALLET_ADDRESS_INVALID", ...bodyErrors, ...sessionErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Leave a refund address",
@@ -337,9 +337,9 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
   }))
 )
   .middleware(PayorSession)
-  .middleware(Flat)
+  .middleware(FlatErrors)
   .annotate(AnyOrigin, true)
-  .annotate(SchemesTogether, true)
+  .annotate(RequiresAllSchemes, true)
   .annotateMerge(OpenApi.annotations({ title: "Payments", description: "What a payment page asks, with the session of its invoice." }))
 {}
 

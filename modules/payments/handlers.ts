@@ -4,10 +4,10 @@ import { createHash } from "node:crypto"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { EventBus } from "../../runtime/EventBus.ts"
-import { jsonText, merchantCredentials, Throttle } from "../../runtime/Http.ts"
+import { jsonText, merchantCredentials, RateLimiter } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
-import { admitting } from "../../runtime/http/Admission.ts"
+import { afterAdmission } from "../../runtime/http/Admission.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../runtime/sockets/PaymentRoute.ts"
@@ -15,55 +15,55 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { paymentObject } from "../invoices/plugin.ts"
 import { QuoteRenewal, quoteEventText } from "../quotes/plugin.ts"
-import { Payments, PayorDesk, PayorDetails } from "./actor.ts"
+import { Payments, PayorApi, PayorDetails } from "./actor.ts"
 import { CurrentSession, PaymentsApi, PayorSession } from "./api.ts"
 import { PaymentsRpc } from "./rpc.ts"
 
 /** Opens the session of a request, or refuses it. */
 export const sessionLayer = Layer.effect(PayorSession, Effect.gen(function*() {
   const sessions = yield* PayorSessions
-  const throttle = yield* Throttle
-  const refused = new WeakMap<object, PublicError>()
+  const rateLimiter = yield* RateLimiter
+  const refusals = new WeakMap<object, PublicError>()
 
-  const openFor = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  const openSession = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
     const { headers } = request
     if (merchantCredentials.some((name) => headers[name] !== undefined)) {
-      yield* throttle.address(request, "payor")
+      yield* rateLimiter.address(request, "payor")
       return yield* publicError("CREDENTIAL_NOT_ALLOWED")
     }
     // A session proves itself by its signature, so it is not counted for its address: many payors may share one.
     const invoiceId = yield* sessions.check(headers["x-session-token"] ?? "", headers["x-signature"] ?? "").pipe(
-      Effect.catch((error) => Effect.andThen(throttle.address(request, "payor"), throttle.refused(request, error)))
+      Effect.catch((error) => Effect.andThen(rateLimiter.address(request, "payor"), rateLimiter.refuse(request, error)))
     )
-    yield* throttle.session(invoiceId)
+    yield* rateLimiter.session(invoiceId)
     return { invoiceId }
   })
 
-  const opened = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const before = refused.get(request)
+  const sessionOfRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const before = refusals.get(request)
     return before !== undefined
       ? Effect.fail(before)
-      : Effect.tapError(openFor(request), (error) => Effect.sync(() => refused.set(request, error)))
+      : Effect.tapError(openSession(request), (error) => Effect.sync(() => refusals.set(request, error)))
   })
   // Both headers are one credential: either scheme of the reference runs the same check, which judges a request once.
   const open: PayorSession["Service"]["sessionToken"] = (handler, called) =>
-    Effect.provideServiceEffect(admitting(handler, called), CurrentSession, opened as Effect.Effect<CurrentSession["Service"]>)
+    Effect.provideServiceEffect(afterAdmission(handler, called), CurrentSession, sessionOfRequest as Effect.Effect<CurrentSession["Service"]>)
   return PayorSession.of({ sessionToken: open, signature: open })
 }))
 
-const done = JSON.stringify({ success: true })
+const successBody = JSON.stringify({ success: true })
 
 export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(function*(group) {
-  const desk = yield* PayorDesk
+  const payorApi = yield* PayorApi
   const details = yield* PayorDetails
-  const session = Effect.flatMap(CurrentSession, ({ invoiceId }) => desk.current(invoiceId))
+  const session = Effect.flatMap(CurrentSession, ({ invoiceId }) => payorApi.current(invoiceId))
 
   return group
     .handle("sessionDetails", () =>
-      Effect.map(Effect.flatMap(session, desk.details), (body) => jsonText(JSON.stringify(body))))
+      Effect.map(Effect.flatMap(session, payorApi.details), (body) => jsonText(JSON.stringify(body))))
     .handle("availableTokens", ({ query }) =>
       Effect.map(
-        Effect.flatMap(session, (aggregate) => desk.tokens(aggregate, query)),
+        Effect.flatMap(session, (aggregate) => payorApi.tokens(aggregate, query)),
         (body) => jsonText(JSON.stringify(body))
       ))
     .handle("paymentAddress", Effect.fnUntraced(function*({ payload }) {
@@ -74,10 +74,10 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
           param: "token_id"
         })
       }
-      return jsonText(JSON.stringify(yield* desk.address(yield* session, payload.network, tokenId)))
+      return jsonText(JSON.stringify(yield* payorApi.address(yield* session, payload.network, tokenId)))
     }))
     .handle("paymentStatus", Effect.fnUntraced(function*() {
-      const text = JSON.stringify(desk.status(yield* session))
+      const text = JSON.stringify(payorApi.status(yield* session))
       const etag = `"${createHash("sha256").update(text).digest("base64url")}"`
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const response = matchesEtag(headers["if-none-match"], etag)
@@ -87,13 +87,13 @@ export const handlers = HttpApiBuilder.group(PaymentsApi, "payments", Effect.fn(
     }))
     .handle("customerEmail", Effect.fnUntraced(function*({ payload }) {
       const { invoice } = yield* session
-      yield* details.tellEmail(invoice, payload.email)
-      return jsonText(done)
+      yield* details.saveEmail(invoice, payload.email)
+      return jsonText(successBody)
     }))
     .handle("refundAddress", Effect.fnUntraced(function*({ payload }) {
       const { invoice } = yield* session
-      yield* details.tellRefundAddress(invoice, { ...payload, memo: payload.memo ?? null })
-      return jsonText(done)
+      yield* details.saveRefundAddress(invoice, { ...payload, memo: payload.memo ?? null })
+      return jsonText(successBody)
     }))
 }))
 
@@ -105,23 +105,23 @@ export const socketRoute = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const bus = yield* EventBus
   const renewal = yield* QuoteRenewal
 
-  const greeting = Effect.fnUntraced(function*(invoiceId: string, merchantId: number, version: string) {
-    const greeted = yield* renewal.greet(invoiceId)
-    if (greeted === null) return []
+  const firstEvents = Effect.fnUntraced(function*(invoiceId: string, merchantId: number, version: string) {
+    const current = yield* renewal.startWatch(invoiceId)
+    if (current === null) return []
     const position = yield* bus.nextPosition(merchantId)
-    return [quoteEventText(position, greeted.environment, greeted.quote, {}, version)]
+    return [quoteEventText(position, current.environment, current.quote, {}, version)]
   })
 
   const secrets = yield* Secrets
   const sockets = yield* Sockets
-  const throttle = yield* Throttle
+  const rateLimit = yield* RateLimiter
   yield* router.add(
     "GET",
     paymentSocketPath,
-    paymentSocketRoute(greeting).pipe(
+    paymentSocketRoute(firstEvents).pipe(
       Effect.provideService(Sockets, sockets),
       Effect.provideService(Secrets, secrets),
-      Effect.provideService(Throttle, throttle)
+      Effect.provideService(RateLimiter, rateLimit)
     )
   )
 }))

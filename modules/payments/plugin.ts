@@ -7,7 +7,7 @@ import { Invoices, PayorRecords } from "../invoices/plugin.ts"
 import { PaymentQuotes, QuoteRenewal } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { Payments, PayorDesk, PayorDetails, payorRecords, SimulatedPayments } from "./actor.ts"
+import { Payments, PayorApi, PayorDetails, registerPayorRecords, SimulatedPayments } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -16,14 +16,14 @@ import { PaymentsRpc } from "./rpc.ts"
 export {
   paymentIdOf,
   Payments,
-  PayorDesk,
+  PayorApi,
   PayorDetails,
   receiveAddressMessage,
-  type RefundAddressTold,
+  type RefundAddressFact,
   type Route,
   SimulatedPayments
 } from "./actor.ts"
-export { isMemo, type PayorSocket, sessionAfterlifeSeconds, type SimulatedPayment } from "./machine.ts"
+export { isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
 export type { RefundDestination } from "./repo.ts"
 
 export const plugin = Plugin.make({
@@ -39,9 +39,9 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
       rpcHandlers,
-      Layer.effectDiscard(payorRecords)
+      Layer.effectDiscard(registerPayorRecords)
     ).pipe(
-      Layer.provideMerge(PayorDesk.layer),
+      Layer.provideMerge(PayorApi.layer),
       Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, SimulatedPayments.layer))
     )
 })

@@ -1,4 +1,4 @@
-/** Rows of what payors told. A database fault is a defect. */
+/** Rows of what payors entered. A database fault is a defect. */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"

@@ -7,15 +7,15 @@
  */
 import { Clock, Effect, Layer, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSource, type PriceSourceFailed, Quotes } from "../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSource, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
 import {
-  askTogether,
+  requestWithBisect,
   bookMiddle,
   everyEnvironment,
-  makeProvider,
-  makeUnlisted,
-  providerOptions
-} from "../../runtime/quotes/Provider.ts"
+  makePriceClient,
+  makeUnlistedNames,
+  httpSourceOptions
+} from "../../runtime/prices/HttpPriceSource.ts"
 import { type Rate, rateText, timesRate } from "../../schemas/Money.ts"
 
 /** Binance's name of each asset; a wrapped coin is priced as the coin its contract redeems it for. */
@@ -46,7 +46,7 @@ const invalidSymbol = "-1121"
 const AssetName = Schema.String.check(Schema.isPattern(/^[A-Z0-9]{1,12}$/, { message: "Expected a name like \"ETH\"" }))
 
 /** `assets` holds the base assets of Binance's USDT pairs, e.g. `{ "bitcoin": "BTC" }`. */
-const Options = Schema.Struct(providerOptions(AssetName))
+const Options = Schema.Struct(httpSourceOptions(AssetName))
 
 const decodeBooks = Schema.decodeUnknownResult(Schema.Array(Schema.Struct({
   symbol: Schema.String,
@@ -58,17 +58,17 @@ const decodeRefusal = Schema.decodeUnknownResult(Schema.Struct({ code: Schema.St
 
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
-    const quotes = yield* Quotes
-    const { failed, get } = yield* makeProvider("binance")
+    const oracle = yield* Prices
+    const { failed, get } = yield* makePriceClient("binance")
     const names = new Map(Object.entries({ ...binanceAssets, ...options.assets }))
-    const unlisted = makeUnlisted()
+    const unlistedNames = makeUnlistedNames()
     const url = `${(options.baseUrl ?? "https://api.binance.com").replace(/\/+$/, "")}/api/v3/ticker/bookTicker`
 
     /** Middles in USDT by name; null when Binance refused the request because it does not know one of the symbols. */
     const request = Effect.fnUntraced(function*(
-      wanted: ReadonlyArray<string>
-    ): Effect.fn.Return<ReadonlyMap<string, Rate> | null, PriceSourceFailed> {
-      const symbols = JSON.stringify(wanted.map((name) => `${name}USDT`))
+      assetNames: ReadonlyArray<string>
+    ): Effect.fn.Return<ReadonlyMap<string, Rate> | null, PriceSourceError> {
+      const symbols = JSON.stringify(assetNames.map((name) => `${name}USDT`))
       const { json, status } = yield* get({ url, params: [["symbols", symbols]], readable: [400] })
       if (status === 400) {
         const refusal = decodeRefusal(json)
@@ -80,7 +80,7 @@ const make = (options: typeof Options.Type) =>
       if (Result.isFailure(books)) return yield* failed("answer that cannot be read")
       const middles = new Map(books.success.map(({ askPrice, bidPrice, symbol }) =>
         [symbol, bookMiddle(bidPrice, askPrice)]))
-      return new Map(wanted.flatMap((name) => {
+      return new Map(assetNames.flatMap((name) => {
         const middle = middles.get(`${name}USDT`)
         return middle === undefined ? [] : [[name, middle]]
       }))
@@ -88,25 +88,25 @@ const make = (options: typeof Options.Type) =>
 
     const prices: PriceSource["prices"] = Effect.fnUntraced(function*(assets, peers) {
       const now = yield* Clock.currentTimeMillis
-      const wanted = new Set(assets.flatMap((asset) => {
+      const wantedNames = new Set(assets.flatMap((asset) => {
         const name = names.get(asset)
-        return name === undefined || unlisted.has(name, now) ? [] : [name]
+        return name === undefined || unlistedNames.has(name, now) ? [] : [name]
       }))
-      if (wanted.size === 0) return []
+      if (wantedNames.size === 0) return []
       const tether = peers(quoteAsset)
       if (tether === null) return yield* failed("no other source has a fresh price of USDT to turn its prices into dollars")
-      const found = yield* askTogether([...wanted].slice(0, maximumSymbols), request, unlisted)
+      const middles = yield* requestWithBisect([...wantedNames].slice(0, maximumSymbols), request, unlistedNames)
       const at = Math.min(Math.floor(now / 1000), tether.at)
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
-        const middle = found.get(names.get(asset) ?? "")
+        const middle = middles.get(names.get(asset) ?? "")
         return middle === undefined ? [] : [{ asset, rate: rateText(timesRate(middle, tether.rate)), at }]
       })
     })
 
-    yield* quotes.register({
+    yield* oracle.register({
       name: "binance",
       environments: options.environments ?? everyEnvironment,
-      reads: [quoteAsset],
+      requiredAssets: [quoteAsset],
       prices
     })
   })

@@ -6,14 +6,14 @@
  */
 import { Clock, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceFailed, Quotes } from "../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
 import {
   bookMiddle,
   everyEnvironment,
-  makeProvider,
-  makeUnlisted,
-  providerOptions
-} from "../../runtime/quotes/Provider.ts"
+  makePriceClient,
+  makeUnlistedNames,
+  httpSourceOptions
+} from "../../runtime/prices/HttpPriceSource.ts"
 import { rateText } from "../../schemas/Money.ts"
 
 /** Coinbase's name of each asset; a wrapped coin is priced as the coin its contract redeems it for. */
@@ -40,7 +40,7 @@ const pauseMillis = 125
 const AssetName = Schema.String.check(Schema.isPattern(/^[A-Z0-9]{1,12}$/, { message: "Expected a name like \"ETH\"" }))
 
 /** `assets` holds the base currencies of Coinbase's dollar products, e.g. `{ "bitcoin": "BTC" }`. */
-const Options = Schema.Struct(providerOptions(AssetName))
+const Options = Schema.Struct(httpSourceOptions(AssetName))
 
 const decodeTicker = Schema.decodeUnknownResult(Schema.Struct({
   bid: Schema.String,
@@ -50,19 +50,19 @@ const decodeTicker = Schema.decodeUnknownResult(Schema.Struct({
 
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
-    const quotes = yield* Quotes
-    const { failed, get } = yield* makeProvider("coinbase")
+    const oracle = yield* Prices
+    const { failed, get } = yield* makePriceClient("coinbase")
     const names = new Map(Object.entries({ ...coinbaseAssets, ...options.assets }))
-    const unlisted = makeUnlisted()
+    const unlistedNames = makeUnlistedNames()
     const baseUrl = (options.baseUrl ?? "https://api.exchange.coinbase.com").replace(/\/+$/, "")
 
     /** The price of one product and its time; null when Coinbase has none to rely on. */
     const request = Effect.fnUntraced(function*(
       name: string
-    ): Effect.fn.Return<Omit<PricePoint, "asset"> | null, PriceSourceFailed> {
+    ): Effect.fn.Return<Omit<PricePoint, "asset"> | null, PriceSourceError> {
       const { json, status } = yield* get({ url: `${baseUrl}/products/${name}-USD/ticker`, readable: [404] })
       if (status === 404) {
-        yield* unlisted.add(name)
+        yield* unlistedNames.add(name)
         return null
       }
       const ticker = decodeTicker(json)
@@ -76,13 +76,13 @@ const make = (options: typeof Options.Type) =>
 
     const prices = Effect.fnUntraced(function*(assets: ReadonlyArray<string>) {
       const now = yield* Clock.currentTimeMillis
-      const wanted = new Set(assets.flatMap((asset) => {
+      const wantedNames = new Set(assets.flatMap((asset) => {
         const name = names.get(asset)
-        return name === undefined || unlisted.has(name, now) ? [] : [name]
+        return name === undefined || unlistedNames.has(name, now) ? [] : [name]
       }))
-      const asked = [...wanted].slice(0, maximumProducts)
+      const products = [...wantedNames].slice(0, maximumProducts)
       const answers = yield* Effect.forEach(
-        asked,
+        products,
         (name, index) => Effect.delay(Effect.result(request(name)), index * pauseMillis),
         { concurrency: maximumProducts }
       )
@@ -91,16 +91,16 @@ const make = (options: typeof Options.Type) =>
       if (first !== undefined && Result.isFailure(first) && answers.every(Result.isFailure)) {
         return yield* first.failure
       }
-      const found = new Map(answers.flatMap((answer, index) =>
-        Result.isSuccess(answer) && answer.success !== null ? [[asked[index]!, answer.success] as const] : []
+      const points = new Map(answers.flatMap((answer, index) =>
+        Result.isSuccess(answer) && answer.success !== null ? [[products[index]!, answer.success] as const] : []
       ))
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
-        const point = found.get(names.get(asset) ?? "")
+        const point = points.get(names.get(asset) ?? "")
         return point === undefined ? [] : [{ asset, ...point }]
       })
     })
 
-    yield* quotes.register({ name: "coinbase", environments: options.environments ?? everyEnvironment, prices })
+    yield* oracle.register({ name: "coinbase", environments: options.environments ?? everyEnvironment, prices })
   })
 
 /** Bid-ask middles from Coinbase Exchange's public API. Source name `coinbase`. */

@@ -6,14 +6,14 @@
  */
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceFailed, Quotes } from "../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
 import {
   epochSeconds,
   everyEnvironment,
-  makeProvider,
+  makePriceClient,
   positiveDecimal,
-  providerOptions
-} from "../../runtime/quotes/Provider.ts"
+  httpSourceOptions
+} from "../../runtime/prices/HttpPriceSource.ts"
 
 /** Ids in one request: the URL stays under 4 KiB. */
 const idsPerRequest = 100
@@ -29,7 +29,7 @@ const isAssetId = Schema.is(AssetId)
 
 const Options = Schema.Struct({
   /** `assets` holds CoinGecko's ids where they are not the catalogue's. */
-  ...providerOptions(AssetId),
+  ...httpSourceOptions(AssetId),
   /** A secret: `"${env:COINGECKO_API_KEY}"`. Absent: the public API, which is slower to change. */
   apiKey: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
   /** What the key is for: it decides the host and the header. Default `pro`. */
@@ -42,8 +42,8 @@ const decodePrice = Schema.decodeUnknownResult(Schema.Struct({ usd: Schema.Strin
 
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
-    const quotes = yield* Quotes
-    const { failed, get } = yield* makeProvider("coingecko")
+    const oracle = yield* Prices
+    const { failed, get } = yield* makePriceClient("coingecko")
     const names = new Map(Object.entries(options.assets ?? {}))
     const { apiKey, plan = "pro" } = options
     const isPro = apiKey !== undefined && plan === "pro"
@@ -55,7 +55,7 @@ const make = (options: typeof Options.Type) =>
 
     const request = Effect.fnUntraced(function*(
       ids: ReadonlyArray<string>
-    ): Effect.fn.Return<Readonly<Record<string, unknown>>, PriceSourceFailed> {
+    ): Effect.fn.Return<Readonly<Record<string, unknown>>, PriceSourceError> {
       const { json } = yield* get({
         url,
         headers,
@@ -76,9 +76,9 @@ const make = (options: typeof Options.Type) =>
       const requests = Array.from({ length: Math.ceil(ids.length / idsPerRequest) }, (_, index) =>
         request(ids.slice(index * idsPerRequest, (index + 1) * idsPerRequest)))
       const answers = yield* Effect.all(requests, { concurrency: requestsAtOnce })
-      const found = new Map(answers.flatMap((answer) => Object.entries(answer)))
+      const pricesById = new Map(answers.flatMap((answer) => Object.entries(answer)))
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
-        const price = decodePrice(found.get(idOf(asset)))
+        const price = decodePrice(pricesById.get(idOf(asset)))
         if (Result.isFailure(price)) return []
         const rate = positiveDecimal(price.success.usd)
         const at = epochSeconds(price.success.last_updated_at)
@@ -86,7 +86,7 @@ const make = (options: typeof Options.Type) =>
       })
     })
 
-    yield* quotes.register({ name: "coingecko", environments: options.environments ?? everyEnvironment, prices })
+    yield* oracle.register({ name: "coingecko", environments: options.environments ?? everyEnvironment, prices })
   })
 
 /** Averages from CoinGecko's API. Source name `coingecko`. */

@@ -1,7 +1,7 @@
 /** Prices the operator writes down: for devnet, tests and trying things out. They never reach mainnet. */
 import { Clock, Effect, Layer, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { Quotes } from "../../runtime/Quotes.ts"
+import { Prices } from "../../runtime/Prices.ts"
 import { readRate } from "../../schemas/Money.ts"
 
 /** Assets one list may price. */
@@ -29,15 +29,15 @@ export const plugin = Plugin.make({
   options: Options,
   layer: ({ environments = ["devnet"] as const, prices }) =>
     Layer.effectDiscard(Effect.gen(function*() {
-      const quotes = yield* Quotes
-      const known = new Map(Object.entries(prices))
-      yield* quotes.register({
+      const oracle = yield* Prices
+      const rates = new Map(Object.entries(prices))
+      yield* oracle.register({
         name: "fixed",
         environments,
         prices: (assets) =>
           Effect.map(Clock.currentTimeMillis, (now) =>
             assets.flatMap((asset) => {
-              const rate = known.get(asset)
+              const rate = rates.get(asset)
               return rate === undefined ? [] : [{ asset, rate, at: Math.floor(now / 1000) }]
             }))
       })

@@ -5,15 +5,15 @@
  */
 import { Clock, Effect, Layer, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceFailed, Quotes } from "../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
 import {
-  askTogether,
+  requestWithBisect,
   bookMiddle,
   everyEnvironment,
-  makeProvider,
-  makeUnlisted,
-  providerOptions
-} from "../../runtime/quotes/Provider.ts"
+  makePriceClient,
+  makeUnlistedNames,
+  httpSourceOptions
+} from "../../runtime/prices/HttpPriceSource.ts"
 import { rateText } from "../../schemas/Money.ts"
 
 /**
@@ -45,7 +45,7 @@ const maximumPairs = 50
 const AssetName = Schema.String.check(Schema.isPattern(/^[A-Z0-9]{1,12}$/, { message: "Expected a name like \"ETH\"" }))
 
 /** `assets` holds Kraken's names, e.g. `{ "bitcoin": "XBT" }`. */
-const Options = Schema.Struct(providerOptions(AssetName))
+const Options = Schema.Struct(httpSourceOptions(AssetName))
 
 const Side = Schema.NonEmptyArray(Schema.String)
 const Ticker = Schema.Struct({ a: Side, b: Side })
@@ -69,16 +69,16 @@ const middle = (book: unknown): string | undefined => {
 
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
-    const quotes = yield* Quotes
-    const { failed, get } = yield* makeProvider("kraken")
+    const oracle = yield* Prices
+    const { failed, get } = yield* makePriceClient("kraken")
     const names = new Map(Object.entries({ ...krakenAssets, ...options.assets }))
-    const unlisted = makeUnlisted()
+    const unlistedNames = makeUnlistedNames()
     const url = `${(options.baseUrl ?? "https://api.kraken.com").replace(/\/+$/, "")}/0/public/Ticker`
 
     /** Books by Kraken's key; null when Kraken refused the request because it does not know one of the pairs. */
     const request = Effect.fnUntraced(function*(
       pairs: ReadonlyArray<string>
-    ): Effect.fn.Return<ReadonlyMap<string, unknown> | null, PriceSourceFailed> {
+    ): Effect.fn.Return<ReadonlyMap<string, unknown> | null, PriceSourceError> {
       const { json } = yield* get({ url, params: [["pair", pairs.map((name) => `${name}USD`).join(",")]] })
       const answer = decodeAnswer(json)
       if (Result.isFailure(answer)) return yield* failed("answer that cannot be read")
@@ -91,22 +91,22 @@ const make = (options: typeof Options.Type) =>
 
     const prices = Effect.fnUntraced(function*(assets: ReadonlyArray<string>) {
       const now = yield* Clock.currentTimeMillis
-      const wanted = new Set(assets.flatMap((asset) => {
+      const wantedNames = new Set(assets.flatMap((asset) => {
         const name = names.get(asset)
-        return name === undefined || unlisted.has(name, now) ? [] : [name]
+        return name === undefined || unlistedNames.has(name, now) ? [] : [name]
       }))
-      if (wanted.size === 0) return []
-      const found = yield* askTogether([...wanted].slice(0, maximumPairs), request, unlisted)
+      if (wantedNames.size === 0) return []
+      const books = yield* requestWithBisect([...wantedNames].slice(0, maximumPairs), request, unlistedNames)
       const at = Math.floor(now / 1000)
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
         const name = names.get(asset)
-        const key = name === undefined ? undefined : resultKeys(name).find((candidate) => found.has(candidate))
-        const rate = key === undefined ? undefined : middle(found.get(key))
+        const key = name === undefined ? undefined : resultKeys(name).find((candidate) => books.has(candidate))
+        const rate = key === undefined ? undefined : middle(books.get(key))
         return rate === undefined ? [] : [{ asset, rate, at }]
       })
     })
 
-    yield* quotes.register({ name: "kraken", environments: options.environments ?? everyEnvironment, prices })
+    yield* oracle.register({ name: "kraken", environments: options.environments ?? everyEnvironment, prices })
   })
 
 /** Bid-ask middles from Kraken's public API. Source name `kraken`. */

@@ -7,16 +7,16 @@
  */
 import { Clock, Effect, Layer, Redacted, Result, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { type PricePoint, type PriceSourceFailed, Quotes } from "../../runtime/Quotes.ts"
+import { type PricePoint, type PriceSourceError, Prices } from "../../runtime/Prices.ts"
 import {
-  askTogether,
+  requestWithBisect,
   epochSeconds,
   everyEnvironment,
-  makeProvider,
-  makeUnlisted,
+  makePriceClient,
+  makeUnlistedNames,
   positiveDecimal,
-  providerOptions
-} from "../../runtime/quotes/Provider.ts"
+  httpSourceOptions
+} from "../../runtime/prices/HttpPriceSource.ts"
 
 /** Pyth's dollar feed of each asset. A wrapped coin has the feed of its coin; an option adds or replaces feeds. */
 const pythFeeds: Readonly<Record<string, string>> = {
@@ -48,7 +48,7 @@ const FeedId = Schema.String.check(Schema.isPattern(/^(0x)?[0-9a-f]{64}$/, { mes
 
 const Options = Schema.Struct({
   /** `assets` holds Pyth's feed ids. */
-  ...providerOptions(FeedId),
+  ...httpSourceOptions(FeedId),
   /** A secret: `"${env:PYTH_API_KEY}"`, sent as a bearer token. Absent: for a Hermes of your own, by `baseUrl`. */
   apiKey: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString))
 })
@@ -65,7 +65,7 @@ const decodeUpdate = Schema.decodeUnknownResult(Schema.Struct({
   })
 }))
 
-const bare = (id: string): string => id.replace(/^0x/, "")
+const withoutHexPrefix = (id: string): string => id.replace(/^0x/, "")
 
 /** The price of one update and its time; undefined when it is not positive, not sure enough or unreadable. */
 const readUpdate = (update: unknown): readonly [id: string, point: Omit<PricePoint, "asset">] | undefined => {
@@ -75,23 +75,23 @@ const readUpdate = (update: unknown): readonly [id: string, point: Omit<PricePoi
   const rate = positiveDecimal(`${price}e${expo}`)
   const at = epochSeconds(publish_time)
   const isSure = BigInt(conf) * confidenceParts <= BigInt(price)
-  return rate === undefined || at === undefined || !isSure ? undefined : [bare(id), { rate, at }]
+  return rate === undefined || at === undefined || !isSure ? undefined : [withoutHexPrefix(id), { rate, at }]
 }
 
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
-    const quotes = yield* Quotes
-    const { failed, get } = yield* makeProvider("pyth")
-    const feeds = new Map(Object.entries({ ...pythFeeds, ...options.assets }).map(([asset, id]) => [asset, bare(id)]))
+    const oracle = yield* Prices
+    const { failed, get } = yield* makePriceClient("pyth")
+    const feeds = new Map(Object.entries({ ...pythFeeds, ...options.assets }).map(([asset, id]) => [asset, withoutHexPrefix(id)]))
     const url = `${(options.baseUrl ?? "https://hermes.pyth.network").replace(/\/+$/, "")}/v2/updates/price/latest`
     const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(options.apiKey)}` }
 
-    const unlisted = makeUnlisted()
+    const unlistedFeeds = makeUnlistedNames()
 
     /** Prices by feed id; null when Hermes refused the request because of a feed it does not give to this key. */
     const request = Effect.fnUntraced(function*(
       ids: ReadonlyArray<string>
-    ): Effect.fn.Return<ReadonlyMap<string, Omit<PricePoint, "asset">> | null, PriceSourceFailed> {
+    ): Effect.fn.Return<ReadonlyMap<string, Omit<PricePoint, "asset">> | null, PriceSourceError> {
       const params = [...ids.map((id) => ["ids[]", id] as const), ["parsed", "true"] as const]
       const { json, status } = yield* get({ url, headers, params, readable: [403, 404] })
       if (status !== 200) return null
@@ -105,21 +105,21 @@ const make = (options: typeof Options.Type) =>
 
     const prices = Effect.fnUntraced(function*(assets: ReadonlyArray<string>) {
       const now = yield* Clock.currentTimeMillis
-      const wanted = new Set(assets.flatMap((asset) => {
+      const wantedFeeds = new Set(assets.flatMap((asset) => {
         const id = feeds.get(asset)
-        return id === undefined || unlisted.has(id, now) ? [] : [id]
+        return id === undefined || unlistedFeeds.has(id, now) ? [] : [id]
       }))
-      if (wanted.size === 0) return []
-      const asked = [...wanted].slice(0, maximumFeeds)
-      const found = yield* askTogether(asked, request, unlisted)
-      if (asked.every((id) => unlisted.has(id, now))) return yield* failed("no feed is given to this key")
+      if (wantedFeeds.size === 0) return []
+      const feedIds = [...wantedFeeds].slice(0, maximumFeeds)
+      const points = yield* requestWithBisect(feedIds, request, unlistedFeeds)
+      if (feedIds.every((id) => unlistedFeeds.has(id, now))) return yield* failed("no feed is given to this key")
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
-        const point = found.get(feeds.get(asset) ?? "")
+        const point = points.get(feeds.get(asset) ?? "")
         return point === undefined ? [] : [{ asset, ...point }]
       })
     })
 
-    yield* quotes.register({ name: "pyth", environments: options.environments ?? everyEnvironment, prices })
+    yield* oracle.register({ name: "pyth", environments: options.environments ?? everyEnvironment, prices })
   })
 
 /** Prices the Pyth network agreed on, from Hermes. Source name `pyth`. */

@@ -1,7 +1,7 @@
 /** Quotes for merchants: definitions only (modules/docs/reference/quotes.md#calls). Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds, PathId, QuoteId, TokenId } from "../../schemas/Ids.ts"
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { UsdDecimal } from "../../schemas/Money.ts"
@@ -185,7 +185,7 @@ export class QuotesGroup extends HttpApiGroup.make("quotes").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({
     title: "Quotes",

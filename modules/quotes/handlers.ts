@@ -7,28 +7,28 @@ import {
   Idempotency,
   jsonText,
   readEnvironment,
-  replayed,
+  dieOnReplay,
   RequestInfo
 } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { Quotes } from "../../runtime/Quotes.ts"
+import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { amountError } from "../../schemas/AmountError.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { isUuid, QuoteId } from "../../schemas/Ids.ts"
 import { formatUnits, readInvoiceAmount, tokenAmountUp, usdDecimal, usdWire } from "../../schemas/Money.ts"
 import type { Quote } from "../../schemas/Quote.ts"
-import { type Aggregate, Invoices, isPayable, remaining } from "../invoices/plugin.ts"
-import { type Issued, makePriceable, PaymentQuotes } from "./actor.ts"
+import { type Aggregate, Invoices, isPayable, amountRemaining } from "../invoices/plugin.ts"
+import { type IssuedQuote, makePriceableToken, PaymentQuotes } from "./service.ts"
 import { type NewQuote, QuotesApi, type RouteResult } from "./api.ts"
-import { noSettlement, quoteObject, routeFault, unavailableObject } from "./machine.ts"
+import { noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
 
 /** Routes of a batch that are priced at once. */
-const routesAtOnce = 4
+const routeConcurrency = 4
 
 const isQuoteId = Schema.is(QuoteId)
 
-const identified = (id: string | null, quote: Quote) => ({ id, ...quote })
+const withId = (id: string | null, quote: Quote) => ({ id, ...quote })
 
 const text = (data: unknown): string => JSON.stringify({ success: true, data })
 
@@ -47,34 +47,34 @@ const ownInvoice = Effect.fnUntraced(function*(id: string) {
 /** Prices one route of an invoice for its merchant. */
 const makePrice = Effect.gen(function*() {
   const quotes = yield* PaymentQuotes
-  const priceable = yield* makePriceable
+  const priceableToken = yield* makePriceableToken
 
   return Effect.fnUntraced(function*(
     current: Aggregate,
     route: Pick<NewQuote, "network" | "token_id" | "settlement_token_id">
-  ): Effect.fn.Return<Issued, PublicError> {
+  ): Effect.fn.Return<IssuedQuote, PublicError> {
     const { invoice } = current
-    const token = yield* priceable(current, route.network, route.token_id)
+    const token = yield* priceableToken(current, route.network, route.token_id)
     const request = {
       merchantId: invoice.merchantId,
       invoiceId: invoice.id,
       environment: invoice.environment,
       token,
-      amountRemaining: remaining(invoice),
-      shown: false
+      amountRemaining: amountRemaining(invoice),
+      isShown: false
     }
-    const settled = route.settlement_token_id ?? token.id
-    return settled === token.id
+    const settlementToken = route.settlement_token_id ?? token.id
+    return settlementToken === token.id
       ? yield* quotes.issue(request)
-      : { quote: unavailableObject(request, noSettlement, settled), row: null, write: null }
+      : { quote: unavailableObject(request, noSettlement, settlementToken), row: null, write: null }
   })
 })
 
 /** Commits what is new of `issued` together with the answer, which is given back. */
-const makeKeep = Effect.gen(function*() {
+const makeCommitReply = Effect.gen(function*() {
   const commit = yield* Commit
 
-  return Effect.fnUntraced(function*({ invoice }: Aggregate, issued: ReadonlyArray<Issued>, body: string) {
+  return Effect.fnUntraced(function*({ invoice }: Aggregate, issued: ReadonlyArray<IssuedQuote>, body: string) {
     const idempotency = yield* Idempotency
     const { requestId } = yield* RequestInfo
     const writes = issued.flatMap(({ write }) => (write === null ? [] : [write]))
@@ -87,7 +87,7 @@ const makeKeep = Effect.gen(function*() {
         writes,
         events: [],
         ...(reply === undefined ? {} : { reply })
-      }).pipe(Effect.catchTag("Conflict", (bug) => Effect.die(bug)), replayed)
+      }).pipe(Effect.catchTag("Conflict", (bug) => Effect.die(bug)), dieOnReplay)
     }
     return jsonText(body)
   })
@@ -99,17 +99,17 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
   const catalog = yield* TokenCatalog
   const clock = yield* MerchantClock
   const invoices = yield* Invoices
-  const prices = yield* Quotes
+  const prices = yield* Prices
   const quotes = yield* PaymentQuotes
   const price = yield* makePrice
-  const keep = yield* makeKeep
+  const commitReply = yield* makeCommitReply
   const own = (id: string) => Effect.provideService(ownInvoice(id), Invoices, invoices)
 
   return group
     .handle("create", Effect.fnUntraced(function*({ payload }) {
       const current = yield* own(payload.invoice_id)
       const issued = yield* price(current, payload)
-      return yield* keep(current, [issued], text(identified(issued.row?.id ?? null, issued.quote)))
+      return yield* commitReply(current, [issued], text(withId(issued.row?.id ?? null, issued.quote)))
     }))
     .handle("createBatch", Effect.fnUntraced(function*({ payload }) {
       const current = yield* own(payload.invoice_id)
@@ -118,22 +118,22 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
       // A route asked for twice is priced once: its two results are one quote.
       const keyOf = (route: { readonly network: string; readonly token_id: number }) =>
         `${route.network}:${route.token_id}`
-      const asked = new Map(payload.routes.map((route) => [keyOf(route), route]))
-      const priced = new Map(
-        yield* Effect.forEach(asked, ([key, route]) =>
+      const distinctRoutes = new Map(payload.routes.map((route) => [keyOf(route), route]))
+      const resultByKey = new Map(
+        yield* Effect.forEach(distinctRoutes, ([key, route]) =>
           Effect.map(Effect.result(price(current, route)), (result) => [key, result] as const), {
-          concurrency: routesAtOnce
+          concurrency: routeConcurrency
         })
       )
       const results = payload.routes.map((route): RouteResult => {
-        const result = priced.get(keyOf(route))!
+        const result = resultByKey.get(keyOf(route))!
         const { network, token_id } = route
         return Result.isSuccess(result)
           ? { network, token_id, quote: { id: result.success.row?.id ?? null, ...result.success.quote }, error: null }
           : { network, token_id, quote: null, error: refusal(result.failure) }
       })
-      const issued = [...priced.values()].flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
-      return yield* keep(current, issued, text({ object: "list", data: results }))
+      const issued = [...resultByKey.values()].flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
+      return yield* commitReply(current, issued, text({ object: "list", data: results }))
     }))
     .handle("get", Effect.fnUntraced(function*({ params, query }) {
       const principal = yield* CurrentPrincipal
@@ -147,7 +147,7 @@ export const handlers = HttpApiBuilder.group(QuotesApi, "quotes", Effect.fn(func
         if (found?.invoice.type !== "commerce") return yield* publicError("QUOTE_NOT_FOUND")
       }
       const now = yield* clock.nowSeconds(row.merchantId, row.environment)
-      return jsonText(text(identified(row.id, quoteObject(row, now))))
+      return jsonText(text(withId(row.id, quoteObject(row, now))))
     }))
     .handle("estimate", Effect.fnUntraced(function*({ query }) {
       const principal = yield* CurrentPrincipal

@@ -4,13 +4,13 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
-import { layer, renewal } from "./actor.ts"
+import { layer, renewal } from "./service.ts"
 import { QuotesApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
 
-export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./actor.ts"
-export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./machine.ts"
+export { isRefused, payableToken, PaymentQuotes, QuoteRenewal } from "./service.ts"
+export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "quotes",

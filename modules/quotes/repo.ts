@@ -6,7 +6,7 @@ import { InvoiceId, QuoteId, TokenId } from "../../schemas/Ids.ts"
 import { baseUnits, readRate, usdMillis } from "../../schemas/Money.ts"
 import { Environment, type Network, Network as NetworkSchema } from "../../schemas/Network.ts"
 import { quoteGraceSeconds } from "../../schemas/Quote.ts"
-import type { QuoteRow } from "./machine.ts"
+import type { QuoteRow } from "./rules.ts"
 
 /** Quotes of one route that are looked at when a transfer is valued; one lives 420 s, so this is one every 4 s. */
 export const maximumCandidates = 100
@@ -49,7 +49,7 @@ const fromRow = (row: typeof Row.Type): Effect.Effect<QuoteRow> => {
     amountRemaining: usdMillis(row.amount_remaining),
     createdAt: Number(row.created_at),
     validUntil: Number(row.valid_until),
-    shown: row.shown
+    isShown: row.shown
   })
 }
 
@@ -72,7 +72,7 @@ export const writeOf = (quote: QuoteRow): Write => ({
     amount_remaining: quote.amountRemaining.toString(),
     created_at: quote.createdAt,
     valid_until: quote.validUntil,
-    shown: quote.shown
+    shown: quote.isShown
   }
 })
 
@@ -112,7 +112,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         ) AS newest`),
 
     /** Quotes of a route that hold for a transfer seen at `seenAt` epoch seconds, grace included, newest first. */
-    holdingAt: (
+    validAt: (
       invoiceId: string,
       network: Network,
       tokenId: number,
@@ -126,7 +126,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         LIMIT ${maximumCandidates}`),
 
     /** The newest quote of a route that was given by `seenAt` epoch seconds, ended or not; none or one. */
-    lastGivenBy: (
+    lastIssuedBy: (
       invoiceId: string,
       network: Network,
       tokenId: number,

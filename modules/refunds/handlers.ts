@@ -5,8 +5,8 @@ import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { RefundId } from "../../schemas/Ids.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { Refunds } from "./actor.ts"
-import { defaultListed, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
+import { Refunds } from "./service.ts"
+import { defaultPageSize, type RefundCommand, refundObject, type RefundState } from "./machine.ts"
 import { type PayoutReport, RefundsRpc } from "./rpc.ts"
 
 const commandOf = (report: typeof PayoutReport.Type): RefundCommand => {
@@ -25,7 +25,7 @@ export const rpcHandlers = Rpc.handlers(RefundsRpc, Effect.gen(function*() {
   const invoices = yield* Invoices
   const refunds = yield* Refunds
 
-  const toPay = Effect.fnUntraced(function*(refund: RefundState) {
+  const operatorRefund = Effect.fnUntraced(function*(refund: RefundState) {
     const current = yield* invoices.get(refund.merchantId, refund.invoiceId)
     if (current === null) return yield* publicError("INVOICE_NOT_FOUND")
     return {
@@ -38,16 +38,16 @@ export const rpcHandlers = Rpc.handlers(RefundsRpc, Effect.gen(function*() {
 
   const change = (refundId: string, command: RefundCommand) =>
     refunds.change(refundId, command, noCause).pipe(
-      Effect.catchTag("Replayed", (bug) => Effect.die(bug)),
-      Effect.flatMap(toPay)
+      Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+      Effect.flatMap(operatorRefund)
     )
 
   return RefundsRpc.of({
     "refunds.get": Effect.fnUntraced(function*({ refund_id }) {
       const found = yield* refunds.find(refund_id)
-      return found === null ? yield* publicError("REFUND_NOT_FOUND") : yield* toPay(found)
+      return found === null ? yield* publicError("REFUND_NOT_FOUND") : yield* operatorRefund(found)
     }),
-    "refunds.list": Effect.fnUntraced(function*({ before, limit = defaultListed, merchant_id, status }) {
+    "refunds.list": Effect.fnUntraced(function*({ before, limit = defaultPageSize, merchant_id, status }) {
       const found = yield* refunds.list({
         merchantId: merchant_id ?? null,
         status: status ?? null,
@@ -56,7 +56,7 @@ export const rpcHandlers = Rpc.handlers(RefundsRpc, Effect.gen(function*() {
       })
       const page = found.slice(0, limit)
       return {
-        refunds: yield* Effect.forEach(page, toPay),
+        refunds: yield* Effect.forEach(page, operatorRefund),
         next: found.length > limit ? RefundId.make(page.at(-1)!.id) : null
       }
     }),

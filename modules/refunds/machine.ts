@@ -34,7 +34,7 @@ export interface Payout {
 }
 
 /** The fee a payor was told, and the last second it is honoured. */
-export interface QuotedFee {
+export interface FeeQuote {
   readonly network: Network
   readonly fee: UsdMillis
   readonly validUntil: number
@@ -56,8 +56,8 @@ export interface RefundState {
   readonly fee: UsdMillis
   /** It costs the payor nothing. */
   readonly feeFree: boolean
-  /** The last one told; it may have ended. */
-  readonly quoted: QuotedFee | null
+  /** The last one that the payor was given; it may have ended. */
+  readonly feeQuote: FeeQuote | null
   readonly destination: Destination | null
   readonly token: Payout["token"] | null
   /** Base units, worked out when it was approved, or tried again. */
@@ -92,7 +92,7 @@ export type RefundCommand =
   | { readonly _tag: "Expire" }
 
 /** What a decision depends on beside the refund and the command. */
-export interface Circumstances {
+export interface RefundContext {
   readonly now: number
   readonly invoice: Aggregate
   /** All refunds of the invoice, this one among them or not. */
@@ -130,8 +130,8 @@ export const retrySeconds = ({ createdAt }: Pick<RefundState, "createdAt">, now:
   Math.min(Math.max(now - createdAt, minimumRetrySeconds), maximumRetrySeconds)
 
 /** Refunds of one answer: as many unless asked for, and at most. */
-export const defaultListed = 20
-export const maximumListed = 100
+export const defaultPageSize = 20
+export const maximumPageSize = 100
 
 /** `failure_code` of a refund whose money went away while it was to be paid out. */
 export const revertedCode = "payment_reverted"
@@ -144,16 +144,16 @@ export const isLate = ({ metadata, status }: PaymentState): boolean =>
 export const isReceived = (payment: PaymentState): boolean => isCounted(payment.status) || isLate(payment)
 
 /** Whether it is there to stay: what came too late is told of before it is deep in the chain. */
-export const isDeep = (payment: PaymentState): boolean => isReceived(payment) && payment.confirmedAt !== null
+export const isConfirmed = (payment: PaymentState): boolean => isReceived(payment) && payment.confirmedAt !== null
 
 const total = <A>(all: ReadonlyArray<A>, of: (each: A) => bigint): bigint =>
   all.reduce((sum, each) => sum + of(each), 0n)
 
 /** Refunds that still stand for money, paid or to be paid. */
-export const isStanding = ({ status }: Pick<RefundState, "status">): boolean => status !== "canceled" && status !== "expired"
+export const isActive = ({ status }: Pick<RefundState, "status">): boolean => status !== "canceled" && status !== "expired"
 
 /** Neither paid nor over. */
-export const isOpen = (refund: RefundState): boolean => isStanding(refund) && refund.status !== "succeeded"
+export const isOpen = (refund: RefundState): boolean => isActive(refund) && refund.status !== "succeeded"
 
 const notBelowZero = (value: bigint): UsdMillis => usdMillis(value > 0n ? value : 0n)
 
@@ -162,9 +162,9 @@ const balance = (
   payments: ReadonlyArray<PaymentState>,
   refunds: ReadonlyArray<RefundState>,
   of: (payment: PaymentState) => boolean,
-  isThere: (payment: PaymentState) => boolean
+  isAvailable: (payment: PaymentState) => boolean
 ): bigint => {
-  const received = total(payments, (each) => (isThere(each) && of(each) ? each.amount : 0n))
+  const received = total(payments, (each) => (isAvailable(each) && of(each) ? each.amount : 0n))
   const given = total(payments, (each) => (of(each) ? each.refunded : 0n))
   const succeeded = total(refunds, (each) => (each.status === "succeeded" ? each.amount : 0n))
   const promised = total(refunds, (each) => (isOpen(each) ? each.amount : 0n))
@@ -173,41 +173,41 @@ const balance = (
 }
 
 /** usd_millis that can still be given back: received, less what was, less what other refunds stand for. */
-export const refundable = (
+export const refundableAmount = (
   { payments }: Pick<Aggregate, "payments">,
   refunds: ReadonlyArray<RefundState>,
   source: RefundSource = "all",
-  isThere: (payment: PaymentState) => boolean = isReceived
+  isAvailable: (payment: PaymentState) => boolean = isReceived
 ): UsdMillis => {
-  const all = balance(payments, refunds, () => true, isThere)
+  const all = balance(payments, refunds, () => true, isAvailable)
   if (source === "all") return notBelowZero(all)
-  const late = balance(payments, refunds.filter((each) => each.source === "late"), isLate, isThere)
+  const late = balance(payments, refunds.filter((each) => each.source === "late"), isLate, isAvailable)
   return notBelowZero(late < all ? late : all)
 }
 
 /** The fee on a network now: nothing, what was quoted and has not ended, or what it costs. */
 export const feeOf = (
-  { feeFree, quoted }: Pick<RefundState, "feeFree" | "quoted">,
+  { feeFree, feeQuote }: Pick<RefundState, "feeFree" | "feeQuote">,
   network: Network,
   fees: Fees,
   now: number
 ): UsdMillis =>
-  feeFree ? usdMillis(0n) : quoted?.network === network && now <= quoted.validUntil ? quoted.fee : fees[network]
+  feeFree ? usdMillis(0n) : feeQuote?.network === network && now <= feeQuote.validUntil ? feeQuote.fee : fees[network]
 
-export const quotedFee = ({ fee, network, valid_until }: RefundQuote): QuotedFee => ({
+export const feeQuoteOf = ({ fee, network, valid_until }: RefundQuote): FeeQuote => ({
   network,
   fee: usdMillis(BigInt(fee)),
   validUntil: valid_until
 })
 
 /** Of several destinations: those on a network that was paid on before others, then where a payout costs least. */
-export const inOrderOfUse = (
+export const sortDestinations = (
   destinations: ReadonlyArray<Destination>,
   payments: ReadonlyArray<PaymentState>,
   fees: Fees
 ): ReadonlyArray<Destination> => {
-  const paidOn = new Set(payments.filter(isReceived).map(({ network }) => network))
-  const rank = ({ network }: Destination) => (paidOn.has(network) ? 0n : 1n)
+  const paidNetworks = new Set(payments.filter(isReceived).map(({ network }) => network))
+  const rank = ({ network }: Destination) => (paidNetworks.has(network) ? 0n : 1n)
   return destinations.toSorted((a, b) => {
     const before = rank(a) - rank(b) || fees[a.network] - fees[b.network]
     return before === 0n ? (a.network < b.network ? -1 : 1) : before < 0n ? -1 : 1
@@ -225,16 +225,16 @@ export const quoteOf = (
   },
   now: number
 ): RefundQuote | null => {
-  const fee = feeOf({ feeFree, quoted: null }, network, fees, now)
+  const fee = feeOf({ feeFree, feeQuote: null }, network, fees, now)
   if (amount <= fee) return null
-  const net = usdMillis(amount - fee)
+  const netAmount = usdMillis(amount - fee)
   return {
     amount: usdWire(amount),
     amount_decimal: usdDecimal(amount),
     fee: usdWire(fee),
     fee_decimal: usdDecimal(fee),
-    net_amount: usdWire(net),
-    net_amount_decimal: usdDecimal(net),
+    net_amount: usdWire(netAmount),
+    net_amount_decimal: usdDecimal(netAmount),
     token: symbol,
     network,
     valid_until: now + quoteSeconds
@@ -242,7 +242,7 @@ export const quoteOf = (
 }
 
 /** A refund as it is asked for. */
-export interface Ask {
+export interface NewRefund {
   /** `remaining`: all that can be given back now. */
   readonly amount: UsdMillis | "remaining"
   readonly reason: RefundReason
@@ -252,13 +252,13 @@ export interface Ask {
 }
 
 /** A new refund, without a destination; null where nothing remains. Errors: `REFUND_EXCEEDS_RECEIVED`. */
-export const opened = (
+export const newRefund = (
   id: string,
-  ask: Ask,
-  { invoice, now, refunds }: Circumstances
+  request: NewRefund,
+  { invoice, now, refunds }: RefundContext
 ): RefundState | null | PublicError => {
-  const left = refundable(invoice, refunds, ask.source)
-  const amount = ask.amount === "remaining" ? left : ask.amount
+  const left = refundableAmount(invoice, refunds, request.source)
+  const amount = request.amount === "remaining" ? left : request.amount
   if (amount > left) return publicError("REFUND_EXCEEDS_RECEIVED")
   if (amount === 0n) return null
   const { environment, id: invoiceId, merchantId } = invoice.invoice
@@ -269,17 +269,17 @@ export const opened = (
     version: 1,
     invoiceId,
     paymentId: null,
-    source: ask.source,
+    source: request.source,
     status: "awaiting_destination",
     amount,
     fee: usdMillis(0n),
-    feeFree: ask.feeFree,
-    quoted: ask.quote === null ? null : quotedFee(ask.quote),
+    feeFree: request.feeFree,
+    feeQuote: request.quote === null ? null : feeQuoteOf(request.quote),
     destination: null,
     token: null,
     tokenAmount: null,
     txHash: null,
-    reason: ask.reason,
+    reason: request.reason,
     failureCode: null,
     createdAt: now,
     updatedAt: now,
@@ -295,62 +295,62 @@ export const opened = (
 export const decide = (
   refund: RefundState,
   command: RefundCommand,
-  circumstances: Circumstances,
+  context: RefundContext,
   payout: Payout | null
 ): RefundDecision | PublicError => {
-  const { now } = circumstances
-  const same: RefundDecision = { next: refund, commands: [] }
-  const to = (status: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
+  const { now } = context
+  const unchanged: RefundDecision = { next: refund, commands: [] }
+  const transition = (status: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
     next: { ...refund, dueAt: null, ...more, status, version: refund.version + 1, updatedAt: now },
     commands: []
   })
   const invalid = () => publicError("INVALID_TRANSITION")
   switch (command._tag) {
     case "SetDestination":
-      return directed(refund, command, circumstances)
+      return setDestination(refund, command, context)
     case "Approve":
-      return refund.status === "pending_approval" ? begun(refund, circumstances, payout) : invalid()
+      return refund.status === "pending_approval" ? startPayout(refund, context, payout) : invalid()
     case "Retry":
-      return refund.status === "failed" ? begun(refund, circumstances, payout) : invalid()
+      return refund.status === "failed" ? startPayout(refund, context, payout) : invalid()
     case "Submit":
       if (refund.status !== "processing") return invalid()
-      return refund.txHash === command.txHash ? same : to("processing", { txHash: command.txHash })
+      return refund.txHash === command.txHash ? unchanged : transition("processing", { txHash: command.txHash })
     case "Succeed": {
-      if (refund.status === "succeeded" && refund.txHash === command.txHash) return same
+      if (refund.status === "succeeded" && refund.txHash === command.txHash) return unchanged
       if (refund.status !== "processing") return invalid()
-      const paid = to("succeeded", { txHash: command.txHash })
-      return { ...paid, commands: shares(refund, circumstances.invoice.payments) }
+      const paid = transition("succeeded", { txHash: command.txHash })
+      return { ...paid, commands: allocateRefund(refund, context.invoice.payments) }
     }
     case "Fail":
-      if (refund.status === "failed" && refund.failureCode === command.code) return same
-      return refund.status === "processing" ? to("failed", { failureCode: command.code }) : invalid()
+      if (refund.status === "failed" && refund.failureCode === command.code) return unchanged
+      return refund.status === "processing" ? transition("failed", { failureCode: command.code }) : invalid()
     case "Cancel":
-      if (refund.status === "canceled") return same
+      if (refund.status === "canceled") return unchanged
       return refund.status === "awaiting_destination" || refund.status === "pending_approval"
-        ? to("canceled")
+        ? transition("canceled")
         : publicError("REFUND_NOT_CANCELABLE")
     case "Expire":
       return refund.status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
-        ? to("expired")
-        : same
+        ? transition("expired")
+        : unchanged
   }
 }
 
 /** Until it is being paid out, and again once that failed. */
-const directed = (
+const setDestination = (
   refund: RefundState,
   { destination, quote }: RefundCommand & { readonly _tag: "SetDestination" },
-  { fees, now }: Circumstances
+  { fees, now }: RefundContext
 ): RefundDecision | PublicError => {
   const { status } = refund
   if (status !== "awaiting_destination" && status !== "pending_approval" && status !== "failed") {
     return publicError("INVALID_TRANSITION")
   }
-  const known = refund.destination
-  const isKnown = known?.network === destination.network && known.address === destination.address && known.memo === destination.memo
-  if (isKnown) return { next: refund, commands: [] }
-  const quoted = quote == null ? refund.quoted : quotedFee(quote)
-  const fee = feeOf({ feeFree: refund.feeFree, quoted }, destination.network, fees, now)
+  const previous = refund.destination
+  const isSameDestination = previous?.network === destination.network && previous.address === destination.address && previous.memo === destination.memo
+  if (isSameDestination) return { next: refund, commands: [] }
+  const feeQuote = quote == null ? refund.feeQuote : feeQuoteOf(quote)
+  const fee = feeOf({ feeFree: refund.feeFree, feeQuote }, destination.network, fees, now)
   if (fee >= refund.amount) {
     return publicError("VALIDATION_ERROR", {
       message: `network: a payout on ${destination.network} costs ${usdDecimal(fee)} dollars, and only ${usdDecimal(refund.amount)} are to be refunded`,
@@ -362,7 +362,7 @@ const directed = (
       ...refund,
       status: status === "awaiting_destination" ? "pending_approval" : status,
       destination,
-      quoted,
+      feeQuote,
       fee,
       dueAt: null,
       version: refund.version + 1,
@@ -373,13 +373,13 @@ const directed = (
 }
 
 /** To be paid out from now on, if the money for it is still there. */
-const begun = (
+const startPayout = (
   refund: RefundState,
-  { invoice, now, refunds }: Circumstances,
+  { invoice, now, refunds }: RefundContext,
   payout: Payout | null
 ): RefundDecision | PublicError => {
   const others = refunds.filter(({ id }) => id !== refund.id)
-  if (refund.amount > refundable(invoice, others, refund.source, isDeep)) {
+  if (refund.amount > refundableAmount(invoice, others, refund.source, isConfirmed)) {
     return publicError("REFUND_EXCEEDS_RECEIVED", { message: "More than was received, is deep in the chain and not refunded yet" })
   }
   if (refund.destination === null || refund.fee >= refund.amount) return publicError("INVALID_TRANSITION")
@@ -404,7 +404,7 @@ const begun = (
  * Which payments give what a payout gave back: those of its source, the oldest first, each as far as it goes. What was paid
  * out of money that is gone by now is the loss of those payments, so that no other is asked for it twice.
  */
-export const shares = (
+export const allocateRefund = (
   { amount, source }: Pick<RefundState, "amount" | "source">,
   payments: ReadonlyArray<PaymentState>
 ): ReadonlyArray<Command> => {
@@ -414,11 +414,11 @@ export const shares = (
     rank(a) - rank(b) || bySeenAt(a, b))
   let left: bigint = amount
   return inOrder.flatMap((payment) => {
-    const room = payment.amount - payment.refunded
-    const given = room < left ? room : left
-    if (given <= 0n) return []
-    left -= given
-    return [{ _tag: "Refund", paymentId: payment.id, amount: usdMillis(given) } as const]
+    const capacity = payment.amount - payment.refunded
+    const share = capacity < left ? capacity : left
+    if (share <= 0n) return []
+    left -= share
+    return [{ _tag: "Refund", paymentId: payment.id, amount: usdMillis(share) } as const]
   })
 }
 
@@ -427,26 +427,26 @@ export const shares = (
  * is still there, or canceled; what was to be paid out and is not sent has failed, as its token amount no longer holds.
  * A payout that is sent is a fact.
  */
-export const cut = (refunds: ReadonlyArray<RefundState>, invoice: Aggregate, now: number): ReadonlyArray<RefundState> => {
+export const reduceRefunds = (refunds: ReadonlyArray<RefundState>, invoice: Aggregate, now: number): ReadonlyArray<RefundState> => {
   let excess = -balance(invoice.payments, refunds, () => true, isReceived)
   return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).flatMap((refund) => {
     if (excess <= 0n || !isOpen(refund) || refund.txHash !== null) return []
-    const lost = excess < refund.amount ? excess : refund.amount
-    const left = usdMillis(refund.amount - lost)
-    const waits = refund.status === "awaiting_destination" || refund.status === "pending_approval"
-    if (waits || left > 0n) excess -= lost
-    const changed = { ...refund, version: refund.version + 1, updatedAt: now }
-    if (!waits) {
+    const shortfall = excess < refund.amount ? excess : refund.amount
+    const left = usdMillis(refund.amount - shortfall)
+    const isWaiting = refund.status === "awaiting_destination" || refund.status === "pending_approval"
+    if (isWaiting || left > 0n) excess -= shortfall
+    const next = { ...refund, version: refund.version + 1, updatedAt: now }
+    if (!isWaiting) {
       const amount = left > 0n ? left : refund.amount
       return refund.status === "failed" && amount === refund.amount
         ? []
-        : [{ ...changed, status: "failed" as const, failureCode: revertedCode, amount }]
+        : [{ ...next, status: "failed" as const, failureCode: revertedCode, amount }]
     }
-    if (left === 0n) return [{ ...changed, status: "canceled" as const, dueAt: null }]
+    if (left === 0n) return [{ ...next, status: "canceled" as const, dueAt: null }]
     return refund.fee < left
-      ? [{ ...changed, amount: left }]
+      ? [{ ...next, amount: left }]
       : [{
-        ...changed,
+        ...next,
         status: "awaiting_destination" as const,
         amount: left,
         fee: usdMillis(0n),

@@ -3,14 +3,14 @@ import { Layer, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { type UsdMillis, usdMillis } from "../../schemas/Money.ts"
 import { type Network, networks } from "../../schemas/Network.ts"
-import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
+import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import { PayorDetails } from "../payments/plugin.ts"
-import { Refunds } from "./actor.ts"
+import { Refunds } from "./service.ts"
 import { rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
 
-export { type OpenAsk, type QuoteAsk, Refunds, type RefundStep, type RefundTold } from "./actor.ts"
+export { type RefundRequest, type RefundQuoteRequest, Refunds, type RefundStep, type RefundFact } from "./service.ts"
 export {
   type Destination,
   isOpen,
@@ -50,14 +50,14 @@ const Options = Schema.Struct({
   autoApprove: Schema.optionalKey(Schema.Boolean)
 })
 
-const feesOf = (chosen: typeof Options.Type["fees"] = {}) =>
+const feesOf = (overrides: typeof Options.Type["fees"] = {}) =>
   Object.fromEntries(networks.map((network) =>
-    [network, usdMillis(BigInt(chosen[network] ?? defaultFees[network]))])) as Record<Network, UsdMillis>
+    [network, usdMillis(BigInt(overrides[network] ?? defaultFees[network]))])) as Record<Network, UsdMillis>
 
 export const plugin = Plugin.make({
   name: "refunds",
   slot: "modules",
-  needs: { invoices: [Invoices, InvoiceCompanions], payments: PayorDetails },
+  needs: { invoices: [Invoices, InvoiceHooks], payments: PayorDetails },
   options: Options,
   rpc: RefundsRpc,
   migrations,

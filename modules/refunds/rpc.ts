@@ -5,10 +5,10 @@ import { PublicError } from "../../schemas/Errors.ts"
 import { MerchantId, RefundId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { PayoutTxHash, Refund, RefundFailureCode, RefundStatus } from "../../schemas/Refund.ts"
-import { maximumListed } from "./machine.ts"
+import { maximumPageSize } from "./machine.ts"
 
 /** A refund as an operator sees it. */
-export const RefundToPay = Schema.Struct({
+export const OperatorRefund = Schema.Struct({
   merchant_id: MerchantId,
   environment: Environment,
   /** What the payment must carry besides the address; null: nothing. */
@@ -26,20 +26,20 @@ export const PayoutReport = Schema.Union([
   Schema.Struct({ status: Schema.Literal("failed"), failure_code: RefundFailureCode })
 ])
 
-const one = { payload: { refund_id: RefundId }, success: RefundToPay, error: PublicError }
+const refundCall = { payload: { refund_id: RefundId }, success: OperatorRefund, error: PublicError }
 
 export class RefundsRpc extends RpcGroup.make(
   /** Errors: `REFUND_NOT_FOUND`. */
-  Rpc.make("refunds.get", one),
+  Rpc.make("refunds.get", refundCall),
   /** Newest first: those to be paid out are `processing`. `limit` is 20 unless sent; `next` goes into `before`. */
   Rpc.make("refunds.list", {
     payload: {
       merchant_id: Schema.optionalKey(MerchantId),
       status: Schema.optionalKey(RefundStatus),
       before: Schema.optionalKey(RefundId),
-      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumListed })))
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumPageSize })))
     },
-    success: Schema.Struct({ refunds: Schema.Array(RefundToPay), next: Schema.NullOr(RefundId) }),
+    success: Schema.Struct({ refunds: Schema.Array(OperatorRefund), next: Schema.NullOr(RefundId) }),
     error: PublicError
   }),
   /**
@@ -47,13 +47,13 @@ export class RefundsRpc extends RpcGroup.make(
    * `INVALID_TRANSITION` unless it is `pending_approval`, `REFUND_EXCEEDS_RECEIVED` once its money is gone,
    * `QUOTE_UNAVAILABLE`.
    */
-  Rpc.make("refunds.approve", one),
+  Rpc.make("refunds.approve", refundCall),
   /** A refund that failed is to be paid out once more, at the price now. Errors: as `refunds.approve`, of one that is `failed`. */
-  Rpc.make("refunds.retry", one),
+  Rpc.make("refunds.retry", refundCall),
   /** A fact about a payout. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION` for what cannot be true of it now. */
   Rpc.make("refunds.report", {
     payload: { refund_id: RefundId, report: PayoutReport },
-    success: RefundToPay,
+    success: OperatorRefund,
     error: PublicError
   })
 ) {}

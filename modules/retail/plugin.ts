@@ -1,9 +1,9 @@
 /** Retailers: the port that sellers of goods register at (`modules/retailers/`). */
 import * as Plugin from "../../runtime/Plugin.ts"
-import { Retailers } from "./actor.ts"
+import { Retailers } from "./service.ts"
 
 export {
-  type AddressVerdict,
+  type AddressValidation,
   type Offer,
   type OfferedItem,
   type OrderedItem,
@@ -18,6 +18,6 @@ export {
   RetailerUnavailable,
   type ShippingOption,
   type WantedItem
-} from "./actor.ts"
+} from "./service.ts"
 
 export const plugin = Plugin.make({ name: "retail", slot: "modules", layer: () => Retailers.layer })

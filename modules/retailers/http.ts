@@ -13,7 +13,7 @@ import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
 import { CallbacksApi, handlers, signatureLayer } from "./http/Callbacks.ts"
 import { callsFromZero, firstPauseMillis, makeCalls } from "./http/Calls.ts"
 import { signingKey } from "./http/Signature.ts"
-import { addressBody, cancelBody, offerOf, placementBody, quoteBody, reportsOf, verdictOf } from "./http/Wire.ts"
+import { addressBody, cancelBody, offerOf, placementBody, quoteBody, reportsOf, validationOf } from "./http/Wire.ts"
 
 /** A call with all its tries, at most, and unless told otherwise: a driver's calls end within 10 s. */
 const maximumTimeoutMillis = 10_000
@@ -61,9 +61,9 @@ export const HttpRetailerOptions = Schema.Struct({
 const keysOf = ({ secrets }: typeof HttpRetailerOptions.Type): ReadonlyArray<KeyObject> =>
   secrets.map((secret) => signingKey(Redacted.value(secret)))
 
-const understood = <A>(read: Result.Result<A, string>): Effect.Effect<A, RetailerUnavailable> =>
+const fromAnswer = <A>(result: Result.Result<A, string>): Effect.Effect<A, RetailerUnavailable> =>
   Effect.mapError(
-    Effect.fromResult(read),
+    Effect.fromResult(result),
     (fault) => new RetailerUnavailable({ reason: `the fulfilment service: its answer cannot be used: ${fault}` })
   )
 
@@ -81,15 +81,15 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
   yield* retailers.register({
     name: "retailers/http",
     environments: [options.environment],
-    quote: Effect.fnUntraced(function*(wanted) {
+    quote: Effect.fnUntraced(function*(request) {
       const idempotencyKey = `quote_${yield* uuidV4}`
-      const body = yield* call({ operation: "quote", method: "POST", target: "/quote", body: quoteBody(wanted), idempotencyKey })
-      return yield* understood(offerOf(wanted.items, body))
+      const body = yield* call({ operation: "quote", method: "POST", target: "/quote", body: quoteBody(request), idempotencyKey })
+      return yield* fromAnswer(offerOf(request.items, body))
     }),
     validateAddress: Effect.fnUntraced(function*(address, environment) {
       const idempotencyKey = `address_${yield* uuidV4}`
-      const sent = addressBody(address, environment)
-      return yield* understood(verdictOf(yield* call({ operation: "address", method: "POST", target: "/address", body: sent, idempotencyKey })))
+      const body = addressBody(address, environment)
+      return yield* fromAnswer(validationOf(yield* call({ operation: "address", method: "POST", target: "/address", body, idempotencyKey })))
     }),
     place: (placement) =>
       call({
@@ -98,10 +98,10 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
         target: "/orders",
         body: placementBody(placement),
         idempotencyKey: `place_${placement.orderId}`
-      }).pipe(Effect.flatMap((body) => understood(reportsOf(placement, body)))),
+      }).pipe(Effect.flatMap((body) => fromAnswer(reportsOf(placement, body)))),
     track: (order) =>
       call({ operation: "track", method: "GET", target: `/orders/${order.orderId}`, body: null, idempotencyKey: null }).pipe(
-        Effect.flatMap((body) => understood(reportsOf(order, body)))
+        Effect.flatMap((body) => fromAnswer(reportsOf(order, body)))
       ),
     cancel: (order) =>
       call({
@@ -110,7 +110,7 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
         target: `/orders/${order.orderId}/cancel`,
         body: cancelBody(order),
         idempotencyKey: `cancel_${order.orderId}`
-      }).pipe(Effect.flatMap((body) => understood(reportsOf(order, body))))
+      }).pipe(Effect.flatMap((body) => fromAnswer(reportsOf(order, body))))
   })
 })
 

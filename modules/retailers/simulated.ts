@@ -9,8 +9,8 @@ import products from "./simulated/catalogue.json" with { type: "json" }
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
-import { judge } from "./simulated/Address.ts"
-import { canceled, placed, tracked } from "./simulated/Fulfilment.ts"
+import { validateAddress } from "./simulated/Address.ts"
+import { cancellationReports, placementReports, trackingReports } from "./simulated/Fulfilment.ts"
 import { catalogueOf, offer, Product, trials, unavailableTries, zipCodes } from "./simulated/Shop.ts"
 
 /** Orders whose failing tries to place are remembered; of more, the oldest one begins anew. */
@@ -47,14 +47,14 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
   const clock = yield* MerchantClock
   const retailers = yield* Retailers
   const catalogue = catalogueOf(yield* readCatalogue)
-  const course = {
+  const behaviour = {
     auto: options.auto ?? false,
     shipAfterSeconds: options.shipAfterSeconds ?? defaultShipAfterSeconds,
     deliverAfterSeconds: options.deliverAfterSeconds ?? defaultDeliverAfterSeconds
   }
   const tries = new Map<string, number>()
   /** How often placing this order was tried, this time included. */
-  const tried = (orderId: string): number => {
+  const countTry = (orderId: string): number => {
     const count = (tries.get(orderId) ?? 0) + 1
     tries.delete(orderId)
     if (tries.size >= rememberedOrders) tries.delete(tries.keys().next().value!)
@@ -70,18 +70,18 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
         ? Effect.fail(unavailable)
         : Effect.map(clock.nowMillis(merchantId, environment), (now) => offer(catalogue, items, zipCode, now)),
     validateAddress: (address) =>
-      address.zipCode === zipCodes.unavailable ? Effect.fail(unavailable) : Effect.succeed(judge(address)),
+      address.zipCode === zipCodes.unavailable ? Effect.fail(unavailable) : Effect.succeed(validateAddress(address)),
     place: (placement) =>
       Effect.suspend(() => {
         const fails = unavailableTries(placement.items.map(({ productId }) => productId))
-        return fails > 0 && tried(placement.orderId) <= fails
+        return fails > 0 && countTry(placement.orderId) <= fails
           ? Effect.fail(unavailable)
-          : Effect.succeed(placed(placement, course))
+          : Effect.succeed(placementReports(placement, behaviour))
       }),
     track: (order) =>
-      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => tracked(order, course, now)),
+      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => trackingReports(order, behaviour, now)),
     cancel: (order) =>
-      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => canceled(order, course, now))
+      Effect.map(clock.nowSeconds(order.merchantId, order.environment), (now) => cancellationReports(order, behaviour, now))
   })
 })
 

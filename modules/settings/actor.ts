@@ -1,7 +1,7 @@
 /** Load, decide, commit: how a merchant's settings change, and how others read them. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import type {
@@ -11,7 +11,7 @@ import type {
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { Merchants, type MerchantState } from "../auth/plugin.ts"
-import { changed, type Choices, invoiceSettingsOf, settingsOf } from "./machine.ts"
+import { applyChange, type Choices, invoiceSettingsOf, settingsOf } from "./rules.ts"
 import { choicesWrite, makeRepo } from "./repo.ts"
 
 /** Milliseconds for which a merchant's choices are not read again. */
@@ -46,7 +46,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     change: MerchantSettingsChange,
     cause: CommitCause,
     reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
-  ) => Effect.Effect<MerchantSettingsObject, PublicError | Replayed>
+  ) => Effect.Effect<MerchantSettingsObject, PublicError | IdempotentReplay>
 }>()("tillwire/modules/settings/MerchantSettings") {
   static readonly layer = Layer.effect(MerchantSettings, Effect.gen(function*() {
     const actors = yield* Actors
@@ -55,28 +55,28 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     const { environments } = yield* Settings
     const repo = yield* makeRepo
 
-    const settled = (choices: Choices, merchant: MerchantState | undefined) =>
+    const settingsWith = (choices: Choices, merchant: MerchantState | undefined) =>
       settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] })
 
     const load = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-      const [state, found] = yield* Effect.all([repo.choices(merchantId, environment), merchants.read(merchantId)], {
+      const [state, merchant] = yield* Effect.all([repo.choices(merchantId, environment), merchants.read(merchantId)], {
         concurrency: 2
       })
-      return { state, found, settings: settled(state.choices, found) }
+      return { state, found: merchant, settings: settingsWith(state.choices, merchant) }
     })
 
-    const known = new Map<string, { readonly choices: Choices; readonly until: number }>()
+    const cache = new Map<string, { readonly choices: Choices; readonly until: number }>()
     const keyOf = (merchantId: number, environment: Environment) => `${merchantId} ${environment}`
     const remember = (key: string, choices: Choices, now: number): void => {
-      known.delete(key)
-      if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
-      known.set(key, { choices, until: now + cacheMillis })
+      cache.delete(key)
+      if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
+      cache.set(key, { choices, until: now + cacheMillis })
     }
 
     const choicesOf = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
       const key = keyOf(merchantId, environment)
       const now = yield* Clock.currentTimeMillis
-      const hit = known.get(key)
+      const hit = cache.get(key)
       if (hit !== undefined && now < hit.until) return hit.choices
       const { choices } = yield* repo.choices(merchantId, environment)
       remember(key, choices, now)
@@ -88,7 +88,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
 
     // Two memories side by side, each of 2 s: one within the other would make it 4.
     const get = (merchantId: number, environment: Environment) =>
-      Effect.zipWith(choicesOf(merchantId, environment), merchants.get(merchantId), settled, { concurrent: true })
+      Effect.zipWith(choicesOf(merchantId, environment), merchants.get(merchantId), settingsWith, { concurrent: true })
 
     const forInvoices = (merchantId: number, environment: Environment) =>
       Effect.map(choicesOf(merchantId, environment), invoiceSettingsOf)
@@ -97,14 +97,14 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
       merchantId: number,
       environment: Environment,
       movesDefault: boolean,
-      asked: MerchantSettingsChange,
+      changes: MerchantSettingsChange,
       cause: CommitCause,
       reply: (settings: MerchantSettingsObject) => ReplyWrite | undefined
     ) {
       const { found: merchant, state } = yield* load(merchantId, environment)
       if (merchant === undefined) return yield* publicError("NOT_FOUND", { message: "No such merchant" })
-      const chosen = asked.default_environment === null ? environments[0] : asked.default_environment
-      const defaultEnvironment = chosen ?? merchant.defaultEnvironment
+      const requestedDefault = changes.default_environment === null ? environments[0] : changes.default_environment
+      const defaultEnvironment = requestedDefault ?? merchant.defaultEnvironment
       if (!environments.includes(defaultEnvironment)) {
         return yield* publicError(defaultEnvironment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", {
           param: "default_environment"
@@ -116,9 +116,9 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
           param: "default_environment"
         })
       }
-      const choices = changed(state.choices, asked)
+      const choices = applyChange(state.choices, changes)
       const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
-      const kept = reply(settings)
+      const replyWrite = reply(settings)
       yield* commit.append({
         merchantId,
         environment,
@@ -130,9 +130,9 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
             : [merchants.defaultEnvironmentWrite(merchant, defaultEnvironment)])
         ],
         events: [],
-        ...(kept === undefined ? {} : { reply: kept })
+        ...(replyWrite === undefined ? {} : { reply: replyWrite })
       })
-      known.delete(keyOf(merchantId, environment))
+      cache.delete(keyOf(merchantId, environment))
       return settings
     })
 

@@ -1,7 +1,7 @@
 /** A merchant's settings: definitions only (modules/docs/reference/settings.md#rules). Flat family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Flat, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { errors, FlatErrors, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
 import { MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
 import { Environment } from "../../schemas/Network.ts"
 
@@ -48,7 +48,7 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Flat)
+  .middleware(FlatErrors)
   .annotate(ParameterCodes, { environment: "INVALID_ENVIRONMENT" })
   .annotateMerge(OpenApi.annotations({
     title: "Merchant settings",

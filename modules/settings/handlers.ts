@@ -5,13 +5,13 @@ import {
   Idempotency,
   jsonText,
   readEnvironment,
-  replayed,
+  dieOnReplay,
   RequestInfo,
   requireMerchantScope
 } from "../../runtime/Http.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
-import { mayMoveDefault } from "./machine.ts"
+import { canMoveDefault } from "./rules.ts"
 
 export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(function*(group) {
   const settings = yield* MerchantSettings
@@ -30,11 +30,11 @@ export const handlers = HttpApiBuilder.group(SettingsApi, "settings", Effect.fn(
       const after = yield* settings.change(
         principal.merchantId,
         principal.environment,
-        mayMoveDefault(principal),
+        canMoveDefault(principal),
         payload,
         cause,
         (changed) => idempotency.reply(200, JSON.stringify(changed))
-      ).pipe(replayed)
+      ).pipe(dieOnReplay)
       return jsonText(JSON.stringify(after))
     }))
 }))

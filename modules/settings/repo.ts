@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { Choices, ChoicesState } from "./machine.ts"
+import type { Choices, ChoicesState } from "./rules.ts"
 
 export const choicesWrite = ({ choices, environment, merchantId, version }: ChoicesState): Write => ({
   table: "merchant_settings",

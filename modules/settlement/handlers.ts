@@ -1,34 +1,34 @@
-/** Settlements between the internal door and the actor. */
+/** Settlements between the internal port and the actor. */
 import { Effect } from "effect"
 import { noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { usdMillis } from "../../schemas/Money.ts"
 import { Invoices, paymentObject } from "../invoices/plugin.ts"
-import { Settlements } from "./actor.ts"
-import type { SettlementReport, SettlementState } from "./machine.ts"
-import { maximumListed, type Report, SettlementsRpc } from "./rpc.ts"
+import { Settlements } from "./service.ts"
+import type { SettlementReport, SettlementState } from "./rules.ts"
+import { maximumPageSize, type Report, SettlementsRpc } from "./rpc.ts"
 
-const reportOf = (told: typeof Report.Type): SettlementReport => {
-  switch (told.status) {
+const reportOf = (report: typeof Report.Type): SettlementReport => {
+  switch (report.status) {
     case "submitted":
     case "confirming": {
-      const { network, stage, status, tx_hash: txHash } = told
+      const { network, stage, status, tx_hash: txHash } = report
       return { _tag: status === "submitted" ? "Submitted" : "Confirming", stage, txHash, network }
     }
     case "settled":
       return {
         _tag: "Settled",
-        txHash: told.tx_hash,
-        network: told.network,
-        amount: told.amount === null ? null : usdMillis(BigInt(told.amount))
+        txHash: report.tx_hash,
+        network: report.network,
+        amount: report.amount === null ? null : usdMillis(BigInt(report.amount))
       }
     case "failed":
-      return { _tag: "Failed", reason: told.reason }
+      return { _tag: "Failed", reason: report.reason }
     case "review":
-      return { _tag: "Review", reason: told.reason }
+      return { _tag: "Review", reason: report.reason }
     case "given_up":
-      return { _tag: "GiveUp", reason: told.reason }
+      return { _tag: "GiveUp", reason: report.reason }
     case "retry":
       return { _tag: "Retry" }
   }
@@ -56,7 +56,7 @@ export const rpcHandlers = Rpc.handlers(SettlementsRpc, Effect.gen(function*() {
   return SettlementsRpc.of({
     "settlements.report": Effect.fnUntraced(function*({ payment_id, report }) {
       const { aggregate: { invoice, payments } } = yield* settlements.report(payment_id, reportOf(report), noCause).pipe(
-        Effect.catchTag("Replayed", (bug) => Effect.die(bug))
+        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
       )
       return { payment: paymentObject(invoice, payments.find(({ id }) => id === payment_id)!) as never }
     }),
@@ -73,7 +73,7 @@ export const rpcHandlers = Rpc.handlers(SettlementsRpc, Effect.gen(function*() {
       }
     }),
 
-    "settlements.list": Effect.fnUntraced(function*({ after, environment, limit = maximumListed, statuses }) {
+    "settlements.list": Effect.fnUntraced(function*({ after, environment, limit = maximumPageSize, statuses }) {
       const place = after === undefined ? null : { createdAt: after.created_at, paymentId: after.payment_id }
       const found = yield* settlements.open(environment, statuses ?? ["manual", "failed"], place, limit + 1)
       return { settlements: found.slice(0, limit).map(rowBody) as never, has_more: found.length > limit }

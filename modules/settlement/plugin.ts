@@ -1,8 +1,8 @@
-/** Settlement: follows the money of every counted payment to its merchant; drivers are in `modules/settlements/`. */
+/** Settlement: follows the money of every counted payment to its merchant; drivers are in `modules/settlement/drivers/`. */
 import { Layer } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { InvoiceCompanions, Invoices } from "../invoices/plugin.ts"
-import { Settlements } from "./actor.ts"
+import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import { Settlements } from "./service.ts"
 import { rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { SettlementsRpc } from "./rpc.ts"
@@ -13,21 +13,21 @@ export {
   type SettlementDriver,
   Settlements,
   SettlementUnavailable,
-  type Unsettled
-} from "./actor.ts"
+  type UnsettledPayment
+} from "./service.ts"
 export {
   isSettled,
   type PaymentReport,
-  type Reported,
+  type ReportResult,
   type SettlementReport,
   type SettlementState,
-  type SettlementTold
-} from "./machine.ts"
+  type SettlementFact
+} from "./rules.ts"
 
 export const plugin = Plugin.make({
   name: "settlement",
   slot: "modules",
-  needs: { invoices: [Invoices, InvoiceCompanions] },
+  needs: { invoices: [Invoices, InvoiceHooks] },
   rpc: SettlementsRpc,
   migrations,
   tables,

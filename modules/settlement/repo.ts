@@ -5,7 +5,7 @@ import type { Write } from "../../runtime/Commit.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
-import type { SettlementState } from "./machine.ts"
+import type { SettlementState } from "./rules.ts"
 
 export const settlementWrite = (state: SettlementState): Write => ({
   table: "settlements",
@@ -45,13 +45,13 @@ const read = (row: Row): SettlementState => ({
 })
 
 /** A driver of an environment, as rows name it. */
-export interface Serving {
+export interface EnvironmentDriver {
   readonly environment: Environment
   readonly driver: string
 }
 
 /** Where a page of open settlements goes on: after this one. */
-export interface Place {
+export interface Cursor {
   readonly createdAt: number
   readonly paymentId: string
 }
@@ -72,7 +72,7 @@ export const makeRepo = Effect.gen(function*() {
       Effect.suspend(() => rows(sql<Row>`SELECT * FROM ${merchantDue.due(now, limit)} due`)),
 
     /** Open ones of an environment that another driver began: the one that serves it now takes them over. */
-    strange: ({ driver, environment }: Serving, limit: number) =>
+    ofOtherDrivers: ({ driver, environment }: EnvironmentDriver, limit: number) =>
       rows(sql<Row>`SELECT * FROM settlements
         WHERE open AND environment = ${environment} AND driver <> ${driver} LIMIT ${limit}`),
 
@@ -80,7 +80,7 @@ export const makeRepo = Effect.gen(function*() {
     nextDue: Effect.orDie(merchantDue.next),
 
     /** Open ones of an environment at one of `statuses`, oldest first. */
-    open: (environment: Environment, statuses: ReadonlyArray<SettlementStatus>, after: Place | null, limit: number) =>
+    open: (environment: Environment, statuses: ReadonlyArray<SettlementStatus>, after: Cursor | null, limit: number) =>
       rows(sql<Row>`SELECT * FROM settlements
         WHERE open AND environment = ${environment} AND status = ANY (${[...statuses]}::text[])
         ${after === null ? sql`` : sql`AND (created_at, payment_id) > (${after.createdAt}, ${after.paymentId}::uuid)`}

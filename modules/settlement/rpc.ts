@@ -6,17 +6,17 @@ import { EpochSeconds, InvoiceId, MerchantId, PaymentId } from "../../schemas/Id
 import { WireAmount } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { Payment, SettlementStatus } from "../../schemas/Payment.ts"
-import { maximumReasonLength, movingStages } from "./machine.ts"
+import { maximumReasonLength, movingStages } from "./rules.ts"
 
 /** Characters of a transaction hash, at most: the longest of the networks has 88. */
 const TxHash = Schema.NonEmptyString.check(Schema.isMaxLength(128))
 const Reason = Schema.NonEmptyString.check(Schema.isMaxLength(maximumReasonLength))
-const Moving = { stage: Schema.Literals(movingStages), tx_hash: Schema.NullOr(TxHash), network: Schema.NullOr(Network) }
+const progressFields = { stage: Schema.Literals(movingStages), tx_hash: Schema.NullOr(TxHash), network: Schema.NullOr(Network) }
 
 /** What became of a settlement, as it is told. */
 export const Report = Schema.Union([
-  Schema.Struct({ status: Schema.Literal("submitted"), ...Moving }),
-  Schema.Struct({ status: Schema.Literal("confirming"), ...Moving }),
+  Schema.Struct({ status: Schema.Literal("submitted"), ...progressFields }),
+  Schema.Struct({ status: Schema.Literal("confirming"), ...progressFields }),
   /**
    * `tx_hash`: what brought it to the merchant, null where it came straight from the payor. `amount`: usd_millis that
    * reached the merchant, null for all of the payment.
@@ -59,7 +59,7 @@ export const SettlementRow = Schema.Struct({
 })
 
 /** Settlements of one answer, at most. */
-export const maximumListed = 200
+export const maximumPageSize = 200
 
 export class SettlementsRpc extends RpcGroup.make(
   /**
@@ -83,7 +83,7 @@ export class SettlementsRpc extends RpcGroup.make(
       environment: Environment,
       statuses: Schema.optionalKey(Schema.NonEmptyArray(SettlementStatus)),
       after: Schema.optionalKey(Schema.Struct({ created_at: EpochSeconds, payment_id: PaymentId })),
-      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumListed })))
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumPageSize })))
     },
     success: Schema.Struct({ settlements: Schema.Array(SettlementRow), has_more: Schema.Boolean }),
     error: PublicError

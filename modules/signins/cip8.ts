@@ -13,7 +13,7 @@ import {
 } from "../../runtime/SignIns.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { cardanoAddressText, readCardanoAddress } from "./cip8/Address.ts"
-import { readPublicKey, readSigned } from "./cip8/Cose.ts"
+import { readPublicKey, readCoseSign1 } from "./cip8/Cose.ts"
 import { signInMessage } from "./siwe/Message.ts"
 import { isSignedBy } from "./siws/Ed25519.ts"
 
@@ -32,19 +32,19 @@ const verify = Effect.fnUntraced(function*(
   proof: SignInProof
 ): Effect.fn.Return<WalletIdentity | null, SignInRefused> {
   const address = readCardanoAddress(challenge.address)
-  const signed = yield* readSigned(proof.signature)
+  const cose = yield* readCoseSign1(proof.signature)
   const publicKey = proof.publicKey === null ? null : yield* readPublicKey(proof.publicKey)
-  if (address === null || signed === null || publicKey === null) return null
+  if (address === null || cose === null || publicKey === null) return null
   if ((address.network === "mainnet") !== (challenge.chainId === "mainnet")) return null
-  if (!equalBytes(signed.address, address.bytes)) return null
+  if (!equalBytes(cose.address, address.bytes)) return null
   if (!equalBytes(blake2b(publicKey, { dkLen: keyHashBytes }), address.keyHash)) return null
-  if (!isSignedBy(publicKey, signed.signedBytes, signed.signature)) return null
-  if (signed.isHashed) {
+  if (!isSignedBy(publicKey, cose.signedBytes, cose.signature)) return null
+  if (cose.isHashed) {
     return yield* new SignInRefused({
       reason: "The wallet signed a hash of the message: let it sign the message itself (CIP-8, `hashed` false)."
     })
   }
-  return signed.payload !== null && equalBytes(signed.payload, utf8ToBytes(proof.message))
+  return cose.payload !== null && equalBytes(cose.payload, utf8ToBytes(proof.message))
     ? { family: "cardano", address: challenge.address, chainId: null }
     : null
 })

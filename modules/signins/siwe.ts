@@ -31,7 +31,7 @@ const keySignatureBytes = 65
 const isValidSignature = "1626ba7e"
 
 /** A signature for a contract that does not exist yet ends so (EIP-6492). */
-const undeployedMark = "6492".repeat(16)
+const erc6492Suffix = "6492".repeat(16)
 
 /** What a wallet signs for `personal_sign` (EIP-191). */
 const personalHash = (message: string): Uint8Array => {
@@ -61,7 +61,7 @@ const signerOf = (hash: Uint8Array, signature: Uint8Array): string | null => {
 const word = (value: number): string => value.toString(16).padStart(64, "0")
 
 /** The call `isValidSignature(hash, signature)`. */
-const questionOf = (hash: Uint8Array, signature: Uint8Array): string => {
+const isValidSignatureCall = (hash: Uint8Array, signature: Uint8Array): string => {
   const padded = bytesToHex(signature).padEnd(Math.ceil(signature.length / 32) * 64, "0")
   return `0x${isValidSignature}${bytesToHex(hash)}${word(64)}${word(signature.length)}${padded}`
 }
@@ -70,7 +70,7 @@ const questionOf = (hash: Uint8Array, signature: Uint8Array): string => {
  * A `bytes4` is returned as exactly one 32-byte word, padded with zeros: a contract that echoes its input, or returns
  * anything longer, has not accepted the signature.
  */
-const isYes = (answer: string): boolean => answer.toLowerCase() === `0x${isValidSignature.padEnd(64, "0")}`
+const isMagicValue = (answer: string): boolean => answer.toLowerCase() === `0x${isValidSignature.padEnd(64, "0")}`
 
 /** The environment whose `network` has the challenge's chain id. */
 const environmentOf = ({ chainId, network }: Challenge): Environment | undefined =>
@@ -91,7 +91,7 @@ export const makeDriver = (chains: Chains["Service"]): SignInDriver => {
           `there is no node of ${network} here.`
       })
     }
-    const answer = yield* read(address, questionOf(hash, signature)).pipe(
+    const answer = yield* read(address, isValidSignatureCall(hash, signature)).pipe(
       Effect.timeout(timeLimitMillis),
       Effect.mapError(() =>
         new SignInUnavailable({
@@ -100,7 +100,7 @@ export const makeDriver = (chains: Chains["Service"]): SignInDriver => {
         })
       )
     )
-    return isYes(answer) ? { family: "evm", address, chainId } : null
+    return isMagicValue(answer) ? { family: "evm", address, chainId } : null
   })
 
   const verify = (challenge: Challenge, proof: SignInProof) => {
@@ -110,7 +110,7 @@ export const makeDriver = (chains: Chains["Service"]): SignInDriver => {
     if (signerOf(hash, signature) === challenge.address) {
       return Effect.succeed<WalletIdentity>({ family: "evm", address: challenge.address, chainId: null })
     }
-    if (bytesToHex(signature).endsWith(undeployedMark)) {
+    if (bytesToHex(signature).endsWith(erc6492Suffix)) {
       return Effect.fail(
         new SignInRefused({ reason: "The account's contract is not deployed yet (EIP-6492): deploy it, then sign in." })
       )

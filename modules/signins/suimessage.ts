@@ -42,7 +42,7 @@ const schemes: Readonly<Record<number, Scheme>> = {
 }
 
 /** Accounts that are not one key, by the same byte. */
-const refusedSchemes: Readonly<Record<number, string>> = { 3: "Multisig", 5: "zkLogin", 6: "Passkey" }
+const unsupportedSchemes: Readonly<Record<number, string>> = { 3: "Multisig", 5: "zkLogin", 6: "Passkey" }
 
 /** A length as BCS writes it: seven bits a byte, the lowest first. */
 const uleb128 = (length: number): ReadonlyArray<number> =>
@@ -61,15 +61,15 @@ const verify = (challenge: Challenge, proof: SignInProof): Effect.Effect<WalletI
   const serialized = Result.getOrNull(Result.try(() => base64.decode(proof.signature)))
   const flag = serialized?.[0]
   if (serialized === null || flag === undefined) return Effect.succeed(null)
-  const refused = refusedSchemes[flag]
-  if (refused !== undefined) {
+  const unsupported = unsupportedSchemes[flag]
+  if (unsupported !== undefined) {
     return Effect.fail(
-      new SignInRefused({ reason: `${refused} accounts cannot sign in: use an account held by one key.` })
+      new SignInRefused({ reason: `${unsupported} accounts cannot sign in: use an account held by one key.` })
     )
   }
   const scheme = schemes[flag]
-  const known = scheme !== undefined && serialized.length === 1 + signatureBytes + scheme.publicKeyBytes
-  if (!known) return Effect.succeed(null)
+  const isKnown = scheme !== undefined && serialized.length === 1 + signatureBytes + scheme.publicKeyBytes
+  if (!isKnown) return Effect.succeed(null)
   const signature = serialized.slice(1, 1 + signatureBytes)
   const publicKey = serialized.slice(1 + signatureBytes)
   return Effect.succeed(

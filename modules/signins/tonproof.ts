@@ -70,19 +70,19 @@ const digestOf = (address: TonAccount, domain: string, timestamp: number, nonce:
 }
 
 /** Whether the proof names this challenge. What it does not name is not asked: the digest is made of our own values. */
-const isFor = (challenge: Challenge, { signature }: SignInProof, proof: TonProof): boolean =>
+const matchesChallenge = (challenge: Challenge, { signature }: SignInProof, proof: TonProof): boolean =>
   proof.payload === challenge.nonce && proof.domain.value === challenge.domain &&
   proof.domain.lengthBytes === utf8ToBytes(challenge.domain).length &&
   (proof.signature === undefined || proof.signature === signature)
 
 const verify = Effect.fnUntraced(function*(
   challenge: Challenge,
-  given: SignInProof
+  signInProof: SignInProof
 ): Effect.fn.Return<WalletIdentity | null, SignInRefused> {
   const address = readTonAddress(challenge.address)
-  const proof = Option.getOrNull(readProof(given.proof))
-  const signature = Result.getOrNull(Result.try(() => base64.decode(given.signature)))
-  if (address === null || proof === null || signature === null || !isFor(challenge, given, proof)) return null
+  const proof = Option.getOrNull(readProof(signInProof.proof))
+  const signature = Result.getOrNull(Result.try(() => base64.decode(signInProof.signature)))
+  if (address === null || proof === null || signature === null || !matchesChallenge(challenge, signInProof, proof)) return null
   const timestamp = Number(proof.timestamp)
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   if (Math.abs(now - timestamp) > maximumSkewSeconds) return null

@@ -4,16 +4,16 @@
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
 import { EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { maximumAddressLength } from "../../schemas/Address.ts"
-import { aliased } from "../../schemas/Alias.ts"
+import { withAliases } from "../../schemas/Alias.ts"
 import { Invoice, WireAmount } from "../../schemas/Invoice.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Order } from "../../schemas/Order.ts"
 import { maximumCredit, usdWire } from "../../schemas/Money.ts"
 import { Payment } from "../../schemas/Payment.ts"
-import { orderTransitions } from "./machine.ts"
+import { orderTransitions } from "./rules.ts"
 
 /** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
 export const maximumConfirmations = 10_000
@@ -52,7 +52,7 @@ export const maximumTrackingLength = 100
 const TrackingText = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maximumTrackingLength))
 
 /** The step to take, and what goes with it. */
-export const SimulateOrderRequest = aliased(
+export const SimulateOrderRequest = withAliases(
   Schema.Struct({
     transition_to: Schema.Literals(orderTransitions),
     tracking: Schema.optionalKey(Schema.Struct({
@@ -182,7 +182,7 @@ export class SimulatorGroup extends HttpApiGroup.make("simulator").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({ title: "Simulator", description: "Play money: try the whole flow without a wallet." }))
 {}
 

@@ -5,11 +5,11 @@
  * const simulator = yield* make({ baseUrl: "http://127.0.0.1:8080", apiKey: Redacted.make(key) })
  */
 import { HttpApi } from "effect/http-api"
-import { type ClientOptions, makeOf } from "../clients/client.ts"
+import { type ClientOptions, makeClient } from "../clients/client.ts"
 import { SimulatorApi } from "./api.ts"
 
 /** Every call that no mainnet has. */
 export const DevnetApi = HttpApi.make("tillwire-devnet").addHttpApi(SimulatorApi)
 
 /** A client of one deployment's simulator. */
-export const make = (options: ClientOptions) => makeOf(DevnetApi, options)
+export const make = (options: ClientOptions) => makeClient(DevnetApi, options)

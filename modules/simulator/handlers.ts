@@ -1,16 +1,16 @@
 /** Simulated payments between the wire and the simulator. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CurrentPrincipal, Idempotency, inVersion, jsonText, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { CurrentPrincipal, Idempotency, toRequestVersion, jsonText, dieOnReplay, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { readAddress } from "../../schemas/Address.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { orderObject } from "../commerce/plugin.ts"
 import { invoiceObject, Invoices, paymentObject } from "../invoices/plugin.ts"
-import { NetworkFaults, OrderSimulator, Simulator } from "./actor.ts"
+import { NetworkFaults, OrderSimulator, Simulator } from "./service.ts"
 import { SimulatorApi, type SimulateOrderRequest } from "./api.ts"
-import { allowedTransitions } from "./machine.ts"
+import { allowedTransitions } from "./rules.ts"
 
 /** The call is why everything of it happens. */
 const requestCause = Effect.gen(function*() {
@@ -67,7 +67,7 @@ export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.f
       destination: yield* destinationOf(payload)
     }, yield* requestCause)
     const data = {
-      order: yield* inVersion(orderObject(order)),
+      order: yield* toRequestVersion(orderObject(order)),
       event_ids: eventIds,
       allowed_transitions: allowedTransitions(order)
     }
@@ -82,7 +82,7 @@ export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.f
     const ahead = yield* clock.advance(merchantId, payload.seconds, {
       cause: yield* requestCause,
       reply: (ahead) => idempotency.reply(200, body(ahead))
-    }).pipe(replayed)
+    }).pipe(dieOnReplay)
     return jsonText(body(ahead))
   })).handle("simulateInvoice", Effect.fnUntraced(function*({ params, payload }) {
     const { merchantId } = yield* devnetKey
@@ -91,7 +91,7 @@ export const handlers = HttpApiBuilder.group(SimulatorApi, "simulator", Effect.f
     const { aggregate: { invoice }, eventIds, payment } = yield* simulator.simulate(found, payload, yield* requestCause)
     const data = {
       invoice: invoiceObject(invoice),
-      invoice_payment: payment === undefined ? null : yield* inVersion(paymentObject(invoice, payment)),
+      invoice_payment: payment === undefined ? null : yield* toRequestVersion(paymentObject(invoice, payment)),
       event_ids: eventIds
     }
     return jsonText(JSON.stringify({ success: true, data }))

@@ -8,7 +8,7 @@ import { Payments, SimulatedPayments } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Settlements } from "../settlement/plugin.ts"
-import { NetworkFaults, OrderSimulator, Simulator } from "./actor.ts"
+import { NetworkFaults, OrderSimulator, Simulator } from "./service.ts"
 import { SimulatorApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 

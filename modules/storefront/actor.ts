@@ -2,9 +2,9 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type Write } from "../../runtime/Commit.ts"
-import { type Order, replayed } from "../../runtime/Http.ts"
+import { type IdempotentCall, dieOnReplay } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import { counting, inBatches, prunedFromZero, rounds } from "../../runtime/Retention.ts"
+import { countPruned, inBatches, initializePruned, runPeriodically } from "../../runtime/Retention.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, publicError, type PublicError } from "../../schemas/Errors.ts"
 import type { Metadata } from "../../schemas/Invoice.ts"
@@ -16,7 +16,7 @@ import {
   addressError,
   type AddressState,
   type CartState,
-  consumed,
+  consumeEstimate,
   type Customer,
   customerKey,
   emptyQuotation,
@@ -24,24 +24,24 @@ import {
   estimateObject,
   type EstimateState,
   estimateTtlSeconds,
-  holds,
+  isStillOffered,
   invoiceTtlMillis,
   itemsObject,
   pricesOf,
   pricingOf,
   type Quotation,
-  quoted,
-  screened,
+  quotationOf,
+  screenItems,
   type SeenPrices,
   shippingOption,
-  unserved,
+  unservedQuotation,
   valueFault
-} from "./machine.ts"
+} from "./rules.ts"
 import {
   addressWrite,
-  cartsKeptDays,
+  cartRetentionDays,
   cartWrite,
-  estimatesKeptHours,
+  estimateRetentionHours,
   estimateTable,
   estimateWrite,
   makeRepo,
@@ -63,7 +63,7 @@ export interface Shop {
 /** A cart after a change, and what the caller is told of it; an unchanged cart is not written. */
 export interface CartChange<A> {
   readonly cart: CartState
-  readonly made: A
+  readonly result: A
 }
 
 export class Carts extends Context.Service<Carts, {
@@ -77,7 +77,7 @@ export class Carts extends Context.Service<Carts, {
     shop: Shop,
     customer: Customer,
     plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
-    order: Order<A>
+    call: IdempotentCall<A>
   ) => Effect.Effect<A, PublicError>
 }>()("tillwire/modules/storefront/Carts") {
   static readonly layer = Layer.effect(Carts, Effect.gen(function*() {
@@ -88,8 +88,8 @@ export class Carts extends Context.Service<Carts, {
 
     const load = Effect.fnUntraced(function*({ environment, merchantId }: Shop, customer: Customer, now: number) {
       const found = yield* repo.cart(merchantId, environment, customer)
-      const none: CartState = { merchantId, environment, version: 0, customer, items: [], createdAt: now, updatedAt: now }
-      return found ?? none
+      const newCart: CartState = { merchantId, environment, version: 0, customer, items: [], createdAt: now, updatedAt: now }
+      return found ?? newCart
     })
 
     const nowOf = ({ environment, merchantId }: Shop) => clock.nowSeconds(merchantId, environment)
@@ -98,31 +98,31 @@ export class Carts extends Context.Service<Carts, {
       shop: Shop,
       customer: Customer,
       plan: (cart: CartState, now: number) => CartChange<A> | PublicError,
-      order: Order<A>
+      call: IdempotentCall<A>
     ) {
       const now = yield* nowOf(shop)
       const before = yield* load(shop, customer, now)
-      const planned = plan(before, now)
-      if (isPublicError(planned)) return yield* planned
-      if (planned.cart === before) return planned.made
-      const reply = order.reply(planned.made)
+      const change = plan(before, now)
+      if (isPublicError(change)) return yield* change
+      if (change.cart === before) return change.result
+      const reply = call.reply(change.result)
       yield* commit.append({
         ...shop,
-        cause: order.cause,
-        writes: [cartWrite(planned.cart)],
+        cause: call.cause,
+        writes: [cartWrite(change.cart)],
         events: [],
         ...(reply === undefined ? {} : { reply })
-      }).pipe(replayed)
-      return planned.made
+      }).pipe(dieOnReplay)
+      return change.result
     })
 
     return Carts.of({
       get: (shop, customer) => Effect.flatMap(nowOf(shop), (now) => load(shop, customer, now)),
-      change: (shop, customer, plan, order) =>
+      change: (shop, customer, plan, call) =>
         actors.send(
           "cart",
           `${shop.merchantId} ${shop.environment} ${customerKey(customer)}`,
-          changeOnce(shop, customer, plan, order)
+          changeOnce(shop, customer, plan, call)
         ).pipe(
           Effect.retry({ while: (error) => error._tag === "Conflict", times: conflictRetries }),
           Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
@@ -131,20 +131,20 @@ export class Carts extends Context.Service<Carts, {
   }))
 }
 
-/** A customer's wish, before anyone has priced it. */
-export interface Wish {
+/** What a customer wants an estimate of, before anyone has priced it. */
+export interface EstimateRequest {
   readonly customer: Customer
   readonly items: ReadonlyArray<WantedItem>
   /** What the shop said the items cost. */
-  readonly seen: SeenPrices
+  readonly seenPrices: SeenPrices
   readonly zipCode: string | null
 }
 
 /** An estimate after its address: both are what the customer sees next. */
-export interface Addressed {
+export interface AddressResult {
   readonly address: AddressState
   readonly estimate: EstimateState
-  readonly seen: SeenPrices
+  readonly seenPrices: SeenPrices
 }
 
 /** What an order is made of, beside its estimate. */
@@ -158,7 +158,7 @@ export interface Purchase {
 }
 
 /** A new order and the invoice that pays it. */
-export interface Purchased {
+export interface PurchaseResult {
   readonly order: OrderState
   readonly invoice: InvoiceState
 }
@@ -173,8 +173,8 @@ export class Checkouts extends Context.Service<Checkouts, {
     items: ReadonlyArray<WantedItem>,
     zipCode: string | null
   ) => Effect.Effect<Quotation, PublicError>
-  /** Prices a wish for 900 s. Errors: `NO_VALID_ITEMS`, `ORDER_VALUE_EXCEEDED`, `INVALID_AMOUNT_RANGE`, `quote`'s. */
-  readonly estimate: (shop: Shop, wish: Wish, order: Order<EstimateState>) => Effect.Effect<EstimateState, PublicError>
+  /** Prices the items of a request; the estimate holds for 900 s. Errors: `NO_VALID_ITEMS`, `ORDER_VALUE_EXCEEDED`, `INVALID_AMOUNT_RANGE`, `quote`'s. */
+  readonly estimate: (shop: Shop, request: EstimateRequest, call: IdempotentCall<EstimateState>) => Effect.Effect<EstimateState, PublicError>
   /**
    * Checks where an estimate goes and prices it anew for there. Errors: those of `estimate`, `ESTIMATE_NOT_FOUND`,
    * `ESTIMATE_ALREADY_USED`, `ESTIMATE_EXPIRED`, `ADDRESS_INVALID`.
@@ -184,8 +184,8 @@ export class Checkouts extends Context.Service<Checkouts, {
     customer: Customer,
     estimateId: string,
     address: PostalAddress,
-    order: Order<Addressed>
-  ) => Effect.Effect<Addressed, PublicError>
+    call: IdempotentCall<AddressResult>
+  ) => Effect.Effect<AddressResult, PublicError>
   /**
    * Makes an order of an estimate, with its invoice, in one commit that uses the estimate up. It asks for exactly what the
    * address step showed: the items are quoted again, and where the retailer asks for more by now, or sells less,
@@ -196,8 +196,8 @@ export class Checkouts extends Context.Service<Checkouts, {
     shop: Shop,
     customer: Customer,
     purchase: Purchase,
-    order: Order<Purchased>
-  ) => Effect.Effect<Purchased, PublicError>
+    call: IdempotentCall<PurchaseResult>
+  ) => Effect.Effect<PurchaseResult, PublicError>
 }>()("tillwire/modules/storefront/Checkouts") {
   static readonly layer = Layer.effect(Checkouts, Effect.gen(function*() {
     const clock = yield* MerchantClock
@@ -214,44 +214,44 @@ export class Checkouts extends Context.Service<Checkouts, {
       items: ReadonlyArray<WantedItem>,
       zipCode: string | null
     ): Effect.fn.Return<Quotation, PublicError> {
-      const wish = screened(items)
+      const screening = screenItems(items)
       const driver = retailers.driver(environment)
-      if (driver === undefined) return unserved(wish)
-      if (wish.wanted.length === 0) return quoted(wish, emptyQuotation)
-      const offer = yield* driver.quote({ merchantId, environment, items: wish.wanted, zipCode }).pipe(answeredByRetailer)
-      return quoted(wish, offer)
+      if (driver === undefined) return unservedQuotation(screening)
+      if (screening.wantedItems.length === 0) return quotationOf(screening, emptyQuotation)
+      const offer = yield* driver.quote({ merchantId, environment, items: screening.wantedItems, zipCode }).pipe(orServiceUnavailable)
+      return quotationOf(screening, offer)
     })
 
     /** A new commit of rows that are written once: nobody else can have written them. */
-    const append = <A>(shop: Shop, writes: ReadonlyArray<Write>, order: Order<A>, made: A) => {
-      const reply = order.reply(made)
-      return commit.append({ ...shop, cause: order.cause, writes, events: [], ...(reply === undefined ? {} : { reply }) }).pipe(
+    const append = <A>(shop: Shop, writes: ReadonlyArray<Write>, call: IdempotentCall<A>, result: A) => {
+      const reply = call.reply(result)
+      return commit.append({ ...shop, cause: call.cause, writes, events: [], ...(reply === undefined ? {} : { reply }) }).pipe(
         Effect.catchTag("Conflict", (bug) => Effect.die(bug)),
-        replayed
+        dieOnReplay
       )
     }
 
-    const estimate = Effect.fnUntraced(function*(shop: Shop, wish: Wish, order: Order<EstimateState>) {
-      const quotation = yield* quote(shop, wish.items, wish.zipCode)
+    const estimate = Effect.fnUntraced(function*(shop: Shop, request: EstimateRequest, call: IdempotentCall<EstimateState>) {
+      const quotation = yield* quote(shop, request.items, request.zipCode)
       yield* checkValue(quotation)
       const now = yield* nowOf(shop)
-      const made: EstimateState = {
+      const newEstimate: EstimateState = {
         ...shop,
         id: yield* uuidV7,
         version: 1,
-        customer: wish.customer,
+        customer: request.customer,
         quotation,
-        zipCode: wish.zipCode,
+        zipCode: request.zipCode,
         createdAt: now,
         expiresAt: now + estimateTtlSeconds,
         orderId: null
       }
-      yield* append(shop, [estimateWrite(made)], order, made)
-      return made
+      yield* append(shop, [estimateWrite(newEstimate)], call, newEstimate)
+      return newEstimate
     })
 
     /** An estimate that may go on. Another customer's is as unknown as none. */
-    const living = Effect.fnUntraced(function*(shop: Shop, customer: Customer, id: string) {
+    const usableEstimate = Effect.fnUntraced(function*(shop: Shop, customer: Customer, id: string) {
       const found = yield* repo.estimate(shop.merchantId, shop.environment, id)
       if (found === null || customerKey(found.customer) !== customerKey(customer)) {
         return yield* publicError("ESTIMATE_NOT_FOUND", { param: "estimate_id" })
@@ -264,89 +264,89 @@ export class Checkouts extends Context.Service<Checkouts, {
       shop: Shop,
       customer: Customer,
       estimateId: string,
-      asked: PostalAddress,
-      order: Order<Addressed>
+      postalAddress: PostalAddress,
+      call: IdempotentCall<AddressResult>
     ) {
-      const before = yield* living(shop, customer, estimateId)
+      const before = yield* usableEstimate(shop, customer, estimateId)
       const driver = retailers.driver(shop.environment)
       if (driver === undefined) return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
-      const verdict = yield* driver.validateAddress(asked, shop.environment).pipe(answeredByRetailer)
-      if (verdict._tag === "Invalid") {
-        return yield* addressError(verdict.fields)
+      const validation = yield* driver.validateAddress(postalAddress, shop.environment).pipe(orServiceUnavailable)
+      if (validation._tag === "Invalid") {
+        return yield* addressError(validation.fields)
       }
-      const again = yield* quote(shop, before.quotation.items, verdict.address.zipCode)
-      const quotation = { ...again, refused: [...before.quotation.refused, ...again.refused] }
+      const currentQuotation = yield* quote(shop, before.quotation.items, validation.address.zipCode)
+      const quotation = { ...currentQuotation, refused: [...before.quotation.refused, ...currentQuotation.refused] }
       yield* checkValue(quotation)
-      const made: AddressState = {
+      const newAddress: AddressState = {
         ...shop,
         id: yield* uuidV7,
         version: 1,
         estimateId,
-        address: verdict.address,
+        address: validation.address,
         quotation,
         createdAt: yield* nowOf(shop)
       }
-      const addressed = {
-        address: made,
-        estimate: { ...before, quotation, zipCode: verdict.address.zipCode },
-        seen: pricesOf(before.quotation.items)
+      const result = {
+        address: newAddress,
+        estimate: { ...before, quotation, zipCode: validation.address.zipCode },
+        seenPrices: pricesOf(before.quotation.items)
       }
-      yield* append(shop, [addressWrite(made)], order, addressed)
-      return addressed
+      yield* append(shop, [addressWrite(newAddress)], call, result)
+      return result
     })
 
     const purchase = Effect.fnUntraced(function*(
       shop: Shop,
       customer: Customer,
       { addressId, estimateId, metadata, refundDestination, shippingOptionId }: Purchase,
-      order: Order<Purchased>
+      call: IdempotentCall<PurchaseResult>
     ) {
-      const before = yield* living(shop, customer, estimateId)
-      const shown = yield* repo.address(shop.merchantId, estimateId, addressId)
-      if (shown === null) return yield* publicError("ADDRESS_NOT_FOUND", { param: "address_id" })
-      const shipping = shippingOption(shown.quotation, shippingOptionId)
+      const before = yield* usableEstimate(shop, customer, estimateId)
+      const savedAddress = yield* repo.address(shop.merchantId, estimateId, addressId)
+      if (savedAddress === null) return yield* publicError("ADDRESS_NOT_FOUND", { param: "address_id" })
+      const shipping = shippingOption(savedAddress.quotation, shippingOptionId)
       if (shipping === undefined) return yield* unknownShipping
-      const amounts = pricingOf(shown.quotation, shipping)
-      yield* checkValue(shown.quotation, amounts)
-      const again = yield* quote(shop, shown.quotation.items, shown.address.zipCode)
-      if (!holds(shown.quotation, again, shipping)) {
-        const quotation = { ...again, refused: [...shown.quotation.refused, ...again.refused] }
-        const estimate = { ...before, quotation, zipCode: shown.address.zipCode }
+      const amounts = pricingOf(savedAddress.quotation, shipping)
+      yield* checkValue(savedAddress.quotation, amounts)
+      const currentQuotation = yield* quote(shop, savedAddress.quotation.items, savedAddress.address.zipCode)
+      if (!isStillOffered(savedAddress.quotation, currentQuotation, shipping)) {
+        const quotation = { ...currentQuotation, refused: [...savedAddress.quotation.refused, ...currentQuotation.refused] }
+        const estimate = { ...before, quotation, zipCode: savedAddress.address.zipCode }
         return yield* publicError("ESTIMATE_CHANGED", {
           param: "estimate_id",
-          details: { estimate: estimateObject(estimate, pricesOf(shown.quotation.items)) }
+          details: { estimate: estimateObject(estimate, pricesOf(savedAddress.quotation.items)) }
         })
       }
-      const bought: NewOrder = {
+      const newOrder: NewOrder = {
         ...shop,
         orderId: yield* uuidV7,
         customerId: customer.id,
         walletAddress: before.customer.wallet?.address ?? null,
         walletNetwork: before.customer.wallet?.network ?? null,
-        items: shown.quotation.items,
+        items: savedAddress.quotation.items,
         shipping,
-        address: shown.address,
+        address: savedAddress.address,
         amounts,
         refundDestination,
         metadata
       }
-      const made = (invoice: InvoiceState) => ({ invoice, ...orders.creation(bought, invoice) })
-      const invoice = yield* invoices.createAlong(
-        invoiceOf(bought),
-        order.cause,
-        (invoice) => order.reply(made(invoice)),
+      const purchaseOf = (invoice: InvoiceState) => ({ invoice, ...orders.creation(newOrder, invoice) })
+      const invoice = yield* invoices.createWith(
+        invoiceOf(newOrder),
+        call.cause,
+        (invoice) => call.reply(purchaseOf(invoice)),
         (invoice) => {
-          const { along } = made(invoice)
-          return { ...along, writes: [...along.writes, estimateWrite(consumed(before, bought.orderId))] }
+          const { extraWrites } = purchaseOf(invoice)
+          return { ...extraWrites, writes: [...extraWrites.writes, estimateWrite(consumeEstimate(before, newOrder.orderId))] }
         }
       ).pipe(
         Effect.catchTag("Conflict", (conflict) =>
           conflict.table === estimateTable
             ? Effect.fail(publicError("ESTIMATE_ALREADY_USED", { param: "estimate_id" }))
             : Effect.die(conflict)),
-        replayed
+        dieOnReplay
       )
-      return made(invoice)
+      return purchaseOf(invoice)
     })
 
     return Checkouts.of({ quote, estimate, address, purchase })
@@ -373,8 +373,8 @@ const unknownShipping = publicError("VALIDATION_ERROR", {
   param: "shipping_option_id"
 })
 
-const answeredByRetailer = <A>(asked: Effect.Effect<A, RetailerUnavailable>): Effect.Effect<A, PublicError> =>
-  Effect.catchTag(asked, "RetailerUnavailable", (error) =>
+const orServiceUnavailable = <A>(effect: Effect.Effect<A, RetailerUnavailable>): Effect.Effect<A, PublicError> =>
+  Effect.catchTag(effect, "RetailerUnavailable", (error) =>
     Effect.andThen(
       Effect.logWarning("the retailer gave no answer", error),
       Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds }))
@@ -391,17 +391,17 @@ const checkValue = (
   return Effect.fail(publicError(fault, fault === "NO_VALID_ITEMS" ? { details: { invalid_items } } : {}))
 }
 
-/** Removes estimates and addresses after {@link estimatesKeptHours}, carts {@link cartsKeptDays} after their last change. */
+/** Removes estimates and addresses after {@link estimateRetentionHours}, carts {@link cartRetentionDays} after their last change. */
 export const prune = Effect.gen(function*() {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-  const estimatesBefore = now - estimatesKeptHours * 3_600
-  yield* inBatches(counting("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
-  yield* inBatches(counting("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))
-  yield* inBatches(counting("carts")(pruneTable("carts", "updated_at", now - cartsKeptDays * 86_400)))
+  const estimatesBefore = now - estimateRetentionHours * 3_600
+  yield* inBatches(countPruned("checkout_addresses")(pruneTable("checkout_addresses", "created_at", estimatesBefore)))
+  yield* inBatches(countPruned("checkout_estimates")(pruneTable("checkout_estimates", "created_at", estimatesBefore)))
+  yield* inBatches(countPruned("carts")(pruneTable("carts", "updated_at", now - cartRetentionDays * 86_400)))
 })
 
 /** {@link prune}, now and then. */
-export const pruning = Effect.andThen(
-  prunedFromZero(["checkout_addresses", "checkout_estimates", "carts"]),
-  rounds("storefront-prune", "10 minutes", prune)
+export const pruneRegularly = Effect.andThen(
+  initializePruned(["checkout_addresses", "checkout_estimates", "carts"]),
+  runPeriodically("storefront-prune", "10 minutes", prune)
 )

@@ -1,8 +1,8 @@
 /** Checkout and carts: definitions only (modules/docs/reference/checkout.md#estimates). Wrapped family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, IdempotencyRequired, Idempotent, MerchantAuth, Wrapped } from "../../runtime/Http.ts"
-import { aliased } from "../../schemas/Alias.ts"
+import { errors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import { withAliases } from "../../schemas/Alias.ts"
 import { EpochSeconds, InvoiceId, MerchantId, pathId, Uuid } from "../../schemas/Ids.ts"
 import { InvoiceStatus, Metadata, WireAmount } from "../../schemas/Invoice.ts"
 import { readPrice, UsdDecimal } from "../../schemas/Money.ts"
@@ -10,7 +10,7 @@ import { Environment, Network } from "../../schemas/Network.ts"
 import { exampleOrder, ItemFault, maximumItems, maximumQuantity, Order, OrderId, Retailer } from "../../schemas/Order.ts"
 import { HttpsUrl } from "../../schemas/Web.ts"
 
-const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const optionalNullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const nullableText = Schema.NullOr(Schema.String)
 
 /** One line of visible text. Its length is what pages and labels show. */
@@ -30,9 +30,9 @@ const walletAddress = Schema.String.check(Schema.isMaxLength(255)).annotate({
 const walletNetwork = Network.annotate({ description: "The network of `wallet_address`." })
 
 const customerFields = {
-  customer_id: absent(customerId),
-  wallet_address: absent(walletAddress),
-  wallet_network: absent(walletNetwork)
+  customer_id: optionalNullable(customerId),
+  wallet_address: optionalNullable(walletAddress),
+  wallet_network: optionalNullable(walletNetwork)
 }
 
 const customerQuery = {
@@ -68,26 +68,26 @@ const exampleItemId = "7b1c0194-5e6f-7c3d-8e4f-5a6b7c8d9e0f"
 const exampleItem = { product_id: "B08N5WRWNW", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 } as const
 
 /** What to price: items, or the customer's cart. */
-export const NewEstimate = aliased(
+export const NewEstimate = withAliases(
   Schema.Struct({
     ...customerFields,
-    items: absent(
+    items: optionalNullable(
       Schema.Array(Schema.Struct({
         product_id: productId,
         retailer: line(64),
-        title: absent(line(255)),
+        title: optionalNullable(line(255)),
         quantity: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })).annotate({
           description: `1 to ${maximumQuantity}, 1 if not said; with more the item is invalid.`
         })),
-        price: absent(Price)
+        price: optionalNullable(Price)
       })).check(Schema.isMaxLength(maximumItems))
     ).annotate({ description: `At most ${maximumItems}. Exactly one of this and \`use_cart\`.` }),
-    use_cart: absent(Schema.Boolean).annotate({ description: "Prices what is in the customer's cart, and leaves it there." }),
-    item_overrides: absent(
-      Schema.Array(Schema.Struct({ product_id: productId, retailer: absent(line(64)), quantity: quantityOf(0) }))
+    use_cart: optionalNullable(Schema.Boolean).annotate({ description: "Prices what is in the customer's cart, and leaves it there." }),
+    item_overrides: optionalNullable(
+      Schema.Array(Schema.Struct({ product_id: productId, retailer: optionalNullable(line(64)), quantity: quantityOf(0) }))
         .check(Schema.isMaxLength(maximumItems))
     ).annotate({ description: "With `use_cart`: other quantities than the cart's, 0 to leave an item out." }),
-    zip_code: absent(zipCode)
+    zip_code: optionalNullable(zipCode)
   }),
   { identifier: "NewEstimate", examples: [{ customer_id: "cust_1", items: [exampleItem], zip_code: "33101" }] }
 )
@@ -215,7 +215,7 @@ const DocumentedAddress = Schema.Struct({
   first_name: Schema.String,
   last_name: Schema.String,
   street_address: Schema.String,
-  address_line2: absent(Schema.String),
+  address_line2: optionalNullable(Schema.String),
   city: Schema.String,
   state: Schema.String,
   zip_code: Schema.String,
@@ -225,7 +225,7 @@ const DocumentedAddress = Schema.Struct({
 })
 
 /** Where an estimate goes. The address is accepted as any object: what is wrong with it is said field by field. */
-export const NewAddress = aliased(
+export const NewAddress = withAliases(
   Schema.Struct({
     ...customerFields,
     estimate_id: Schema.String,
@@ -277,17 +277,17 @@ export const AddressedEstimate = Schema.Struct({
 })
 
 /** What an order is made of. */
-export const NewPurchase = aliased(
+export const NewPurchase = withAliases(
   Schema.Struct({
     ...customerFields,
     estimate_id: Schema.String,
     address_id: Schema.String,
-    shipping_option_id: absent(Schema.String).annotate({ description: "The cheapest if not said." }),
-    refund_destination_wallet_address_bsc: absent(Schema.String).annotate({
+    shipping_option_id: optionalNullable(Schema.String).annotate({ description: "The cheapest if not said." }),
+    refund_destination_wallet_address_bsc: optionalNullable(Schema.String).annotate({
       description: "Where a refund would go: an address of BNB Chain that is the customer's own, not one that payments are " +
         "received at. It can be set later too."
     }),
-    metadata: absent(Metadata).annotate({ description: "Your own data, kept in the invoice and shown there." })
+    metadata: optionalNullable(Metadata).annotate({ description: "Your own data, kept in the invoice and shown there." })
   }),
   {
     identifier: "NewPurchase",
@@ -371,30 +371,30 @@ const cartItemFields = {
   title: line(255),
   price: Price,
   quantity: Schema.optionalKey(quantityOf(1)).annotate({ description: "1 if not said." }),
-  image_url: absent(HttpsUrl),
-  product_url: absent(HttpsUrl)
+  image_url: optionalNullable(HttpsUrl),
+  product_url: optionalNullable(HttpsUrl)
 }
 
 /** A cart to begin, with a first item perhaps. */
-export const NewCart = aliased(
-  Schema.Struct({ ...customerFields, item: absent(Schema.Struct(cartItemFields)) }),
+export const NewCart = withAliases(
+  Schema.Struct({ ...customerFields, item: optionalNullable(Schema.Struct(cartItemFields)) }),
   { identifier: "NewCart", examples: [{ customer_id: "cust_1", item: exampleItem }] }
 )
 
-export const NewCartItem = aliased(
+export const NewCartItem = withAliases(
   Schema.Struct({ ...customerFields, ...cartItemFields }),
   { identifier: "NewCartItem", examples: [{ customer_id: "cust_1", ...exampleItem }] }
 )
 export type NewCartItem = typeof NewCartItem.Type
 
-export const CartItemChange = aliased(
+export const CartItemChange = withAliases(
   Schema.Struct({ ...customerFields, quantity: quantityOf(0).annotate({ description: "0 takes the item out." }) }),
   { identifier: "CartItemChange", examples: [{ customer_id: "cust_1", quantity: 2 }] }
 )
 
 /** Just who is meant; no body at all where the query says it. */
 const MaybeCustomer = [
-  aliased(CustomerFields, { identifier: "CustomerIdentity", examples: [{ customer_id: "cust_1" }] }),
+  withAliases(CustomerFields, { identifier: "CustomerIdentity", examples: [{ customer_id: "cust_1" }] }),
   Schema.Void
 ] as const
 
@@ -455,7 +455,7 @@ export const Cart = Schema.Struct({
 
 const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.Literal(true), data })
 
-const Removed = success(Schema.Struct({ items_removed: Schema.Int })).annotate({
+const RemovedItems = success(Schema.Struct({ items_removed: Schema.Int })).annotate({
   identifier: "RemovedItems",
   examples: [{ success: true, data: { items_removed: 1 } }]
 })
@@ -474,7 +474,7 @@ const priceErrors = ["NO_VALID_ITEMS", "ORDER_VALUE_EXCEEDED", "INVALID_AMOUNT_R
 const checkout = "/api/commerce/merchant/checkout"
 const carts = "/api/commerce/merchant/carts"
 
-const whose = "Whose cart it is stands in the query or in the body; a field of the body wins."
+const ownerNote = "Whose cart it is stands in the query or in the body; a field of the body wins."
 
 export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   HttpApiEndpoint.post("estimate", `${checkout}/estimate`, {
@@ -534,12 +534,12 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     error: errors("wrapped", "CART_LIMIT_REACHED", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Begin a cart",
-    description: `Makes the customer's cart unless there is one, and puts \`item\` in if it is sent. ${whose}`
+    description: `Makes the customer's cart unless there is one, and puts \`item\` in if it is sent. ${ownerNote}`
   })),
   HttpApiEndpoint.delete("emptyCart", carts, {
     query: customerQuery,
     payload: MaybeCustomer,
-    success: Removed,
+    success: RemovedItems,
     error: errors("wrapped", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Empty a cart",
@@ -556,7 +556,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Put an item into a cart",
     description: "The same product of the same retailer adds its quantity to what is there (`updated`), and its new title, " +
-      `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${whose}`
+      `price and links replace the old. At most ${maximumItems} items, and ${maximumQuantity} pieces of each. ${ownerNote}`
   })),
   HttpApiEndpoint.put("resizeItem", `${carts}/items/:item_id`, {
     params: { item_id: pathId("Id of an item of the cart.") },
@@ -566,13 +566,13 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Set an item's quantity",
-    description: `Answers the item as it is then; with quantity 0 it is taken out. ${whose}`
+    description: `Answers the item as it is then; with quantity 0 it is taken out. ${ownerNote}`
   })),
   HttpApiEndpoint.delete("removeItem", `${carts}/items/:item_id`, {
     params: { item_id: pathId("Id of an item of the cart.") },
     query: customerQuery,
     payload: MaybeCustomer,
-    success: Removed,
+    success: RemovedItems,
     error: errors("wrapped", "CART_ITEM_NOT_FOUND", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Take an item out of a cart",
@@ -588,7 +588,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
     error: errors("wrapped", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Check a cart",
-    description: `Asks the retailer for every item of the cart, as an estimate does, and changes nothing. ${whose}`
+    description: `Asks the retailer for every item of the cart, as an estimate does, and changes nothing. ${ownerNote}`
   })),
   HttpApiEndpoint.get("cartTotals", `${carts}/totals`, {
     query: { ...customerQuery, zip_code: Schema.optionalKey(zipCode) },
@@ -601,7 +601,7 @@ export class StorefrontGroup extends HttpApiGroup.make("storefront").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Checkout and carts",
     description: "A customer's way to an order: cart, estimate, address, invoice. All of it takes a key of commerce scope."

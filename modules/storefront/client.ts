@@ -5,7 +5,7 @@
  * const shop = yield* make({ baseUrl: "https://pay.example", apiKey: Redacted.make(commerceKey) })
  */
 import { HttpApi } from "effect/http-api"
-import { type ClientOptions, makeOf } from "../clients/client.ts"
+import { type ClientOptions, makeClient } from "../clients/client.ts"
 import { CommerceApi } from "../commerce/api.ts"
 import { StorefrontApi } from "./api.ts"
 
@@ -13,4 +13,4 @@ import { StorefrontApi } from "./api.ts"
 export const ShopApi = HttpApi.make("tillwire-commerce").addHttpApi(StorefrontApi).addHttpApi(CommerceApi)
 
 /** A client of one deployment's shop. */
-export const make = (options: ClientOptions) => makeOf(ShopApi, options)
+export const make = (options: ClientOptions) => makeClient(ShopApi, options)

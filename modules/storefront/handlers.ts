@@ -1,43 +1,43 @@
 /** Checkout and carts between the wire and the actors. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { answering, CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { answerIdempotently, CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, type PublicError } from "../../schemas/Errors.ts"
 import { readPrice, usdDecimal, usdMillis, usdWire } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { maximumQuantity } from "../../schemas/Order.ts"
-import { turnDown } from "../../schemas/Version.ts"
+import { downgrade } from "../../schemas/Version.ts"
 import { type Destination, orderObject } from "../commerce/plugin.ts"
 import { checkMetadata, makeSession } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
-import { type Addressed, Carts, Checkouts, type Purchased, type Wish } from "./actor.ts"
+import { type AddressResult, Carts, Checkouts, type PurchaseResult, type EstimateRequest } from "./actor.ts"
 import { type CustomerFields, type NewCartItem, type NewEstimate, StorefrontApi } from "./api.ts"
 import {
   addressError,
-  added,
+  addItem,
   addressObject,
-  begun,
+  createCart,
   type CartItem,
   cartItemObject,
   cartObject,
   type CartState,
-  emptied,
+  emptyCart,
   estimateObject,
   type EstimateState,
   itemKey,
   itemsObject,
-  overridden,
+  applyOverrides,
   pricesOf,
   pricingObject,
   pricingOf,
   readCustomer,
   readPostalAddress,
-  resized,
+  setQuantity,
   shippingObjects
-} from "./machine.ts"
+} from "./rules.ts"
 
-const wrapped = (data: object) => jsonText(JSON.stringify({ success: true, data }))
+const successResponse = (data: object) => jsonText(JSON.stringify({ success: true, data }))
 
 /** The shop of a commerce key. A wallet's token and a merchant's key are of merchant scope: neither sells goods. */
 const ownShop = Effect.gen(function*() {
@@ -46,14 +46,14 @@ const ownShop = Effect.gen(function*() {
 })
 
 /** The shop, and the customer that the query or the body names; what the body says wins. */
-const whoAsks = Effect.fnUntraced(function*(query: CustomerFields, body: CustomerFields | void) {
+const readCaller = Effect.fnUntraced(function*(query: CustomerFields, body: CustomerFields | void) {
   const shop = yield* ownShop
-  const sent = {
+  const identity = {
     customer_id: body?.customer_id ?? query.customer_id ?? null,
     wallet_address: body?.wallet_address ?? query.wallet_address ?? null,
     wallet_network: body?.wallet_network ?? query.wallet_network ?? null
   }
-  const customer = readCustomer(sent, shop.environment)
+  const customer = readCustomer(identity, shop.environment)
   return typeof customer === "string"
     ? yield* publicError(customer, customer === "WALLET_ADDRESS_INVALID" ? { param: "wallet_address" } : {})
     : { shop, customer }
@@ -61,33 +61,33 @@ const whoAsks = Effect.fnUntraced(function*(query: CustomerFields, body: Custome
 
 const priceOf = (price: number | string) => readPrice(price) ?? usdMillis(0n)
 
-const invalid = (param: string, message: string): PublicError => publicError("VALIDATION_ERROR", { param, message: `${param}: ${message}` })
+const invalidField = (param: string, message: string): PublicError => publicError("VALIDATION_ERROR", { param, message: `${param}: ${message}` })
 
-/** A wish as a body or the customer's cart says it. */
-const readWish = (
-  { customer }: Pick<Wish, "customer">,
-  sent: typeof NewEstimate.Type,
+/** The request for an estimate, read from a body or from the customer's cart. */
+const readEstimateRequest = (
+  { customer }: Pick<EstimateRequest, "customer">,
+  body: typeof NewEstimate.Type,
   cart: CartState | null
-): Wish | PublicError => {
-  const zipCode = sent.zip_code ?? null
+): EstimateRequest | PublicError => {
+  const zipCode = body.zip_code ?? null
   if (cart === null) {
-    const items = (sent.items ?? []).map((item) => ({
+    const items = (body.items ?? []).map((item) => ({
       productId: item.product_id,
       retailer: item.retailer,
       quantity: item.quantity ?? 1,
       price: item.price ?? null
     }))
-    const priced = items.flatMap(({ price, ...item }) => price === null ? [] : [[itemKey(item), priceOf(price)] as const])
-    return { customer, items, seen: new Map(priced), zipCode }
+    const prices = items.flatMap(({ price, ...item }) => price === null ? [] : [[itemKey(item), priceOf(price)] as const])
+    return { customer, items, seenPrices: new Map(prices), zipCode }
   }
-  const items = overridden(cart.items, (sent.item_overrides ?? []).map((override) => ({
+  const items = applyOverrides(cart.items, (body.item_overrides ?? []).map((override) => ({
     productId: override.product_id,
     retailer: override.retailer ?? null,
     quantity: override.quantity
   })))
   return items === null
-    ? invalid("item_overrides", "One of them is for no item of the cart")
-    : { customer, items, seen: pricesOf(items), zipCode }
+    ? invalidField("item_overrides", "One of them is for no item of the cart")
+    : { customer, items, seenPrices: pricesOf(items), zipCode }
 }
 
 /**
@@ -107,7 +107,7 @@ const readDestination = (
     )
 
 /** A new order and the session its payor opens the invoice with, as `data` of the answer. */
-const makePurchased = Effect.map(makeSession, (sessionOf) => ({ invoice, order }: Purchased, apiVersion: string) => {
+const makePurchaseObject = Effect.map(makeSession, (sessionOf) => ({ invoice, order }: PurchaseResult, apiVersion: string) => {
   const { sessionToken, signature, url } = sessionOf(invoice)
   return {
     order_id: order.id,
@@ -124,7 +124,7 @@ const makePurchased = Effect.map(makeSession, (sessionOf) => ({ invoice, order }
     amount_unit: "usd_millis",
     status: invoice.status,
     expires_at: invoice.expiresAt,
-    order: turnDown(orderObject(order), apiVersion),
+    order: downgrade(orderObject(order), apiVersion),
     endpoints: {
       check_order: `/api/commerce/merchant/orders/${order.id}`,
       check_payment: `/api/commerce/merchant/payments/${order.id}/status`,
@@ -133,65 +133,65 @@ const makePurchased = Effect.map(makeSession, (sessionOf) => ({ invoice, order }
   }
 })
 
-const newItem = (id: string, sent: Omit<NewCartItem, keyof CustomerFields>): CartItem => ({
+const newItem = (id: string, body: Omit<NewCartItem, keyof CustomerFields>): CartItem => ({
   id,
-  productId: sent.product_id,
-  retailer: sent.retailer,
-  title: sent.title,
-  unitAmount: priceOf(sent.price),
-  quantity: sent.quantity ?? 1,
-  imageUrl: sent.image_url ?? null,
-  productUrl: sent.product_url ?? null
+  productId: body.product_id,
+  retailer: body.retailer,
+  title: body.title,
+  unitAmount: priceOf(body.price),
+  quantity: body.quantity ?? 1,
+  imageUrl: body.image_url ?? null,
+  productUrl: body.product_url ?? null
 })
 
-const full = (item: CartItem, cart: CartState): PublicError =>
+const cartFullError = (item: CartItem, cart: CartState): PublicError =>
   cart.items.some((each) => itemKey(each) === itemKey(item))
     ? publicError("CART_LIMIT_REACHED", { message: `A cart holds at most ${maximumQuantity} pieces of one item`, param: "quantity" })
     : publicError("CART_LIMIT_REACHED")
 
-const itemUnknown = publicError("CART_ITEM_NOT_FOUND", { param: "item_id" })
+const itemNotFound = publicError("CART_ITEM_NOT_FOUND", { param: "item_id" })
 
 export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect.fn(function*(group) {
   const carts = yield* Carts
   const checkouts = yield* Checkouts
-  const purchasedObject = yield* makePurchased
+  const purchaseObject = yield* makePurchaseObject
   const refunds = yield* Refunds
 
   return group
     .handle("estimate", Effect.fnUntraced(function*({ payload }) {
-      const { customer, shop } = yield* whoAsks(payload)
+      const { customer, shop } = yield* readCaller(payload)
       const usesCart = payload.use_cart === true
       const hasItems = payload.items !== undefined && payload.items !== null
-      if (usesCart === hasItems) return yield* invalid("items", "Send exactly one of `items` and `use_cart: true`")
+      if (usesCart === hasItems) return yield* invalidField("items", "Send exactly one of `items` and `use_cart: true`")
       if (!usesCart && (payload.item_overrides ?? null) !== null) {
-        return yield* invalid("item_overrides", "They go with `use_cart: true`")
+        return yield* invalidField("item_overrides", "They go with `use_cart: true`")
       }
-      const wish = readWish({ customer }, payload, usesCart ? yield* carts.get(shop, customer) : null)
-      if (!("items" in wish)) return yield* wish
-      return yield* answering<EstimateState, PublicError>(
-        (order) => checkouts.estimate(shop, wish, order),
-        (estimate) => estimateObject(estimate, wish.seen)
+      const request = readEstimateRequest({ customer }, payload, usesCart ? yield* carts.get(shop, customer) : null)
+      if (!("items" in request)) return yield* request
+      return yield* answerIdempotently<EstimateState, PublicError>(
+        (call) => checkouts.estimate(shop, request, call),
+        (estimate) => estimateObject(estimate, request.seenPrices)
       )
     }))
     .handle("address", Effect.fnUntraced(function*({ payload }) {
-      const { customer, shop } = yield* whoAsks(payload)
+      const { customer, shop } = yield* readCaller(payload)
       const address = readPostalAddress(payload.address)
       if ("fields" in address) {
         return yield* addressError(address.fields)
       }
-      return yield* answering<Addressed, PublicError>(
-        (order) => checkouts.address(shop, customer, payload.estimate_id, address, order),
-        ({ address, estimate, seen }) => ({
+      return yield* answerIdempotently<AddressResult, PublicError>(
+        (call) => checkouts.address(shop, customer, payload.estimate_id, address, call),
+        ({ address, estimate, seenPrices }) => ({
           address_id: address.id,
           validated: true,
           standardized: addressObject(address.address),
           shipping_options: shippingObjects(address.quotation),
-          estimate: estimateObject(estimate, seen)
+          estimate: estimateObject(estimate, seenPrices)
         })
       )
     }))
     .handle("invoice", Effect.fnUntraced(function*({ payload }) {
-      const { customer, shop } = yield* whoAsks(payload)
+      const { customer, shop } = yield* readCaller(payload)
       const metadata = payload.metadata ?? {}
       yield* checkMetadata(metadata)
       const purchase = {
@@ -206,82 +206,82 @@ export const handlers = HttpApiBuilder.group(StorefrontApi, "storefront", Effect
         metadata
       }
       const { apiVersion } = yield* RequestInfo
-      return yield* answering<Purchased, PublicError>(
-        (order) => checkouts.purchase(shop, customer, purchase, order),
-        (purchased) => purchasedObject(purchased, apiVersion)
+      return yield* answerIdempotently<PurchaseResult, PublicError>(
+        (call) => checkouts.purchase(shop, customer, purchase, call),
+        (result) => purchaseObject(result, apiVersion)
       )
     }))
     .handle("cart", Effect.fnUntraced(function*({ query }) {
-      const { customer, shop } = yield* whoAsks(query)
-      return wrapped(cartObject(yield* carts.get(shop, customer)))
+      const { customer, shop } = yield* readCaller(query)
+      return successResponse(cartObject(yield* carts.get(shop, customer)))
     }))
     .handle("beginCart", Effect.fnUntraced(function*({ payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
+      const { customer, shop } = yield* readCaller(query, payload)
       const id = yield* uuidV7
-      return yield* answering<CartState, PublicError>(
-        (order) =>
+      return yield* answerIdempotently<CartState, PublicError>(
+        (call) =>
           carts.change(shop, customer, (cart, now) => {
             if (payload.item === undefined || payload.item === null) {
-              const made = begun(cart, now)
-              return { cart: made, made }
+              const result = createCart(cart, now)
+              return { cart: result, result }
             }
             const item = newItem(id, payload.item)
-            const change = added(cart, item, now)
-            return change === null ? full(item, cart) : { cart: change.cart, made: change.cart }
-          }, order),
+            const change = addItem(cart, item, now)
+            return change === null ? cartFullError(item, cart) : { cart: change.cart, result: change.cart }
+          }, call),
         cartObject
       )
     }))
     .handle("emptyCart", Effect.fnUntraced(function*({ payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
-      return yield* answering<number, PublicError>(
-        (order) => carts.change(shop, customer, (cart, now) => ({ cart: emptied(cart, now), made: cart.items.length }), order),
+      const { customer, shop } = yield* readCaller(query, payload)
+      return yield* answerIdempotently<number, PublicError>(
+        (call) => carts.change(shop, customer, (cart, now) => ({ cart: emptyCart(cart, now), result: cart.items.length }), call),
         (items_removed) => ({ items_removed })
       )
     }))
     .handle("addItem", Effect.fnUntraced(function*({ payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
+      const { customer, shop } = yield* readCaller(query, payload)
       const item = newItem(yield* uuidV7, payload)
-      return yield* answering<{ readonly item: CartItem; readonly isUpdate: boolean }, PublicError>(
-        (order) =>
+      return yield* answerIdempotently<{ readonly item: CartItem; readonly isUpdate: boolean }, PublicError>(
+        (call) =>
           carts.change(shop, customer, (cart, now) => {
-            const change = added(cart, item, now)
-            return change === null ? full(item, cart) : { cart: change.cart, made: change }
-          }, order),
+            const change = addItem(cart, item, now)
+            return change === null ? cartFullError(item, cart) : { cart: change.cart, result: change }
+          }, call),
         ({ isUpdate, item }) => ({ item_id: item.id, quantity: item.quantity, updated: isUpdate })
       )
     }))
     .handle("resizeItem", Effect.fnUntraced(function*({ params, payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
-      return yield* answering<CartItem, PublicError>(
-        (order) =>
+      const { customer, shop } = yield* readCaller(query, payload)
+      return yield* answerIdempotently<CartItem, PublicError>(
+        (call) =>
           carts.change(shop, customer, (cart, now) => {
-            const change = resized(cart, params.item_id, payload.quantity, now)
-            return change === null ? itemUnknown : { cart: change.cart, made: change.item }
-          }, order),
+            const change = setQuantity(cart, params.item_id, payload.quantity, now)
+            return change === null ? itemNotFound : { cart: change.cart, result: change.item }
+          }, call),
         cartItemObject
       )
     }))
     .handle("removeItem", Effect.fnUntraced(function*({ params, payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
-      return yield* answering<number, PublicError>(
-        (order) =>
+      const { customer, shop } = yield* readCaller(query, payload)
+      return yield* answerIdempotently<number, PublicError>(
+        (call) =>
           carts.change(shop, customer, (cart, now) => {
-            const change = resized(cart, params.item_id, 0, now)
-            return change === null ? itemUnknown : { cart: change.cart, made: 1 }
-          }, order),
+            const change = setQuantity(cart, params.item_id, 0, now)
+            return change === null ? itemNotFound : { cart: change.cart, result: 1 }
+          }, call),
         (items_removed) => ({ items_removed })
       )
     }))
     .handle("validateCart", Effect.fnUntraced(function*({ payload, query }) {
-      const { customer, shop } = yield* whoAsks(query, payload)
+      const { customer, shop } = yield* readCaller(query, payload)
       const { items } = yield* carts.get(shop, customer)
-      return wrapped(itemsObject(yield* checkouts.quote(shop, items, null), pricesOf(items)))
+      return successResponse(itemsObject(yield* checkouts.quote(shop, items, null), pricesOf(items)))
     }))
     .handle("cartTotals", Effect.fnUntraced(function*({ query }) {
-      const { customer, shop } = yield* whoAsks(query)
+      const { customer, shop } = yield* readCaller(query)
       const { items } = yield* carts.get(shop, customer)
       const quotation = yield* checkouts.quote(shop, items, query.zip_code ?? null)
-      return wrapped(pricingObject(pricingOf(quotation, quotation.shipping[0])))
+      return successResponse(pricingObject(pricingOf(quotation, quotation.shipping[0])))
     }))
 }))

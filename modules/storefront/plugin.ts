@@ -7,7 +7,7 @@ import { Orders } from "../commerce/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Refunds } from "../refunds/plugin.ts"
 import { Retailers } from "../retail/plugin.ts"
-import { Carts, Checkouts, pruning } from "./actor.ts"
+import { Carts, Checkouts, pruneRegularly } from "./actor.ts"
 import { StorefrontApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -25,6 +25,6 @@ export const plugin = Plugin.make({
         Layer.provide(handlers),
         Layer.provide(Layer.merge(Carts.layer, Checkouts.layer))
       ),
-      Layer.effectDiscard(pruning)
+      Layer.effectDiscard(pruneRegularly)
     )
 })

@@ -6,19 +6,19 @@ import { batchSize } from "../../runtime/Retention.ts"
 import { UsdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { ItemFault, Retailer } from "../../schemas/Order.ts"
-import { type AddressState, type CartState, type Customer, customerKey, type EstimateState } from "./machine.ts"
+import { type AddressState, type CartState, type Customer, customerKey, type EstimateState } from "./rules.ts"
 
 /**
  * Hours for which an estimate and its addresses are kept: time to say what became of it, and no longer
  * (modules/docs/reference/checkout.md#kept).
  */
-export const estimatesKeptHours = 24
+export const estimateRetentionHours = 24
 
 /**
  * Days for which a cart is kept after its last change (modules/docs/reference/checkout.md#kept): a customer who comes
  * back within a season.
  */
-export const cartsKeptDays = 90
+export const cartRetentionDays = 90
 
 const nullableText = Schema.NullOr(Schema.String)
 
@@ -114,7 +114,7 @@ const AddressRow = Schema.Struct({
 const encodeItems = Schema.encodeSync(Items)
 const encodeQuotation = Schema.encodeSync(StoredQuotation)
 
-const writtenCustomer = ({ id, wallet }: Customer) => ({
+const customerRow = ({ id, wallet }: Customer) => ({
   customer_id: id,
   wallet_address: wallet?.address ?? null,
   wallet_network: wallet?.network ?? null
@@ -138,7 +138,7 @@ export const cartWrite = (cart: CartState): Write => ({
     environment: cart.environment,
     customer: customerKey(cart.customer),
     version: cart.version,
-    ...writtenCustomer(cart.customer),
+    ...customerRow(cart.customer),
     items: encodeItems(cart.items),
     created_at: cart.createdAt,
     updated_at: cart.updatedAt
@@ -155,7 +155,7 @@ export const estimateWrite = (estimate: EstimateState): Write => ({
     id: estimate.id,
     version: estimate.version,
     environment: estimate.environment,
-    ...writtenCustomer(estimate.customer),
+    ...customerRow(estimate.customer),
     quotation: encodeQuotation(estimate.quotation),
     zip_code: estimate.zipCode,
     created_at: estimate.createdAt,
@@ -248,13 +248,13 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
 /** Deletes a batch of what is older than it is kept, by the system's clock; answers how many rows went. */
 export const pruneTable = (
   table: "carts" | "checkout_estimates" | "checkout_addresses",
-  datedBy: "created_at" | "updated_at",
+  timeColumn: "created_at" | "updated_at",
   beforeSeconds: number
 ) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql`DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${sql(table)} WHERE ${sql(datedBy)} < ${beforeSeconds}
-        ORDER BY ${sql(datedBy)} LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+        SELECT ctid FROM ${sql(table)} WHERE ${sql(timeColumn)} < ${beforeSeconds}
+        ORDER BY ${sql(timeColumn)} LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
       (rows) => rows.length
     ))

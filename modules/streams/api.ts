@@ -1,11 +1,11 @@
 /** Tickets for the merchants' websockets: definitions only (modules/docs/reference/websockets.md#tickets). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { authenticationErrors, errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { authenticationErrors, errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { ticketSeconds } from "./machine.ts"
+import { ticketSeconds } from "./rules.ts"
 
 const { maximum, minimum } = ticketSeconds
 
@@ -69,7 +69,7 @@ export class StreamsGroup extends HttpApiGroup.make("streams").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({ title: "Streams", description: "Events over websockets, as they happen." }))
 {}
 

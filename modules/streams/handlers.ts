@@ -8,9 +8,9 @@ import {
 import { Settings } from "../../runtime/Settings.ts"
 import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import { Tickets } from "./actor.ts"
+import { Tickets } from "./service.ts"
 import { StreamsApi, type StreamTicket } from "./api.ts"
-import { objectionTo, ticketSeconds } from "./machine.ts"
+import { objectionTo, ticketSeconds } from "./rules.ts"
 
 export const handlers = HttpApiBuilder.group(StreamsApi, "streams", Effect.fn(function*(group) {
   const tickets = yield* Tickets
@@ -20,12 +20,12 @@ export const handlers = HttpApiBuilder.group(StreamsApi, "streams", Effect.fn(fu
     const principal = yield* CurrentPrincipal
     const objection = objectionTo(principal, scope)
     if (objection !== undefined) return yield* objection
-    const named = revocableAs(principal)
-    if (named === null) return yield* publicError("UNAUTHORIZED")
+    const revocable = revocableAs(principal)
+    if (revocable === null) return yield* publicError("UNAUTHORIZED")
     const { apiVersion } = yield* RequestInfo
     const { credential, environment, merchantId } = principal
     const { expiresAt, ticket } = yield* tickets.make(
-      { merchantId, scope, environment, apiVersion, credential, revocableAs: named },
+      { merchantId, scope, environment, apiVersion, credential, revocableAs: revocable },
       ttl_seconds ?? ticketSeconds.maximum
     )
     const endpoint = eventStreamPaths[scope]

@@ -2,7 +2,7 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { pruning, Tickets } from "./actor.ts"
+import { pruneTickets, Tickets } from "./service.ts"
 import { StreamsApi } from "./api.ts"
 import { handlers, socketRoutes } from "./handlers.ts"
 import { migrations } from "./migrations.ts"
@@ -16,6 +16,6 @@ export const plugin = Plugin.make({
     Layer.mergeAll(
       HttpApiBuilder.layer(StreamsApi).pipe(Layer.provide(handlers)),
       socketRoutes,
-      Layer.effectDiscard(pruning)
+      Layer.effectDiscard(pruneTickets)
     ).pipe(Layer.provide(Tickets.layer))
 })

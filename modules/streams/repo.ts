@@ -5,7 +5,7 @@ import { batchSize } from "../../runtime/Retention.ts"
 import type { StreamGrant } from "../../runtime/sockets/EventsRoute.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { maximumTickets } from "./machine.ts"
+import { maximumTickets } from "./rules.ts"
 
 interface TicketRow {
   readonly merchant_id: number

@@ -1,10 +1,10 @@
 /** Load, decide, commit: how a merchant's acceptance policy changes, and where everyone else reads it. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { Commit, type CommitCause, type Replayed, type ReplyWrite } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { PolicyState } from "./machine.ts"
+import type { PolicyState } from "./rules.ts"
 import { makeRepo, policyWrite } from "./repo.ts"
 
 /** Milliseconds for which a policy is not read again: another instance's change is heeded within them. */
@@ -33,13 +33,13 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
     environment: Environment,
     cause: CommitCause,
     change: PolicyChange
-  ) => Effect.Effect<PolicyState, PublicError | Replayed>
+  ) => Effect.Effect<PolicyState, PublicError | IdempotentReplay>
 }>()("tillwire/modules/tokens/TokenPolicies") {
   static readonly layer = Layer.effect(TokenPolicies, Effect.gen(function*() {
     const actors = yield* Actors
     const commit = yield* Commit
     const repo = yield* makeRepo
-    const known = new Map<string, { readonly state: PolicyState; readonly until: number }>()
+    const cache = new Map<string, { readonly state: PolicyState; readonly until: number }>()
 
     const nameOf = (merchantId: number, environment: Environment) => `${merchantId}:${environment}`
 
@@ -47,14 +47,14 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
       const until = (yield* Clock.currentTimeMillis) + policyCacheMillis
       const name = nameOf(state.merchantId, state.environment)
       // A look-up that was overtaken by a change here must not bring the old policy back.
-      if ((known.get(name)?.state.version ?? 0) > state.version) return
-      known.delete(name)
-      if (known.size >= policyCacheCapacity) known.delete(known.keys().next().value!)
-      known.set(name, { state, until })
+      if ((cache.get(name)?.state.version ?? 0) > state.version) return
+      cache.delete(name)
+      if (cache.size >= policyCacheCapacity) cache.delete(cache.keys().next().value!)
+      cache.set(name, { state, until })
     })
 
     const get = Effect.fnUntraced(function*(merchantId: number, environment: Environment) {
-      const hit = known.get(nameOf(merchantId, environment))
+      const hit = cache.get(nameOf(merchantId, environment))
       if (hit !== undefined && (yield* Clock.currentTimeMillis) < hit.until) return hit.state
       return yield* Effect.tap(repo.policy(merchantId, environment), remember)
     })
@@ -68,7 +68,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
       const once = Effect.gen(function*() {
         const before = yield* repo.policy(merchantId, environment)
         const after = decide(before)
-        const kept = reply(before, after)
+        const replyWrite = reply(before, after)
         if (after === before) return before
         yield* commit.append({
           merchantId,
@@ -76,7 +76,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
           cause,
           writes: [policyWrite(after)],
           events: [],
-          ...(kept === undefined ? {} : { reply: kept })
+          ...(replyWrite === undefined ? {} : { reply: replyWrite })
         })
         yield* remember(after)
         return after

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
-  AddressLimitOf, Anonymous, errors, Flat, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, Wrapped
+  AddressLimitOf, Anonymous, errors, FlatErrors, Idempotent, MerchantAuth, ParameterCodes, UnknownParameters, WrappedErrors
 } from "../../runtime/Http.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -214,7 +214,7 @@ export class TokensGroup extends HttpApiGroup.make("tokens")
   )
   .prefix("/api/v1/merchant/tokens")
   .middleware(MerchantAuth)
-  .middleware(Flat)
+  .middleware(FlatErrors)
   .annotateMerge(OpenApi.annotations({ title: "Supported tokens", description: "Which tokens your customers may pay in." }))
 {}
 
@@ -227,7 +227,7 @@ export class TokenBadgesGroup extends HttpApiGroup.make("tokenBadges").add(
   })
 )
   .middleware(Anonymous)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .annotate(AddressLimitOf, "badge")
   .annotate(OpenApi.Exclude, true)
 {}

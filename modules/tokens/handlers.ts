@@ -4,9 +4,9 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createHash } from "node:crypto"
 import { Chains } from "../../runtime/Chains.ts"
-import { Idempotency, jsonText, readEnvironment, replayed, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import { Idempotency, jsonText, readEnvironment, dieOnReplay, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
-import { Quotes } from "../../runtime/Quotes.ts"
+import { Prices } from "../../runtime/Prices.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import * as Search from "../../runtime/tokencatalog/Search.ts"
 import type { Principal } from "../../schemas/Auth.ts"
@@ -18,14 +18,14 @@ import { searchLimits, ServedTokensApi } from "./api.ts"
 import {
   block,
   blockedFilter,
-  changes,
-  choose,
-  foundToken,
+  countDifferences,
+  choosePolicy,
+  searchResult,
   isBlocked,
   policyBody,
   type PolicyState,
   tokenList
-} from "./machine.ts"
+} from "./rules.ts"
 
 /** `<symbol>.svg`; a symbol has at most 64 characters. */
 const badgeName = /^(.{1,64})\.svg$/su
@@ -46,11 +46,11 @@ export const badgeHandlers = HttpApiBuilder.group(ServedTokensApi, "tokenBadges"
   handlers.handle("badge", Effect.fnUntraced(function*({ params }) {
     const symbol = badgeName.exec(params.name)?.[1]
     if (symbol === undefined) return yield* publicError("NOT_FOUND")
-    const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
+    const { headers: requestHeaders } = yield* HttpServerRequest.HttpServerRequest
     const svg = tokenBadge(symbol)
     const etag = `"${createHash("sha256").update(svg).digest("hex").slice(0, 16)}"`
     const headers = { ...badgeHeaders, etag }
-    return matchesEtag(asked["if-none-match"], etag)
+    return matchesEtag(requestHeaders["if-none-match"], etag)
       ? HttpServerResponse.empty({ status: 304, headers })
       : HttpServerResponse.text(svg, { contentType: "image/svg+xml", headers })
   })))
@@ -61,12 +61,12 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
   const catalog = yield* TokenCatalog
   const chains = yield* Chains
   const policies = yield* TokenPolicies
-  const quotes = yield* Quotes
+  const prices = yield* Prices
   const search = yield* Search.make
 
-  const policyOf = Effect.fnUntraced(function*(asked: Environment | undefined) {
+  const policyOf = Effect.fnUntraced(function*(requestedEnvironment: Environment | undefined) {
     const principal = yield* requireMerchantScope
-    return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, asked))
+    return yield* policies.get(principal.merchantId, yield* readEnvironment(principal, requestedEnvironment))
   })
 
   /** Changes the policy of `environment` and answers what `body` makes of it; the reply lands in the same commit. */
@@ -84,11 +84,11 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
         text = JSON.stringify(body(before, after))
         return idempotency.reply(200, text)
       }
-    }).pipe(replayed)
+    }).pipe(dieOnReplay)
     return jsonText(text)
   })
 
-  const known = ({ environment }: Principal, tokenIds: ReadonlyArray<number>) =>
+  const requireTokens = ({ environment }: Principal, tokenIds: ReadonlyArray<number>) =>
     tokenIds.every((id) => catalog.get(id)?.environment === environment)
       ? Effect.void
       : Effect.fail(publicError("TOKEN_NOT_FOUND"))
@@ -96,7 +96,7 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
   return handlers
     .handle("list", Effect.fnUntraced(function*({ query }) {
       const policy = yield* policyOf(query.environment)
-      return tokenList(policy, catalog.list(policy.environment), quotes.latest)
+      return tokenList(policy, catalog.list(policy.environment), prices.latest)
     }))
     .handle("search", Effect.fnUntraced(function*({ query }) {
       const policy = yield* policyOf(query.environment)
@@ -107,7 +107,7 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
         type: query.token_type ?? null,
         active: flagOf(query.is_active),
         stable: flagOf(query.supports_stable_settlement),
-        keep: blockedFilter(policy, flagOf(query.blocked)),
+        accepts: blockedFilter(policy, flagOf(query.blocked)),
         limit,
         offset
       })
@@ -118,10 +118,10 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
         limit,
         offset,
         tokens: tokens.map((token) =>
-          foundToken(
+          searchResult(
             token,
             isBlocked(policy, token.id),
-            quotes.latest(token),
+            prices.latest(token),
             chains.driver(token.network, token.environment) !== undefined
           )
         )
@@ -135,13 +135,13 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
       const principal = yield* requireMerchantScope
       return yield* change(
         principal,
-        (current) => choose(current, payload.acceptance_policy),
+        (current) => choosePolicy(current, payload.acceptance_policy),
         (_, after) => policyBody(after)
       )
     }))
     .handle("block", Effect.fnUntraced(function*({ params: { tokenId }, payload: { blocked } }) {
       const principal = yield* requireMerchantScope
-      yield* known(principal, [tokenId])
+      yield* requireTokens(principal, [tokenId])
       return yield* change(
         principal,
         (current) => block(current, [tokenId], blocked),
@@ -150,11 +150,11 @@ export const handlers = HttpApiBuilder.group(ServedTokensApi, "tokens", Effect.f
     }))
     .handle("blockBulk", Effect.fnUntraced(function*({ payload: { blocked, token_ids } }) {
       const principal = yield* requireMerchantScope
-      yield* known(principal, token_ids)
+      yield* requireTokens(principal, token_ids)
       return yield* change(
         principal,
         (current) => block(current, token_ids, blocked),
-        (before, after) => ({ success: true, updated: changes(before.blocked, after.blocked) })
+        (before, after) => ({ success: true, updated: countDifferences(before.blockedTokens, after.blockedTokens) })
       )
     }))
 }))

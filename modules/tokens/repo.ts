@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { AcceptancePolicy } from "../../schemas/Token.ts"
-import { defaultPolicy, type PolicyState } from "./machine.ts"
+import { defaultPolicy, type PolicyState } from "./rules.ts"
 
 export const policyWrite = (state: PolicyState): Write => ({
   table: "token_policies",
@@ -13,7 +13,7 @@ export const policyWrite = (state: PolicyState): Write => ({
     environment: state.environment,
     version: state.version,
     acceptance_policy: state.policy,
-    blocked_token_ids: [...state.blocked]
+    blocked_token_ids: [...state.blockedTokens]
   }
 })
 
@@ -29,7 +29,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
           environment,
           version: Number(row.version),
           policy: row.acceptance_policy,
-          blocked: new Set(row.blocked_token_ids)
+          blockedTokens: new Set(row.blocked_token_ids)
         }
       ),
       Effect.orDie

@@ -13,7 +13,7 @@ import { tokenKey, TokenType } from "../../schemas/Token.ts"
 const maximumExtra = 200
 
 /** Facts of a token as the data file and the config state them. */
-const shared = {
+const commonFields = {
   network: Network,
   environment: Environment,
   symbol: Schema.String.check(Schema.isPattern(/^[\w.$+-]{1,32}$/, { message: "Expected a symbol like \"USDC\"" })),
@@ -25,7 +25,7 @@ const shared = {
 }
 
 const BundledToken = Schema.Struct({
-  ...shared,
+  ...commonFields,
   requires_memo: Schema.Boolean,
   supports_stable_settlement: Schema.Boolean,
   price_id_coingecko: Schema.NullOr(Schema.String),
@@ -53,7 +53,7 @@ const typeFamilies: Readonly<Record<TokenType, ReadonlyArray<Family>>> = {
 }
 
 const ExtraToken = Schema.Struct({
-  ...shared,
+  ...commonFields,
   requires_memo: Schema.optionalKey(Schema.Boolean),
   /** A dollar stablecoin. */
   stable: Schema.optionalKey(Schema.Boolean),
@@ -104,10 +104,10 @@ const extraListing = (token: typeof ExtraToken.Type): TokenListing =>
 
 /** Every token of the data file and of `extra`, in that order, each once. */
 export const listings = (
-  bundled: ReadonlyArray<typeof BundledToken.Type>,
+  tokens: ReadonlyArray<typeof BundledToken.Type>,
   { extra = [], networks }: typeof Options.Type
 ): ReadonlyArray<TokenListing> => {
-  const kept = bundled.filter(({ network }) => networks === undefined || networks.includes(network))
+  const kept = tokens.filter(({ network }) => networks === undefined || networks.includes(network))
   const all = [...kept.map(bundledListing), ...extra.map(extraListing)]
   return [...new Map(all.map((listing) => [tokenKey(listing), listing])).values()]
 }

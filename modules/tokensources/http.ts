@@ -107,9 +107,9 @@ const chains = new Map(
 )
 
 /** A list as the catalogue takes it, and how many of its entries could not be read. */
-export interface ReadList {
+export interface ParsedList {
   readonly listings: ReadonlyArray<TokenListing>
-  readonly skipped: number
+  readonly skippedCount: number
 }
 
 const assetsOf = ({ assets = {} }: typeof ListOptions.Type): ReadonlyMap<string, string> =>
@@ -147,24 +147,24 @@ const listingOf = (
 }
 
 /** Reads a document; a sentence for people where it is no token list. Of a token listed twice the first entry holds. */
-export const readList = (text: string, options: typeof ListOptions.Type): ReadList | string => {
+export const readList = (text: string, options: typeof ListOptions.Type): ParsedList | string => {
   const document = decodeList(text)
   if (Result.isFailure(document)) return "it is no token list in the form of tokenlists.org, or too long a one"
   const assets = assetsOf(options)
   const found = new Map<string, TokenListing>()
-  let skipped = 0
+  let skippedCount = 0
   for (const entry of document.success.tokens) {
     const listing = listingOf(entry, options, assets)
     if (listing === null) continue
-    if (listing === undefined || found.has(tokenKey(listing))) skipped++
+    if (listing === undefined || found.has(tokenKey(listing))) skippedCount++
     else found.set(tokenKey(listing), listing)
   }
-  return { listings: [...found.values()], skipped }
+  return { listings: [...found.values()], skippedCount }
 }
 
-class ListFailed extends Schema.TaggedError<ListFailed>()("ListFailed", { reason: Schema.String }) {}
+class ListError extends Schema.TaggedError<ListError>()("ListError", { reason: Schema.String }) {}
 
-const failed = (reason: string) => new ListFailed({ reason })
+const listError = (reason: string) => new ListError({ reason })
 
 /** The body as text; fails when it is larger than {@link maximumListBytes} instead of reading on. */
 const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
@@ -173,7 +173,7 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
       () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
       ({ bytes, chunks }, chunk) =>
         bytes + chunk.length > maximumListBytes
-          ? Effect.fail(failed(`it has more than ${maximumListBytes} bytes`))
+          ? Effect.fail(listError(`it has more than ${maximumListBytes} bytes`))
           : Effect.sync(() => {
             chunks.push(chunk)
             return { chunks, bytes: bytes + chunk.length }
@@ -198,28 +198,28 @@ const follow = Effect.fnUntraced(function*(options: typeof ListOptions.Type) {
       }
     }))
     if (response.status === 304 && known !== undefined) return null
-    if (response.status !== 200) return yield* failed(`HTTP status ${response.status}`)
+    if (response.status !== 200) return yield* listError(`HTTP status ${response.status}`)
     return { text: yield* boundedText(response), etag: response.headers["etag"] }
   }).pipe(
-    Effect.catchTag("HttpClientError", (error) => Effect.fail(failed(error.message))),
+    Effect.catchTag("HttpClientError", (error) => Effect.fail(listError(error.message))),
     Effect.timeoutOrElse({
       duration: timeoutMillis,
-      orElse: () => Effect.fail(failed(`no answer in ${timeoutMillis} ms`))
+      orElse: () => Effect.fail(listError(`no answer in ${timeoutMillis} ms`))
     })
   )
 
-  const look = Effect.gen(function*() {
+  const refresh = Effect.gen(function*() {
     const fetched = yield* fetchList
     if (fetched === null) return
     const list = readList(fetched.text, options)
-    if (typeof list === "string") return yield* failed(list)
+    if (typeof list === "string") return yield* listError(list)
     yield* catalog.sync(source, list.listings)
     yield* Ref.set(etag, fetched.etag)
     yield* Effect.logInfo("token list read").pipe(
-      Effect.annotateLogs({ source, tokens: list.listings.length, skipped: list.skipped })
+      Effect.annotateLogs({ source, tokens: list.listings.length, skipped: list.skippedCount })
     )
   }).pipe(
-    Effect.catchTag("ListFailed", ({ reason }) =>
+    Effect.catchTag("ListError", ({ reason }) =>
       Effect.annotateLogs(Effect.logWarning(`token list not read: ${reason}; the last good one holds`), { source })),
     Effect.catchCause((cause) => Effect.annotateLogs(Effect.logWarning("token list not taken over", cause), { source }))
   )
@@ -227,7 +227,7 @@ const follow = Effect.fnUntraced(function*(options: typeof ListOptions.Type) {
   yield* catalog.declare(source)
   const pause = Effect.sleep(`${options.refreshSeconds ?? defaultRefreshSeconds} seconds`)
   // Beside the start, which waits for nobody else's server: the tokens of the last good list are in the database.
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, pause)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(refresh, pause)))
 })
 
 /** Source names `http:<name>`, one for each list. */

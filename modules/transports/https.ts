@@ -7,13 +7,13 @@ import { createSecureContext, rootCertificates } from "node:tls"
 import { buildConnector, Pool } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
+import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
 import { type DeliveryRequest, TransportFailed, UrlRefused, Webhooks } from "../../runtime/Webhooks.ts"
 import { maximumHeaderBytes } from "./https/Answer.ts"
 import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
 import { post } from "./https/Exchange.ts"
 import { proxyOf, throughProxy } from "./https/Proxy.ts"
-import { makeNames } from "./https/Resolve.ts"
+import { makeNameResolver } from "./https/NameResolver.ts"
 
 /** Name, TCP, proxy and TLS together. */
 const defaultConnectTimeoutMillis = 5_000
@@ -50,10 +50,10 @@ const Options = Schema.Struct({
   allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
 
-interface Slot {
+interface PoolEntry {
   readonly pool: Pool
   usedAt: number
-  using: number
+  activeRequests: number
 }
 
 const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
@@ -62,7 +62,7 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
     const settings = yield* Settings
     const policy = yield* Effect.fromResult(egressPolicy(settings))
     const proxy = settings.webhooks.proxyUrl === undefined ? undefined : proxyOf(settings.webhooks.proxyUrl)
-    const names = yield* makeNames({
+    const names = yield* makeNameResolver({
       nameservers: options.nameservers ?? [],
       ownHost: options.allowSharedAddresses === true ? undefined : hostOf(settings.publicUrl)
     })
@@ -86,25 +86,25 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       : yield* throughProxy(proxy, { connectTimeoutMillis, direct: connectLocal, secureContext })
 
     const pools = yield* Effect.acquireRelease(
-      Effect.sync(() => new Map<string, Slot>()),
+      Effect.sync(() => new Map<string, PoolEntry>()),
       (all) => Effect.promise(() => Promise.allSettled([...all.values()].map(({ pool }) => pool.destroy())))
     )
 
-    const closeWhere = (stale: (slot: Slot) => boolean) => {
+    const closeWhere = (stale: (slot: PoolEntry) => boolean) => {
       for (const [key, slot] of pools) {
-        if (slot.using === 0 && stale(slot)) {
+        if (slot.activeRequests === 0 && stale(slot)) {
           pools.delete(key)
           void slot.pool.close().catch(() => slot.pool.destroy())
         }
       }
     }
 
-    const slotFor = (url: URL, local: boolean, now: number): Slot => {
+    const poolFor = (url: URL, local: boolean, now: number): PoolEntry => {
       const key = `${local ? "local" : "public"} ${url.origin}`
       const known = pools.get(key)
       if (known !== undefined) return known
       if (pools.size >= maximumPools) {
-        const oldest = Math.min(...[...pools.values()].filter(({ using }) => using === 0).map(({ usedAt }) => usedAt))
+        const oldest = Math.min(...[...pools.values()].filter(({ activeRequests }) => activeRequests === 0).map(({ usedAt }) => usedAt))
         closeWhere(({ usedAt }) => usedAt <= oldest)
       }
       const pool = new Pool(url.origin, {
@@ -116,16 +116,16 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
         maxHeaderSize: maximumHeaderBytes,
         connect: local ? connectLocal : connectPublic
       })
-      const slot = { pool, usedAt: now, using: 0 }
+      const slot = { pool, usedAt: now, activeRequests: 0 }
       pools.set(key, slot)
       return slot
     }
 
-    const judge = (text: string) => checkUrl(text, { ...policy, ownAddresses: names.ownAddresses() })
+    const checkTarget = (text: string) => checkUrl(text, { ...policy, ownAddresses: names.ownAddresses() })
 
     const check = (text: string) =>
       Effect.gen(function*() {
-        const verdict = judge(text)
+        const verdict = checkTarget(text)
         if (verdict._tag === "Refused") return yield* new UrlRefused({ reason: verdict.reason })
         // A proxy resolves names where we may not be able to.
         if (verdict.local || proxy !== undefined) return
@@ -135,16 +135,16 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
 
     const send = (request: DeliveryRequest) =>
       Effect.gen(function*() {
-        const verdict = judge(request.url)
+        const verdict = checkTarget(request.url)
         if (verdict._tag === "Refused") {
-          return yield* new TransportFailed({ reason: verdict.reason, own: false, timedOut: false })
+          return yield* new TransportFailed({ reason: verdict.reason, isOurFault: false, timedOut: false })
         }
         const { local, url } = verdict
         const now = yield* Clock.currentTimeMillis
-        const slot = slotFor(url, local, now)
+        const slot = poolFor(url, local, now)
         slot.usedAt = now
-        slot.using++
-        return yield* Effect.ensuring(post(slot.pool, url, request), Effect.sync(() => { slot.using-- }))
+        slot.activeRequests++
+        return yield* Effect.ensuring(post(slot.pool, url, request), Effect.sync(() => { slot.activeRequests-- }))
       })
 
     yield* Clock.currentTimeMillis.pipe(

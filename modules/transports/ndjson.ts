@@ -57,12 +57,12 @@ const make = (options: typeof Options.Type) =>
       send: (request: DeliveryRequest) =>
         Effect.gen(function*() {
           const file = fileOf(request.url, request)
-          if (file === undefined) return yield* new TransportFailed({ reason: unknown, own: false, timedOut: false })
+          if (file === undefined) return yield* new TransportFailed({ reason: unknown, isOurFault: false, timedOut: false })
           yield* file.append(lineOf(request)).pipe(Effect.timeoutOrElse({
             duration: request.timeoutMillis,
             orElse: () =>
               Effect.fail(
-                new TransportFailed({ reason: `not on disk in ${request.timeoutMillis} ms`, own: true, timedOut: false })
+                new TransportFailed({ reason: `not on disk in ${request.timeoutMillis} ms`, isOurFault: true, timedOut: false })
               )
           }))
           return { status: 200, retryAfter: null, body: "" }

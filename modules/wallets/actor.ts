@@ -3,12 +3,12 @@ import { Clock, Context, Deferred, Effect, Layer, Schedule, Scope } from "effect
 import { createHash } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import { Commit, type CommitCause, noCause, type Replayed, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import { Commit, type CommitCause, noCause, type IdempotentReplay, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { publicError, PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
-import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./machine.ts"
+import { firstAddresses, type OwnedWallet, startIndexOf, walletObject, type WalletState } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
 
 /** Milliseconds for which a merchant's wallet is not read again: payors see a change of it after as long at most. */
@@ -27,13 +27,13 @@ const watchMillis = 600_000
 const conflictRetries = 3
 
 /** A wallet as its owner gives it. */
-export interface GivenWallet {
+export interface NewWallet {
   readonly kind: WalletKind
   readonly value: string
   readonly startIndex: number | undefined
 }
 
-type Reply<A> = (shown: A) => ReplyWrite | undefined
+type Reply<A> = (result: A) => ReplyWrite | undefined
 
 export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
@@ -44,14 +44,14 @@ export class Wallets extends Context.Service<Wallets, {
    */
   readonly put: (
     owner: WalletOwner,
-    given: GivenWallet,
+    newWallet: NewWallet,
     cause: CommitCause,
     reply: Reply<ReceivingWallet>
-  ) => Effect.Effect<ReceivingWallet, PublicError | Replayed>
+  ) => Effect.Effect<ReceivingWallet, PublicError | IdempotentReplay>
   /** From then on the deployment's own wallet receives, if there is one. `NOT_FOUND` where there is none to remove. */
   readonly remove: (owner: WalletOwner, cause: CommitCause, reply: Reply<void>) => Effect.Effect<
     void,
-    PublicError | Replayed
+    PublicError | IdempotentReplay
   >
 }>()("tillwire/modules/wallets/Wallets") {
   static readonly layer = Layer.effect(Wallets, Effect.gen(function*() {
@@ -60,15 +60,15 @@ export class Wallets extends Context.Service<Wallets, {
     const commit = yield* Commit
     const repo = yield* makeRepo
     const reader = yield* makeWalletReader
-    const receiving = yield* makeReceiving(reader)
+    const activeWallets = yield* makeActiveWallets(reader)
 
-    const show = (owned: OwnedWallet) =>
-      Effect.flatMap(reader.readStored(owned), (ref) => {
+    const bodyOf = (ownedWallet: OwnedWallet) =>
+      Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
         if (ref === null) {
-          return Effect.succeed(walletObject(owned, [], { nextIndex: null, highestUsedIndex: null }))
+          return Effect.succeed(walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null }))
         }
         const addresses = firstAddresses(ref.size, (index) => ref.derive(index).address)
-        return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(owned, addresses, use))
+        return Effect.map(chains.walletUse(ref.fingerprint), (use) => walletObject(ownedWallet, addresses, use))
       })
 
     /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
@@ -78,16 +78,16 @@ export class Wallets extends Context.Service<Wallets, {
       decide: (row: WalletRow) => Effect.Effect<
         {
           readonly wallet: WalletState | null
-          readonly shown: A
+          readonly result: A
           readonly reply: ReplyWrite | undefined
           readonly writes?: ReadonlyArray<Write>
         },
         PublicError
       >
-    ): Effect.Effect<A, PublicError | Replayed> =>
+    ): Effect.Effect<A, PublicError | IdempotentReplay> =>
       actors.send("wallets", `${owner.merchantId} ${owner.environment} ${owner.family}`, Effect.gen(function*() {
         const row = yield* repo.find(owner)
-        const { reply, shown, wallet, writes = [] } = yield* decide(row)
+        const { reply, result, wallet, writes = [] } = yield* decide(row)
         yield* commit.append({
           merchantId: owner.merchantId,
           environment: owner.environment,
@@ -96,16 +96,16 @@ export class Wallets extends Context.Service<Wallets, {
           events: [],
           ...(reply === undefined ? {} : { reply })
         })
-        receiving.evict(owner)
-        return shown
+        activeWallets.evict(owner)
+        return result
       })).pipe(
         Effect.retry({ times: conflictRetries, while: (error) => error._tag === "Conflict" }),
         Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
       )
 
-    const read = Effect.fnUntraced(function*(
+    const readNew = Effect.fnUntraced(function*(
       owner: WalletOwner,
-      { kind, value }: GivenWallet
+      { kind, value }: NewWallet
     ): Effect.fn.Return<WalletRef, PublicError> {
       const found = yield* reader.read(owner, kind, value)
       if (found === null) {
@@ -117,24 +117,24 @@ export class Wallets extends Context.Service<Wallets, {
       return typeof found === "string" ? yield* publicError("WALLET_INVALID", { message: found, param: "value" }) : found
     })
 
-    yield* chains.registerWallets(receiving.of)
+    yield* chains.registerWallets(activeWallets.of)
 
     /**
      * Watches a wallet's next addresses, which starts anew with each process, and records its owner where an older build
      * did not.
      */
-    const watchAndClaim = Effect.fnUntraced(function*(owned: OwnedWallet) {
-      const ref = yield* reader.readStored(owned)
+    const watchAndClaim = Effect.fnUntraced(function*(ownedWallet: OwnedWallet) {
+      const ref = yield* reader.readStored(ownedWallet)
       if (ref === null) return
-      yield* chains.watchWallet(ref, owned.family)
-      const claim = yield* chains.claimWallet(ref.fingerprint, owned.merchantId)
+      yield* chains.watchWallet(ref, ownedWallet.family)
+      const claim = yield* chains.claimWallet(ref.fingerprint, ownedWallet.merchantId)
       if (claim === null) {
-        const { environment, family, merchantId } = owned
+        const { environment, family, merchantId } = ownedWallet
         yield* Effect.logError("two merchants receive in the same wallet, so an unmatched payment has no owner: ask this one to set another wallet", {
           merchantId, environment, family
         })
       } else if (claim.length > 0) {
-        const { environment, merchantId } = owned
+        const { environment, merchantId } = ownedWallet
         yield* commit.append({ merchantId, environment, cause: noCause, writes: claim, events: [] })
       }
     })
@@ -152,9 +152,9 @@ export class Wallets extends Context.Service<Wallets, {
     return Wallets.of({
       list: (merchantId, environment) =>
         Effect.flatMap(repo.list(merchantId, environment), (owned) =>
-          Effect.forEach(owned, show)),
+          Effect.forEach(owned, bodyOf)),
       put: Effect.fnUntraced(function*(owner, given, cause, reply) {
-        const ref = yield* read(owner, given)
+        const ref = yield* readNew(owner, given)
         const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
         const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
         if (startIndex instanceof PublicError) return yield* startIndex
@@ -169,16 +169,16 @@ export class Wallets extends Context.Service<Wallets, {
             }
             const createdAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
             const wallet: WalletState = { id, kind: given.kind, value: given.value, startIndex, createdAt }
-            const shown = yield* show({ ...owner, wallet })
+            const walletBody = yield* bodyOf({ ...owner, wallet })
             yield* chains.watchWallet({ ...ref, startIndex }, owner.family)
-            return { wallet, shown, reply: reply(shown), writes: claim }
+            return { wallet, result: walletBody, reply: reply(walletBody), writes: claim }
           }))
       }),
       remove: (owner, cause, reply) =>
         change(owner, cause, ({ wallet }) =>
           wallet === null
             ? Effect.fail(publicError("NOT_FOUND", { message: "There is no wallet of this family" }))
-            : Effect.succeed({ wallet: null, shown: undefined, reply: reply() }))
+            : Effect.succeed({ wallet: null, result: undefined, reply: reply() }))
     })
   }))
 }
@@ -194,51 +194,51 @@ const readingKey = ({ environment, family }: Omit<WalletOwner, "merchantId">, ki
 const makeWalletReader = Effect.gen(function*() {
   const chains = yield* Chains
   const scope = yield* Scope.Scope
-  const cached = new Map<string, WalletRef>()
+  const cache = new Map<string, WalletRef>()
   const pending = new Map<string, Deferred.Deferred<WalletRef | string | null>>()
   let addresses = 0
 
   const sizeOf = ({ size }: WalletRef): number => size ?? 1
 
   const evict = (key: string): void => {
-    const ref = cached.get(key)
+    const ref = cache.get(key)
     if (ref === undefined) return
-    cached.delete(key)
+    cache.delete(key)
     addresses -= sizeOf(ref)
   }
 
   /** Evicts the least recently used; the newest stays whatever its size. */
   const store = (key: string, ref: WalletRef): void => {
     evict(key)
-    cached.set(key, ref)
+    cache.set(key, ref)
     addresses += sizeOf(ref)
-    while (addresses > maximumCachedAddresses && cached.size > 1) evict(cached.keys().next().value!)
+    while (addresses > maximumCachedAddresses && cache.size > 1) evict(cache.keys().next().value!)
   }
 
   const read: ChainsService["readWallet"] = (owner, kind, value) =>
     Effect.suspend(() => {
       const key = readingKey(owner, kind, value)
-      const kept = cached.get(key)
-      if (kept !== undefined) {
-        store(key, kept)
-        return Effect.succeed(kept)
+      const hit = cache.get(key)
+      if (hit !== undefined) {
+        store(key, hit)
+        return Effect.succeed(hit)
       }
-      const running = pending.get(key)
-      if (running !== undefined) return Deferred.await(running)
+      const inFlight = pending.get(key)
+      if (inFlight !== undefined) return Deferred.await(inFlight)
       // In its own fiber: an interrupted caller does not interrupt others that wait for the same wallet.
       return Effect.uninterruptibleMask((restore) => {
-        const done = Deferred.makeUnsafe<WalletRef | string | null>()
-        pending.set(key, done)
+        const deferred = Deferred.makeUnsafe<WalletRef | string | null>()
+        pending.set(key, deferred)
         return restore(chains.readWallet(owner, kind, value)).pipe(
           Effect.onExit((exit) =>
             Effect.sync(() => {
               pending.delete(key)
               if (exit._tag === "Success" && exit.value !== null && typeof exit.value !== "string") store(key, exit.value)
-              Deferred.doneUnsafe(done, exit)
+              Deferred.doneUnsafe(deferred, exit)
             })
           ),
           Effect.forkIn(scope),
-          Effect.andThen(restore(Deferred.await(done)))
+          Effect.andThen(restore(Deferred.await(deferred)))
         )
       })
     })
@@ -259,23 +259,23 @@ const makeWalletReader = Effect.gen(function*() {
 type ChainsService = typeof Chains.Service
 
 /** The wallets that receive now, remembered for {@link cacheMillis}. */
-const makeReceiving = Effect.fnUntraced(function*(reader: Effect.Success<typeof makeWalletReader>) {
+const makeActiveWallets = Effect.fnUntraced(function*(reader: Effect.Success<typeof makeWalletReader>) {
   const repo = yield* makeRepo
-  const known = new Map<string, { readonly ref: WalletRef | null; readonly until: number }>()
+  const cache = new Map<string, { readonly ref: WalletRef | null; readonly until: number }>()
   const keyOf = ({ environment, family, merchantId }: WalletOwner) => `${merchantId} ${environment} ${family}`
 
   const of = Effect.fnUntraced(function*(owner: WalletOwner) {
     const key = keyOf(owner)
     const now = yield* Clock.currentTimeMillis
-    const hit = known.get(key)
+    const hit = cache.get(key)
     if (hit !== undefined && now < hit.until) return hit.ref
     const { wallet } = yield* repo.find(owner)
     const ref = wallet === null ? null : yield* reader.readStored({ ...owner, wallet })
-    known.delete(key)
-    if (known.size >= cacheCapacity) known.delete(known.keys().next().value!)
-    known.set(key, { ref, until: now + cacheMillis })
+    cache.delete(key)
+    if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
+    cache.set(key, { ref, until: now + cacheMillis })
     return ref
   })
 
-  return { of, evict: (owner: WalletOwner) => void known.delete(keyOf(owner)) }
+  return { of, evict: (owner: WalletOwner) => void cache.delete(keyOf(owner)) }
 })

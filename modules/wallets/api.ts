@@ -1,7 +1,7 @@
 /** Receiving wallets (modules/docs/reference/wallets.md#calls): definitions only. Flat family. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Flat, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
+import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
 import { ReceivingWallet, WalletKind } from "../../schemas/Wallet.ts"
 
@@ -32,20 +32,20 @@ export const NewReceivingWallet = Schema.Struct({
   }]
 })
 
-const shared = [
+const commonErrors = [
   "UNAUTHORIZED", "API_KEY_INVALID", "TOKEN_INVALID", "TOKEN_EXPIRED", "SCOPE_MISMATCH", "ENVIRONMENT_FORBIDDEN",
   "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
 ] as const
 
-const written = [
-  ...shared, "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
+const writeErrors = [
+  ...commonErrors, "IDEMPOTENCY_KEY_INVALID", "IDEMPOTENCY_REQUEST_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"
 ] as const
 
 export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   HttpApiEndpoint.get("list", "/", {
     query: { environment: Schema.optionalKey(Environment) },
     success: Schema.Struct({ wallets: Schema.Array(ReceivingWallet) }),
-    error: errors("flat", "INVALID_ENVIRONMENT", ...shared)
+    error: errors("flat", "INVALID_ENVIRONMENT", ...commonErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List receiving wallets",
     description: "Where your funds arrive, by network family. A family that is not listed is paid into the deployment's " +
@@ -55,7 +55,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     params: { family: Family },
     payload: NewReceivingWallet,
     success: ReceivingWallet,
-    error: errors("flat", "VALIDATION_ERROR", "WALLET_INVALID", "UNSUPPORTED_NETWORK", ...written)
+    error: errors("flat", "VALIDATION_ERROR", "WALLET_INVALID", "UNSUPPORTED_NETWORK", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Set the receiving wallet of a family",
     description: "Invoices that get an address from now on are paid into this wallet; addresses given out before stay " +
@@ -65,7 +65,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     params: { family: Family },
     query: { environment: Schema.optionalKey(Environment) },
     success: Schema.Struct({ success: Schema.tag(true) }),
-    error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", "NOT_FOUND", ...written)
+    error: errors("flat", "VALIDATION_ERROR", "INVALID_ENVIRONMENT", "NOT_FOUND", ...writeErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove the receiving wallet of a family",
     description: "Later invoices are paid into the deployment's own wallet, if it has one; addresses given out before " +
@@ -74,7 +74,7 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
 )
   .prefix("/api/v1/merchant/wallets")
   .middleware(MerchantAuth)
-  .middleware(Flat)
+  .middleware(FlatErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({
     title: "Receiving wallets",

@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { WalletOwner } from "../../runtime/Chains.ts"
 import {
-  Idempotency, jsonText, readEnvironment, replayed, requireMerchantScope, RequestInfo
+  Idempotency, jsonText, readEnvironment, dieOnReplay, requireMerchantScope, RequestInfo
 } from "../../runtime/Http.ts"
 import type { Family } from "../../schemas/Network.ts"
 import { Wallets } from "./actor.ts"
 import { WalletsApi } from "./api.ts"
 
-const removed = JSON.stringify({ success: true })
+const removedBody = JSON.stringify({ success: true })
 
 export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(function*(group) {
   const wallets = yield* Wallets
@@ -23,7 +23,7 @@ export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(fu
     return {
       owner,
       cause: { requestId, idempotencyKey: idempotency.key },
-      keep: (text: string) => idempotency.reply(200, text)
+      replyOf: (text: string) => idempotency.reply(200, text)
     }
   })
 
@@ -34,14 +34,14 @@ export const handlers = HttpApiBuilder.group(WalletsApi, "wallets", Effect.fn(fu
       return jsonText(JSON.stringify({ wallets: yield* wallets.list(principal.merchantId, environment) }))
     }))
     .handle("put", Effect.fnUntraced(function*({ params, payload }) {
-      const { cause, keep, owner } = yield* ownerOf(params.family)
-      const given = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
-      const shown = yield* wallets.put(owner, given, cause, (wallet) => keep(JSON.stringify(wallet))).pipe(replayed)
+      const { cause, replyOf, owner } = yield* ownerOf(params.family)
+      const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
+      const shown = yield* wallets.put(owner, newWallet, cause, (wallet) => replyOf(JSON.stringify(wallet))).pipe(dieOnReplay)
       return jsonText(JSON.stringify(shown))
     }))
     .handle("remove", Effect.fnUntraced(function*({ params }) {
-      const { cause, keep, owner } = yield* ownerOf(params.family)
-      yield* wallets.remove(owner, cause, () => keep(removed)).pipe(replayed)
-      return jsonText(removed)
+      const { cause, replyOf, owner } = yield* ownerOf(params.family)
+      yield* wallets.remove(owner, cause, () => replyOf(removedBody)).pipe(dieOnReplay)
+      return jsonText(removedBody)
     }))
 }))

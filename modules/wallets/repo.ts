@@ -5,7 +5,7 @@ import type { WalletOwner } from "../../runtime/Chains.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import type { WalletKind } from "../../schemas/Wallet.ts"
-import type { OwnedWallet, WalletState } from "./machine.ts"
+import type { OwnedWallet, WalletState } from "./rules.ts"
 
 /** The row of an owner: its version, 0 while there is none, and the wallet, null while there is none or it was removed. */
 export interface WalletRow {

@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type CommitCause, type Conflict, type Write } from "../../runtime/Commit.ts"
-import { type Order, replayed, Throttle } from "../../runtime/Http.ts"
+import { type IdempotentCall, dieOnReplay, RateLimiter } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
@@ -24,15 +24,15 @@ import {
   type DeliveriesQuery,
   type EndpointChange,
   type EndpointRequest,
-  isElsewhere,
+  needsUrlCheck,
   manages,
   mayAdd,
   readPage,
   readReplay,
   type ReplayRequest,
   rotateSecret,
-  startsAnew
-} from "./machine.ts"
+  resetsHealth
+} from "./rules.ts"
 import { type Attempt, countWrite, type Delivery, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 
 /**
@@ -55,7 +55,7 @@ const endpointUnknown = publicError("WEBHOOK_NOT_FOUND")
 const deliveryUnknown = publicError("DELIVERY_NOT_FOUND")
 
 /** What a call by hand needs. */
-const enabled = <E extends Pick<EndpointRow, "status">>(endpoint: E): Effect.Effect<E, PublicError> =>
+const requireEnabled = <E extends Pick<EndpointRow, "status">>(endpoint: E): Effect.Effect<E, PublicError> =>
   endpoint.status === "enabled" ? Effect.succeed(endpoint) : Effect.fail(publicError("WEBHOOK_DISABLED"))
 
 /** The endpoints a caller manages; one that it does not manage is as unknown (`WEBHOOK_NOT_FOUND`). */
@@ -69,7 +69,7 @@ export class Endpoints extends Context.Service<Endpoints, {
   readonly create: (
     principal: Principal,
     request: EndpointRequest,
-    order: Order<EndpointWithSecret>
+    order: IdempotentCall<EndpointWithSecret>
   ) => Effect.Effect<EndpointWithSecret, PublicError>
   /** Newest first; of one environment, those that hear of it. Errors: `ENVIRONMENT_FORBIDDEN` to a key of another one. */
   readonly list: (
@@ -85,19 +85,19 @@ export class Endpoints extends Context.Service<Endpoints, {
     principal: Principal,
     id: string,
     change: EndpointChange,
-    order: Order<ManagedEndpoint>
+    order: IdempotentCall<ManagedEndpoint>
   ) => Effect.Effect<ManagedEndpoint, PublicError>
   /** Answers the endpoint as it was. What waits for it is canceled. */
   readonly remove: (
     principal: Principal,
     id: string,
-    order: Order<ManagedEndpoint>
+    order: IdempotentCall<ManagedEndpoint>
   ) => Effect.Effect<ManagedEndpoint, PublicError>
   readonly rotate: (
     principal: Principal,
     id: string,
     overlapSeconds: number,
-    order: Order<EndpointWithSecret>
+    order: IdempotentCall<EndpointWithSecret>
   ) => Effect.Effect<EndpointWithSecret, PublicError>
 }>()("tillwire/modules/webhooks/Endpoints") {
   static readonly layer = Layer.effect(Endpoints, Effect.gen(function*() {
@@ -109,7 +109,7 @@ export class Endpoints extends Context.Service<Endpoints, {
     const repo = yield* makeRepo
 
     /** One change of a merchant's endpoints at a time, decided anew while other instances are faster. */
-    const decided = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
+    const decideInTurn = <A, E>(merchantId: number, attempt: Effect.Effect<A, E | Conflict>) =>
       actors.send("webhooks", String(merchantId), attempt).pipe(
         Effect.retry({ times: conflictRetries, while: (error) => (error as Conflict)._tag === "Conflict" }),
         Effect.mapError((error) =>
@@ -119,12 +119,12 @@ export class Endpoints extends Context.Service<Endpoints, {
         )
       )
 
-    const append = <A>(principal: Principal, writes: ReadonlyArray<Write>, order: Order<A>, made: A) => {
-      const reply = order.reply(made)
-      return replayed(commit.append({
+    const append = <A>(principal: Principal, writes: ReadonlyArray<Write>, call: IdempotentCall<A>, result: A) => {
+      const reply = call.reply(result)
+      return dieOnReplay(commit.append({
         merchantId: principal.merchantId,
         environment: principal.environment,
-        cause: order.cause,
+        cause: call.cause,
         writes,
         events: [],
         ...(reply === undefined ? {} : { reply })
@@ -146,16 +146,16 @@ export class Endpoints extends Context.Service<Endpoints, {
     const create = Effect.fnUntraced(function*(
       principal: Principal,
       request: EndpointRequest,
-      order: Order<EndpointWithSecret>
+      order: IdempotentCall<EndpointWithSecret>
     ) {
       const { merchantId } = principal
-      const wanted = decideEndpoint(principal, request, environments)
-      if (wanted instanceof PublicError) return yield* wanted
-      yield* checkUrl(merchantId, wanted)
+      const draft = decideEndpoint(principal, request, environments)
+      if (draft instanceof PublicError) return yield* draft
+      yield* checkUrl(merchantId, draft)
       const now = yield* nowSeconds
       const secret = yield* newSecret
       const endpoint: ManagedEndpoint = {
-        ...wanted,
+        ...draft,
         id: `we_${yield* uuidV4}`,
         merchantId,
         version: 1,
@@ -169,11 +169,11 @@ export class Endpoints extends Context.Service<Endpoints, {
         updatedAt: now
       }
       const made = { endpoint, secret }
-      return yield* decided(merchantId, Effect.gen(function*() {
+      return yield* decideInTurn(merchantId, Effect.gen(function*() {
         const count = yield* repo.count(merchantId)
         if (!mayAdd(count.endpoints)) return yield* publicError("WEBHOOK_LIMIT_REACHED")
-        const counted = countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints + 1 })
-        yield* append(principal, [counted, endpointWrite(endpoint)], order, made)
+        const countRow = countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints + 1 })
+        yield* append(principal, [countRow, endpointWrite(endpoint)], order, made)
         return made
       }))
     })
@@ -192,17 +192,17 @@ export class Endpoints extends Context.Service<Endpoints, {
       principal: Principal,
       id: string,
       change: EndpointChange,
-      order: Order<ManagedEndpoint>
+      order: IdempotentCall<ManagedEndpoint>
     ) {
-      const after = yield* decided(principal.merchantId, Effect.gen(function*() {
+      const after = yield* decideInTurn(principal.merchantId, Effect.gen(function*() {
         const before = yield* get(principal, id)
         const decided = changeEndpoint(principal, before, change, environments, yield* nowSeconds)
         if (decided instanceof PublicError) return yield* decided
-        if (isElsewhere(before, decided)) yield* checkUrl(principal.merchantId, decided)
-        const anew = startsAnew(before, decided)
-        const after = anew ? { ...decided, consecutiveFailures: 0 } : decided
+        if (needsUrlCheck(before, decided)) yield* checkUrl(principal.merchantId, decided)
+        const resetsHealthNow = resetsHealth(before, decided)
+        const after = resetsHealthNow ? { ...decided, consecutiveFailures: 0 } : decided
         // Before the commit: what is still known of old attempts must not disable it at once.
-        if (anew) yield* repo.forget(before)
+        if (resetsHealthNow) yield* repo.resetHealth(before)
         yield* append(principal, [endpointWrite(after)], order, after)
         return after
       }))
@@ -211,31 +211,31 @@ export class Endpoints extends Context.Service<Endpoints, {
       return after
     })
 
-    const remove = Effect.fnUntraced(function*(principal: Principal, id: string, order: Order<ManagedEndpoint>) {
-      const gone = yield* decided(principal.merchantId, Effect.gen(function*() {
+    const remove = Effect.fnUntraced(function*(principal: Principal, id: string, order: IdempotentCall<ManagedEndpoint>) {
+      const deletedEndpoint = yield* decideInTurn(principal.merchantId, Effect.gen(function*() {
         const before = yield* get(principal, id)
         const count = yield* repo.count(principal.merchantId)
         const counted = countWrite({ ...count, version: count.version + 1, endpoints: count.endpoints - 1 })
         yield* append(principal, [counted, endpointWrite(deleteEndpoint(before, yield* nowSeconds))], order, before)
         return before
       }))
-      yield* cancelWaiting(gone)
-      yield* Effect.catch(repo.forgetDeleted(gone.merchantId), (error) =>
+      yield* cancelWaiting(deletedEndpoint)
+      yield* Effect.catch(repo.purgeDeleted(deletedEndpoint.merchantId), (error) =>
         Effect.logWarning("deleted endpoints are forgotten with the next one", error))
-      yield* webhooks.wake(gone.merchantId)
-      return gone
+      yield* webhooks.wake(deletedEndpoint.merchantId)
+      return deletedEndpoint
     })
 
     const rotate = Effect.fnUntraced(function*(
       principal: Principal,
       id: string,
       overlapSeconds: number,
-      order: Order<EndpointWithSecret>
+      order: IdempotentCall<EndpointWithSecret>
     ) {
       const secret = yield* newSecret
-      const sealed = secrets.seal("webhook", secret)
-      return yield* decided(principal.merchantId, Effect.gen(function*() {
-        const endpoint = rotateSecret(yield* get(principal, id), sealed, overlapSeconds, yield* nowSeconds)
+      const sealedSecret = secrets.seal("webhook", secret)
+      return yield* decideInTurn(principal.merchantId, Effect.gen(function*() {
+        const endpoint = rotateSecret(yield* get(principal, id), sealedSecret, overlapSeconds, yield* nowSeconds)
         const made = { endpoint, secret }
         yield* append(principal, [endpointWrite(endpoint)], order, made)
         return made
@@ -247,7 +247,7 @@ export class Endpoints extends Context.Service<Endpoints, {
 }
 
 /** A test event on its way. */
-export interface SentTest {
+export interface TestDelivery {
   readonly deliveryId: string
   readonly eventId: EventId
 }
@@ -269,12 +269,12 @@ export class Deliveries extends Context.Service<Deliveries, {
     id: string
   ) => Effect.Effect<{ readonly delivery: Delivery; readonly attempts: ReadonlyArray<Attempt> }, PublicError>
   /** Emits `test.ping` to one endpoint. Errors: `WEBHOOK_NOT_FOUND`. */
-  readonly test: (principal: Principal, id: string, cause: CommitCause) => Effect.Effect<SentTest, PublicError>
+  readonly test: (principal: Principal, id: string, cause: CommitCause) => Effect.Effect<TestDelivery, PublicError>
   /** Queues the event of a delivery once more. Errors: `DELIVERY_NOT_FOUND`. */
   readonly redeliver: (
     principal: Principal,
     id: string,
-    reply: Order<Delivery>["reply"]
+    reply: IdempotentCall<Delivery>["reply"]
   ) => Effect.Effect<Delivery, PublicError>
   /** The same for an operator, as often as asked. Errors: `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`. */
   readonly retry: (merchantId: number, id: string) => Effect.Effect<Delivery, PublicError>
@@ -283,47 +283,47 @@ export class Deliveries extends Context.Service<Deliveries, {
     principal: Principal,
     id: string,
     request: ReplayRequest,
-    reply: Order<Replay>["reply"]
+    reply: IdempotentCall<Replay>["reply"]
   ) => Effect.Effect<Replay, PublicError>
 }>()("tillwire/modules/webhooks/Deliveries") {
   static readonly layer = Layer.effect(Deliveries, Effect.gen(function*() {
     const actors = yield* Actors
     const commit = yield* Commit
     const endpoints = yield* Endpoints
-    const throttle = yield* Throttle
+    const rateLimiter = yield* RateLimiter
     const webhooks = yield* Webhooks
     const repo = yield* makeRepo
 
     /** The endpoint of a delivery, and the delivery's UUID. */
-    const find = Effect.fnUntraced(function*(principal: Principal, id: string) {
+    const findDelivery = Effect.fnUntraced(function*(principal: Principal, id: string) {
       const uuid = deliveryUuid(id)
       const endpoint = uuid === undefined ? undefined : yield* repo.endpointOf(principal.merchantId, uuid)
       if (uuid === undefined || endpoint === undefined || !manages(principal, endpoint)) return yield* deliveryUnknown
       return { uuid, endpoint }
     })
 
-    const shown = (endpoint: ManagedEndpoint, uuid: string) =>
+    const requireDelivery = (endpoint: ManagedEndpoint, uuid: string) =>
       Effect.flatMap(repo.delivery(endpoint, uuid), (found) =>
         found === undefined ? Effect.fail(deliveryUnknown) : Effect.succeed(found))
 
-    const byHand = (endpoint: ManagedEndpoint) => Effect.andThen(enabled(endpoint), throttle.endpoint(endpoint.id))
+    const checkManualSend = (endpoint: ManagedEndpoint) => Effect.andThen(requireEnabled(endpoint), rateLimiter.endpoint(endpoint.id))
 
     const page = Effect.fnUntraced(function*(principal: Principal, id: string, query: DeliveriesQuery) {
       const endpoint = yield* endpoints.get(principal, id)
-      const asked = readPage(query)
-      if (asked instanceof PublicError) return yield* asked
-      const found = yield* repo.page(endpoint, asked)
-      return found ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(asked) }))
+      const pageQuery = readPage(query)
+      if (pageQuery instanceof PublicError) return yield* pageQuery
+      const found = yield* repo.page(endpoint, pageQuery)
+      return found ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(pageQuery) }))
     })
 
     const get = Effect.fnUntraced(function*(principal: Principal, id: string) {
-      const { endpoint, uuid } = yield* find(principal, id)
-      return { delivery: yield* shown(endpoint, uuid), attempts: yield* repo.attempts(principal.merchantId, uuid) }
+      const { endpoint, uuid } = yield* findDelivery(principal, id)
+      return { delivery: yield* requireDelivery(endpoint, uuid), attempts: yield* repo.attempts(principal.merchantId, uuid) }
     })
 
     const test = Effect.fnUntraced(function*(principal: Principal, id: string, cause: CommitCause) {
       const endpoint = yield* endpoints.get(principal, id)
-      yield* byHand(endpoint)
+      yield* checkManualSend(endpoint)
       const ping = {
         object: "test_ping", id: `ping_${yield* uuidV4}`, message: "Webhook test", created_at: yield* nowSeconds
       }
@@ -334,18 +334,18 @@ export class Deliveries extends Context.Service<Deliveries, {
         writes: [],
         events: [{ type: "test.ping", object: ping, previousAttributes: {} }],
         deliverOnlyTo: endpoint.id
-      }).pipe(Effect.catchTag(["Conflict", "Replayed"], (impossible) => Effect.die(impossible)))
+      }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (impossible) => Effect.die(impossible)))
       const delivery = yield* repo.deliveryOf(endpoint, event!.position)
       // Somebody disabled it between the look and the commit: the event is there, and goes nowhere.
       if (delivery === undefined) return yield* publicError("WEBHOOK_DISABLED")
       return { deliveryId: `whd_${delivery}`, eventId: event!.id }
     })
 
-    const redeliver = Effect.fnUntraced(function*(principal: Principal, id: string, reply: Order<Delivery>["reply"]) {
-      const { endpoint, uuid } = yield* find(principal, id)
-      yield* shown(endpoint, uuid)
-      yield* byHand(endpoint)
-      const made = yield* replayed(repo.redeliver(endpoint, uuid, (made) => made && reply(made)))
+    const redeliver = Effect.fnUntraced(function*(principal: Principal, id: string, reply: IdempotentCall<Delivery>["reply"]) {
+      const { endpoint, uuid } = yield* findDelivery(principal, id)
+      yield* requireDelivery(endpoint, uuid)
+      yield* checkManualSend(endpoint)
+      const made = yield* dieOnReplay(repo.redeliver(endpoint, uuid, (made) => made && reply(made)))
       if (made === undefined) return yield* deliveryUnknown
       yield* webhooks.wake(principal.merchantId)
       return made
@@ -355,8 +355,8 @@ export class Deliveries extends Context.Service<Deliveries, {
       const uuid = deliveryUuid(id)
       const endpoint = uuid === undefined ? undefined : yield* repo.endpointOf(merchantId, uuid)
       if (uuid === undefined || endpoint === undefined) return yield* deliveryUnknown
-      yield* enabled(endpoint)
-      const made = yield* replayed(repo.redeliver(endpoint, uuid, () => undefined))
+      yield* requireEnabled(endpoint)
+      const made = yield* dieOnReplay(repo.redeliver(endpoint, uuid, () => undefined))
       if (made === undefined) return yield* deliveryUnknown
       yield* webhooks.wake(merchantId)
       return made
@@ -366,15 +366,15 @@ export class Deliveries extends Context.Service<Deliveries, {
       principal: Principal,
       id: string,
       request: ReplayRequest,
-      reply: Order<Replay>["reply"]
+      reply: IdempotentCall<Replay>["reply"]
     ) {
       const endpoint = yield* endpoints.get(principal, id)
       const range = readReplay(request, endpoint)
       if (range instanceof PublicError) return yield* range
-      yield* byHand(endpoint)
+      yield* checkManualSend(endpoint)
       if (range.types.length === 0) return { queued: 0, next: undefined }
       // One connection an endpoint: the others would only wait for its lock.
-      const made = yield* actors.send("webhook-replays", endpoint.id, replayed(repo.replay(endpoint, range, reply)))
+      const made = yield* actors.send("webhook-replays", endpoint.id, dieOnReplay(repo.replay(endpoint, range, reply)))
       if (made.queued > 0) yield* webhooks.wake(principal.merchantId)
       return made
     })

@@ -1,7 +1,7 @@
 /** Webhook endpoints and their deliveries: definitions only (modules/docs/reference/webhooks.md#endpoints). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, ParameterCodes, Wrapped } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { MomentFrom, MomentTo, TimeFrom } from "../../schemas/Time.ts"
@@ -14,7 +14,7 @@ import {
   maximumOverlapSeconds,
   maximumReplayed,
   pageLimits
-} from "./machine.ts"
+} from "./rules.ts"
 
 /** Filters of one endpoint, at most: more than there are event types and prefixes. */
 const maximumFilters = 50
@@ -105,7 +105,7 @@ const { description, environment, api_version, enabled_events, id, object, statu
 const exampleId = EndpointId.make("we_7d4f2a10-6c3b-4e9d-8f51-2b0c9e7a6d34")
 const exampleSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-const shown = { id: exampleId, object: "webhook_endpoint", url: "https://shop.example/hooks", status: "enabled" } as const
+const exampleIdentity = { id: exampleId, object: "webhook_endpoint", url: "https://shop.example/hooks", status: "enabled" } as const
 
 const exampleState = {
   enabled_events: ["invoice.*"],
@@ -123,7 +123,7 @@ const exampleRest = {
   updated_at: 1_766_320_496
 } as const
 
-const exampleEndpoint = { ...shown, ...exampleState, ...exampleRest }
+const exampleEndpoint = { ...exampleIdentity, ...exampleState, ...exampleRest }
 
 /** The endpoint with its secret: shown this once. */
 export const CreatedWebhookEndpoint = success(Schema.Struct({
@@ -132,7 +132,7 @@ export const CreatedWebhookEndpoint = success(Schema.Struct({
   ...state
 })).annotate({
   identifier: "CreatedWebhookEndpoint",
-  examples: [{ success: true, data: { ...shown, ...exampleState, secret: exampleSecret, ...exampleRest } }]
+  examples: [{ success: true, data: { ...exampleIdentity, ...exampleState, secret: exampleSecret, ...exampleRest } }]
 })
 export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
 
@@ -233,7 +233,7 @@ const QueuedReplay = success(Schema.Struct({
 })
 
 /** What makes an endpoint or changes one can be refused with. */
-const written = [
+const writeErrors = [
   "WEBHOOK_URL_INVALID", "INVALID_VERSION", "INVALID_ENVIRONMENT", "ENVIRONMENT_FORBIDDEN", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"
 ] as const
 
@@ -243,7 +243,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
   HttpApiEndpoint.post("create", "/", {
     payload: NewWebhookEndpoint,
     success: CreatedWebhookEndpoint,
-    error: errors("wrapped", ...written, "WEBHOOK_LIMIT_REACHED")
+    error: errors("wrapped", ...writeErrors, "WEBHOOK_LIMIT_REACHED")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Register a webhook endpoint",
     description: "Events that match `enabled_events` are sent there from now on. `secret` is shown this once: deliveries " +
@@ -277,7 +277,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
     params: { id: PathId },
     payload: WebhookEndpointChange,
     success: OneWebhookEndpoint,
-    error: errors("wrapped", ...written, "WEBHOOK_NOT_FOUND")
+    error: errors("wrapped", ...writeErrors, "WEBHOOK_NOT_FOUND")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Change a webhook endpoint",
     description: "In force for every event from now on. Deliveries that wait are canceled when it is disabled; replay them " +
@@ -359,7 +359,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
   }))
 )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .prefix("/api/v1/webhooks")
   .annotateMerge(OpenApi.annotations({
     title: "Webhooks",

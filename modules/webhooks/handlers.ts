@@ -1,14 +1,14 @@
 /** Wire to actor and back. */
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { answering, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { answerIdempotently, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints, type EndpointWithSecret } from "./actor.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
-import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd, pageOfEndpoints } from "./machine.ts"
-import { type Attempt, type Delivery, type Failing, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
+import { defaultFailing, defaultOverlapSeconds, type EndpointChange, originOf, overlapEnd, pageOfEndpoints } from "./rules.ts"
+import { type Attempt, type Delivery, type EndpointFailure, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 import { type FailingEndpoint, WebhooksRpc } from "./rpc.ts"
 
 const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
@@ -64,20 +64,20 @@ const replayObject = ({ next, queued }: Replay) => ({
   next_event_id: next === undefined ? null : eventIdOf(next)
 })
 
-const wrapped = (data: object): string => JSON.stringify({ success: true, data })
+const wrappedJson = (data: object): string => JSON.stringify({ success: true, data })
 
-const listed = (data: ReadonlyArray<object>, hasMore: boolean) =>
-  jsonText(wrapped({ object: "list", data, has_more: hasMore }))
+const listResponse = (data: ReadonlyArray<object>, hasMore: boolean) =>
+  jsonText(wrappedJson({ object: "list", data, has_more: hasMore }))
 
 /** What a change asks for; what was not sent is not in it. */
-const changeOf = (sent: typeof WebhookEndpointChange.Type): EndpointChange => ({
-  ...(sent.url === undefined ? {} : { url: sent.url }),
-  ...(sent.enabled_events === undefined ? {} : { enabledEvents: sent.enabled_events }),
-  ...(sent.environment === undefined ? {} : { environment: sent.environment }),
-  ...(sent.description === undefined ? {} : { description: sent.description }),
-  ...(sent.status === undefined ? {} : { status: sent.status }),
-  ...(sent.ordered === undefined ? {} : { ordered: sent.ordered }),
-  ...(typeof sent.api_version === "string" ? { apiVersion: sent.api_version } : {})
+const changeOf = (change: typeof WebhookEndpointChange.Type): EndpointChange => ({
+  ...(change.url === undefined ? {} : { url: change.url }),
+  ...(change.enabled_events === undefined ? {} : { enabledEvents: change.enabled_events }),
+  ...(change.environment === undefined ? {} : { environment: change.environment }),
+  ...(change.description === undefined ? {} : { description: change.description }),
+  ...(change.status === undefined ? {} : { status: change.status }),
+  ...(change.ordered === undefined ? {} : { ordered: change.ordered }),
+  ...(typeof change.api_version === "string" ? { apiVersion: change.api_version } : {})
 })
 
 export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(function*(group) {
@@ -96,7 +96,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
         ordered: payload.ordered ?? false,
         apiVersion: payload.api_version ?? apiVersion
       }
-      return yield* answering<EndpointWithSecret, PublicError>(
+      return yield* answerIdempotently<EndpointWithSecret, PublicError>(
         (order) => endpoints.create(principal, request, order),
         ({ endpoint, secret }, now) => endpointObject(endpoint, now, secret)
       )
@@ -105,22 +105,22 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
       const found = pageOfEndpoints(yield* endpoints.list(yield* CurrentPrincipal, query.environment), query)
       if (isPublicError(found)) return yield* found
       const now = yield* nowSeconds
-      return listed(found.page.map((endpoint) => endpointObject(endpoint, now)), found.hasMore)
+      return listResponse(found.page.map((endpoint) => endpointObject(endpoint, now)), found.hasMore)
     }))
     .handle("retrieve", Effect.fnUntraced(function*({ params }) {
       const found = yield* endpoints.get(yield* CurrentPrincipal, params.id)
-      return jsonText(wrapped(endpointObject(found, yield* nowSeconds)))
+      return jsonText(wrappedJson(endpointObject(found, yield* nowSeconds)))
     }))
     .handle("change", Effect.fnUntraced(function*({ params, payload }) {
       const principal = yield* CurrentPrincipal
-      return yield* answering<ManagedEndpoint, PublicError>(
+      return yield* answerIdempotently<ManagedEndpoint, PublicError>(
         (order) => endpoints.change(principal, params.id, changeOf(payload), order),
         (endpoint, now) => endpointObject(endpoint, now)
       )
     }))
     .handle("remove", Effect.fnUntraced(function*({ params }) {
       const principal = yield* CurrentPrincipal
-      return yield* answering<ManagedEndpoint, PublicError>(
+      return yield* answerIdempotently<ManagedEndpoint, PublicError>(
         (order) => endpoints.remove(principal, params.id, order),
         (endpoint, now) => ({ ...endpointObject(endpoint, now), status: "disabled" })
       )
@@ -128,7 +128,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
     .handle("rotateSecret", Effect.fnUntraced(function*({ params, payload }) {
       const principal = yield* CurrentPrincipal
       const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
-      return yield* answering<EndpointWithSecret, PublicError>(
+      return yield* answerIdempotently<EndpointWithSecret, PublicError>(
         (order) => endpoints.rotate(principal, params.id, overlap, order),
         ({ endpoint, secret }, now) => ({ secret, previous_secret_expires_at: overlapEnd(endpoint, now) })
       )
@@ -137,7 +137,7 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
       const { requestId } = yield* RequestInfo
       const { key } = yield* Idempotency
       const sent = yield* deliveries.test(yield* CurrentPrincipal, params.id, { requestId, idempotencyKey: key })
-      return jsonText(wrapped({ delivery_id: sent.deliveryId, event_id: sent.eventId }))
+      return jsonText(wrappedJson({ delivery_id: sent.deliveryId, event_id: sent.eventId }))
     }))
     .handle("replay", Effect.fnUntraced(function*({ params, payload }) {
       const principal = yield* CurrentPrincipal
@@ -148,31 +148,31 @@ export const handlers = HttpApiBuilder.group(WebhooksApi, "webhooks", Effect.fn(
         types: payload.types ?? undefined,
         onlyFailed: payload.only_failed ?? true
       }
-      return yield* answering<Replay, PublicError>(
+      return yield* answerIdempotently<Replay, PublicError>(
         ({ reply }) => deliveries.replay(principal, params.id, request, reply),
         replayObject
       )
     }))
     .handle("deliveries", Effect.fnUntraced(function*({ params, query }) {
       const found = yield* deliveries.page(yield* CurrentPrincipal, params.id, query)
-      return listed(found.deliveries.map(deliveryObject), found.hasMore)
+      return listResponse(found.deliveries.map(deliveryObject), found.hasMore)
     }))
     .handle("delivery", Effect.fnUntraced(function*({ params }) {
       const { attempts, delivery } = yield* deliveries.get(yield* CurrentPrincipal, params.delivery_id)
-      return jsonText(wrapped({ ...deliveryObject(delivery), attempts: attempts.map(attemptObject) }))
+      return jsonText(wrappedJson({ ...deliveryObject(delivery), attempts: attempts.map(attemptObject) }))
     }))
     .handle("redeliver", Effect.fnUntraced(function*({ params }) {
       const principal = yield* CurrentPrincipal
-      return yield* answering<Delivery, PublicError>(
+      return yield* answerIdempotently<Delivery, PublicError>(
         ({ reply }) => deliveries.redeliver(principal, params.delivery_id, reply),
         deliveryObject
       )
     }))
 }))
 
-const placeOf = ({ endpointId, merchantId }: Failing) => ({ merchant_id: merchantId as MerchantId, endpoint_id: endpointId })
+const placeOf = ({ endpointId, merchantId }: EndpointFailure) => ({ merchant_id: merchantId as MerchantId, endpoint_id: endpointId })
 
-const failingObject = (found: Failing): FailingEndpoint => ({
+const failingObject = (found: EndpointFailure): FailingEndpoint => ({
   ...placeOf(found),
   environment: found.environment,
   url_origin: originOf(found.url),
@@ -200,7 +200,7 @@ export const rpcHandlers = Rpc.handlers(WebhooksRpc, Effect.gen(function*() {
   const deliveries = yield* Deliveries
   return WebhooksRpc.of({
     "webhooks.failing": Effect.fnUntraced(function*({ after, limit = defaultFailing, merchant_id }) {
-      const found = yield* repo.failing({
+      const found = yield* repo.failingEndpoints({
         merchantId: merchant_id ?? null,
         after: { merchantId: after?.merchant_id ?? 0, endpointId: after?.endpoint_id ?? "" },
         limit

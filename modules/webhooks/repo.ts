@@ -4,15 +4,15 @@
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Replayed, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
-import { byIndex } from "../../runtime/store/IndexPlans.ts"
+import { IdempotentReplay, type ReplyWrite, type Write } from "../../runtime/Commit.ts"
+import { preferIndexScans } from "../../runtime/store/IndexPlans.ts"
 import { replayLockSpace } from "../../runtime/store/Locks.ts"
 import type { EndpointRow } from "../../runtime/webhooks/Endpoints.ts"
-import { cancelWaiting } from "../../runtime/webhooks/Queue.ts"
+import { cancelWaiting } from "../../runtime/webhooks/DeliveryRepo.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { DeliveryStatus } from "../../schemas/Webhook.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type DeliveriesPage, maximumCounted, maximumExamined, maximumReplayed, type ReplayRange } from "./machine.ts"
+import { type DeliveriesPage, maximumCounted, maximumExamined, maximumReplayed, type ReplayRange } from "./rules.ts"
 
 /** `version` 0 stands for a row that does not exist yet. */
 export interface EndpointCount {
@@ -68,7 +68,7 @@ export interface Replay {
 }
 
 /** An endpoint that fails, or whose breaker is not closed, as an operator sees it. Timestamps are epoch seconds. */
-export interface Failing {
+export interface EndpointFailure {
   readonly merchantId: number
   readonly endpointId: string
   readonly environment: Environment | null
@@ -92,14 +92,14 @@ export interface Failing {
 }
 
 /** Which failing endpoints: of one merchant or of all, after a place in their order. */
-export interface FailingPage {
+export interface FailurePage {
   readonly merchantId: number | null
   readonly after: { readonly merchantId: number; readonly endpointId: string }
   readonly limit: number
 }
 
 /** The endpoint whose deliveries are asked for, as far as it decides which of them are shown. */
-export type Lane = Pick<EndpointRow, "commerceOnly" | "environment" | "id" | "merchantId">
+export type EndpointScope = Pick<EndpointRow, "commerceOnly" | "environment" | "id" | "merchantId">
 
 interface DeliveryRow {
   readonly id: string
@@ -144,10 +144,10 @@ const deliveryColumns = `d.id, d.endpoint_id, d.event_ms, d.event_seq, e.type, d
   CASE WHEN d.status IN ('pending', 'retrying') THEN floor(extract(epoch FROM d.due_at))::float8 END AS next_attempt_at,
   floor(extract(epoch FROM d.finished_at))::float8 AS finished_at`
 
-const itsEvent = "e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq"
+const eventJoin = "e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq"
 
 /** Deliveries that are not at their end. */
-const open = "'pending', 'delivering', 'retrying'"
+const openStatuses = "'pending', 'delivering', 'retrying'"
 
 /**
  * Queues events of a range, at most {@link maximumReplayed}, oldest first. `examined` bounds what is read: of what failed
@@ -172,7 +172,7 @@ const replayStatement = (onlyFailed: boolean): string => `
   ), found AS MATERIALIZED (
     SELECT l.ms, l.seq FROM looked_at l JOIN events e ON e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq
     CROSS JOIN LATERAL (
-      SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${onlyFailed ? `${open}, 'succeeded'` : open})) AS blocking
+      SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${onlyFailed ? `${openStatuses}, 'succeeded'` : openStatuses})) AS blocking
       FROM webhook_deliveries o
       WHERE o.merchant_id = $1 AND o.event_ms = l.ms AND o.event_seq = l.seq AND o.endpoint_id || '' = $2
     ) own
@@ -193,7 +193,7 @@ const replayStatement = (onlyFailed: boolean): string => `
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
   /** Among 1,000,000 deliveries a page takes 4 ms and a replay of 10,000 0.3 s, 5 s and more without it (measured). */
-  const indexed = Effect.provideService(byIndex, SqlClient.SqlClient, sql)
+  const useIndexes = Effect.provideService(preferIndexScans, SqlClient.SqlClient, sql)
 
   const endpoints = (merchantId: number, id: string | null): Effect.Effect<ReadonlyArray<ManagedEndpoint>> =>
     sql<ManagedEndpoint>`
@@ -209,11 +209,11 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       ORDER BY w.created_at DESC, w.id DESC`.pipe(Effect.orDie)
 
   /** Runs `act` and keeps the reply it made in one transaction: a repeat of the call finds either both or nothing. */
-  const kept = <A>(
+  const withReply = <A>(
     merchantId: number,
     act: Effect.Effect<A, SqlError.SqlError>,
-    reply: (made: A) => ReplyWrite | undefined
-  ): Effect.Effect<A, Replayed> =>
+    reply: (result: A) => ReplyWrite | undefined
+  ): Effect.Effect<A, IdempotentReplay> =>
     sql.withTransaction(Effect.gen(function*() {
       const made = yield* act
       const write = reply(made)
@@ -227,7 +227,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       const [winner] = yield* sql<{ fingerprint: string; status: number; sealedBody: string }>`
         SELECT fingerprint, status, sealed_body AS "sealedBody" FROM idempotency
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND scope = ${scope}`
-      return yield* new Replayed(winner!)
+      return yield* new IdempotentReplay(winner!)
     })).pipe(Effect.catchTag("SqlError", (error) => Effect.die(error)))
 
   /**
@@ -235,7 +235,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
    * `by` says what finds them: a look-up by id or event must not read all that an endpoint has, which a plan made for a
    * small table does (see above).
    */
-  const shown = ({ environment, id, merchantId }: Lane, by: "endpoint" | "key") => sql`
+  const visibleDeliveries = ({ environment, id, merchantId }: EndpointScope, by: "endpoint" | "key") => sql`
     d.merchant_id = ${merchantId} AND ${sql.literal(by === "endpoint" ? "d.endpoint_id" : "d.endpoint_id || ''")} = ${id}
     AND (${environment}::text IS NULL OR e.environment = ${environment})`
 
@@ -252,7 +252,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
     /** Newest first. */
     endpoints: (merchantId: number) => endpoints(merchantId, null),
     /** Forgets how attempts to an endpoint went: its breaker is closed, and nothing counts towards disabling it. */
-    forget: ({ id, merchantId }: Lane): Effect.Effect<void> =>
+    resetHealth: ({ id, merchantId }: EndpointScope): Effect.Effect<void> =>
       sql`UPDATE webhook_lanes SET health = 'unknown', version = version + 1, consecutive_failures = 0,
           failing_since = NULL, open_until = NULL, openings = 0, judged_from = now()
         WHERE merchant_id = ${merchantId} AND endpoint_id = ${id}`.pipe(Effect.asVoid, Effect.orDie),
@@ -260,14 +260,14 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
      * Cancels what waits for an endpoint, as far as one statement goes. Claims find it disabled and cancel the rest, for
      * which its breaker must let them pass.
      */
-    cancelWaiting: ({ id, merchantId }: Lane): Effect.Effect<void, SqlError.SqlError> =>
+    cancelWaiting: ({ id, merchantId }: EndpointScope): Effect.Effect<void, SqlError.SqlError> =>
       Effect.andThen(
         sql`UPDATE webhook_lanes SET open_until = NULL, version = version + 1
           WHERE merchant_id = ${merchantId} AND endpoint_id = ${id} AND open_until IS NOT NULL`,
         Effect.provideService(cancelWaiting(merchantId, id), SqlClient.SqlClient, sql)
       ),
     /** Forgets all but the newest deleted endpoints of a merchant, and how attempts to them went. */
-    forgetDeleted: (merchantId: number): Effect.Effect<void, SqlError.SqlError> =>
+    purgeDeleted: (merchantId: number): Effect.Effect<void, SqlError.SqlError> =>
       sql`WITH old AS (
           DELETE FROM webhook_endpoints WHERE id IN (SELECT id FROM webhook_endpoints
             WHERE merchant_id = ${merchantId} AND status = 'deleted'
@@ -285,15 +285,15 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
             ? Effect.undefined
             : Effect.map(endpoints(merchantId, found.endpoint_id), ([endpoint]) => endpoint))
       ),
-    delivery: (lane: Lane, id: string): Effect.Effect<Delivery | undefined> =>
+    delivery: (endpoint: EndpointScope, id: string): Effect.Effect<Delivery | undefined> =>
       sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
-        FROM webhook_deliveries d JOIN events e ON ${sql.literal(itsEvent)}
-        WHERE ${shown(lane, "key")} AND d.id = ${id}::uuid`.pipe(
+        FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
+        WHERE ${visibleDeliveries(endpoint, "key")} AND d.id = ${id}::uuid`.pipe(
         Effect.map(([row]) => row && deliveryOf(row)),
         Effect.orDie
       ),
     /** What an event became for one endpoint, the newest of several. */
-    deliveryOf: ({ id, merchantId }: Lane, { ms, seq }: EventPosition): Effect.Effect<string | undefined> =>
+    deliveryOf: ({ id, merchantId }: EndpointScope, { ms, seq }: EventPosition): Effect.Effect<string | undefined> =>
       sql<{ id: string }>`SELECT id FROM webhook_deliveries
         WHERE merchant_id = ${merchantId} AND event_ms = ${ms} AND event_seq = ${seq} AND endpoint_id || '' = ${id}
         ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(
@@ -307,18 +307,18 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         FROM webhook_attempts WHERE merchant_id = ${merchantId} AND delivery_id = ${deliveryId}::uuid
         ORDER BY attempt`.pipe(Effect.orDie),
     /** Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. */
-    page: Effect.fnUntraced(function*(lane: Lane, page: DeliveriesPage) {
-      yield* indexed
+    page: Effect.fnUntraced(function*(endpoint: EndpointScope, page: DeliveriesPage) {
+      yield* useIndexes
       const newer = page.direction === "newer"
       // As text: a moment that went through JavaScript would have lost its microseconds.
       const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
-        SELECT d.created_at::text FROM webhook_deliveries d JOIN events e ON ${sql.literal(itsEvent)}
-        WHERE ${shown(lane, "key")} AND d.id = ${page.cursor}::uuid`
+        SELECT d.created_at::text FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
+        WHERE ${visibleDeliveries(endpoint, "key")} AND d.id = ${page.cursor}::uuid`
       if (page.cursor !== undefined && at === undefined) return undefined
       // Types that no event has: the walk would end with the last delivery there is.
       if (page.types?.length === 0) return { deliveries: [], hasMore: false }
       const conditions = [
-        shown(lane, page.event === undefined ? "endpoint" : "key"),
+        visibleDeliveries(endpoint, page.event === undefined ? "endpoint" : "key"),
         ...at === undefined ? [] : [
           sql`(d.created_at, d.id) ${sql.literal(newer ? ">" : "<")} (${at.created_at}::timestamptz, ${page.cursor}::uuid)`
         ],
@@ -330,34 +330,34 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       ]
       const order = sql.literal(newer ? "ASC" : "DESC")
       const rows = yield* sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
-        FROM webhook_deliveries d JOIN events e ON ${sql.literal(itsEvent)} WHERE ${sql.and(conditions)}
+        FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)} WHERE ${sql.and(conditions)}
         ORDER BY d.created_at ${order}, d.id ${order} LIMIT ${page.limit + 1}`
       const found = rows.slice(0, page.limit).map(deliveryOf)
       return { deliveries: newer ? found.reverse() : found, hasMore: rows.length > page.limit }
     }, sql.withTransaction, Effect.orDie),
     /** A new delivery of the same event; undefined where the old one is not shown. */
     redeliver: (
-      lane: Lane,
+      endpoint: EndpointScope,
       id: string,
-      reply: (made: Delivery | undefined) => ReplyWrite | undefined
-    ): Effect.Effect<Delivery | undefined, Replayed> =>
-      kept(
-        lane.merchantId,
+      reply: (result: Delivery | undefined) => ReplyWrite | undefined
+    ): Effect.Effect<Delivery | undefined, IdempotentReplay> =>
+      withReply(
+        endpoint.merchantId,
         sql<DeliveryRow>`
           WITH e AS (
-            SELECT e.* FROM webhook_deliveries d JOIN events e ON ${sql.literal(itsEvent)}
-            WHERE ${shown(lane, "key")} AND d.id = ${id}::uuid
+            SELECT e.* FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
+            WHERE ${visibleDeliveries(endpoint, "key")} AND d.id = ${id}::uuid
           ), d AS (
             INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
-            SELECT merchant_id, ${lane.id}, ms, seq FROM e RETURNING *
+            SELECT merchant_id, ${endpoint.id}, ms, seq FROM e RETURNING *
           ) SELECT ${sql.literal(deliveryColumns)} FROM d, e`.pipe(Effect.map(([row]) => row && deliveryOf(row))),
         reply
       ),
     /** Failing endpoints in the order of merchant and id, one more than the page to know whether there are more. */
-    failing: ({ after, limit, merchantId }: FailingPage): Effect.Effect<ReadonlyArray<Failing>> =>
+    failingEndpoints: ({ after, limit, merchantId }: FailurePage): Effect.Effect<ReadonlyArray<EndpointFailure>> =>
       Effect.andThen(
-        indexed,
-        sql<Failing>`
+        useIndexes,
+        sql<EndpointFailure>`
           SELECT l.merchant_id AS "merchantId", l.endpoint_id AS "endpointId", l.environment, l.url, l.status,
             l.disabled_reason AS "disabledReason", l.open_until > now() AS "isOpen",
             floor(extract(epoch FROM l.open_until))::float8 AS "openUntil", l.openings,
@@ -388,15 +388,15 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
       ).pipe(sql.withTransaction, Effect.orDie),
     /** Queues events of a range again. Two replays of one endpoint follow each other, so they queue no event twice. */
     replay: (
-      { commerceOnly, environment, id, merchantId }: Lane,
+      { commerceOnly, environment, id, merchantId }: EndpointScope,
       range: ReplayRange,
-      reply: (made: Replay) => ReplyWrite | undefined
-    ): Effect.Effect<Replay, Replayed> =>
-      kept(
+      reply: (result: Replay) => ReplyWrite | undefined
+    ): Effect.Effect<Replay, IdempotentReplay> =>
+      withReply(
         merchantId,
         Effect.gen(function*() {
           yield* sql`SELECT pg_advisory_xact_lock(${replayLockSpace}, hashtext(${id}))`
-          yield* indexed
+          yield* useIndexes
           const [made] = yield* sql.unsafe<{ queued: number; ms: bigint | null; seq: bigint | null }>(
             replayStatement(range.onlyFailed),
             [

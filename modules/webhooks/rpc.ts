@@ -4,7 +4,7 @@ import { Rpc, RpcGroup } from "effect/rpc"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, EventId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
-import { maximumFailing } from "./machine.ts"
+import { maximumFailing } from "./rules.ts"
 
 /** Where a page of failing endpoints goes on: after this one. */
 const Place = Schema.Struct({ merchant_id: MerchantId, endpoint_id: Schema.NonEmptyString.check(Schema.isMaxLength(64)) })

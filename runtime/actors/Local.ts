@@ -10,7 +10,7 @@ interface Mailbox {
   size: number
 }
 
-const full = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+const mailboxFull = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
 
 const make = Effect.sync(() => {
   const mailboxes = new Map<string, Mailbox>()
@@ -23,7 +23,7 @@ const make = Effect.sync(() => {
     Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
       const name = `${kind}\n${key}`
       const mailbox = mailboxes.get(name) ?? { turn: Semaphore.makeUnsafe(1), size: 0 }
-      if (mailbox.size >= mailboxCapacity) return full
+      if (mailbox.size >= mailboxCapacity) return mailboxFull
       if (mailbox.size++ === 0) mailboxes.set(name, mailbox)
       return Effect.ensuring(
         mailbox.turn.withPermit(Effect.uninterruptible(work)),

@@ -25,7 +25,7 @@ export const checkDataDirectory = Effect.fnUntraced(function*(
   environments: ReadonlyArray<Environment>
 ): Effect.fn.Return<void, DataDirectoryUnusable, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
-  const found = yield* fs.stat(directory).pipe(
+  const info = yield* fs.stat(directory).pipe(
     Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
     // Also where a part of the path is a file (ENOTDIR) or may not be entered (EACCES): the message names the path.
     Effect.mapError((error) =>
@@ -35,16 +35,16 @@ export const checkDataDirectory = Effect.fnUntraced(function*(
       })
     )
   )
-  if (found === undefined) return
-  if (found.type !== "Directory") {
+  if (info === undefined) return
+  if (info.type !== "Directory") {
     return yield* new DataDirectoryUnusable({
       reason: `${directory} is a file, and data.directory must be a directory: set data.directory to a directory or a new path, `
         + "or move that file away."
     })
   }
   // Windows has no such bits: Node answers 0o666 for everything.
-  if (process.platform === "win32" || (found.mode & writableByAnybody) === 0) return
-  const mode = (found.mode & 0o7777).toString(8).padStart(4, "0")
+  if (process.platform === "win32" || (info.mode & writableByAnybody) === 0) return
+  const mode = (info.mode & 0o7777).toString(8).padStart(4, "0")
   const reason = `Any user of this machine may write to the data directory ${directory} (mode ${mode}) and so replace the `
     + `service's keys and its database. Close it: chmod o-w ${directory}`
   if (environments.includes("mainnet")) return yield* new DataDirectoryUnusable({ reason })

@@ -6,11 +6,11 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../actors/Local.ts"
 import * as ChainHealth from "../chains/Health.ts"
-import * as Chains from "../chains/Journal.ts"
+import * as Chains from "../chains/TransferJournal.ts"
 import * as Flushes from "../commit/Flushes.ts"
 import * as Commit from "../commit/GroupCommit.ts"
 import * as EventRetention from "../commit/Retention.ts"
-import type { Loaded, Picked } from "../Config.ts"
+import type { LoadedConfig, SelectedPlugin } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
 import * as EventBus from "../eventbus/Tail.ts"
 import { routerConfig } from "../http/Routes.ts"
@@ -19,8 +19,8 @@ import * as Leases from "../leases/Database.ts"
 import * as LeaseHealth from "../leases/Health.ts"
 import * as MerchantClock from "../merchantclock/Rows.ts"
 import { migrate } from "../Migrate.ts"
-import * as PriceHealth from "../quotes/Health.ts"
-import * as Quotes from "../quotes/Median.ts"
+import * as PriceHealth from "../prices/Health.ts"
+import * as Oracle from "../prices/Oracle.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Secrets from "../secrets/Master.ts"
 import { checkMaster } from "../secrets/MasterCheck.ts"
@@ -31,7 +31,7 @@ import { storeLayer } from "../Store.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
-import { measure, probe } from "../telemetry/HttpMetrics.ts"
+import { measure, recordRoute } from "../telemetry/HttpMetrics.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../timers/Rows.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
@@ -39,8 +39,8 @@ import * as Webhooks from "../webhooks/Deliverer.ts"
 import * as DeliveryRetention from "../webhooks/Retention.ts"
 
 /** Each plugin once, in the order it starts: a driver may be picked for several networks. */
-export const distinct = (picked: ReadonlyArray<Picked>): ReadonlyArray<AnyPlugin> => [
-  ...new Map(picked.map(({ plugin }) => [plugin.name, plugin])).values()
+export const distinctPlugins = (entries: ReadonlyArray<SelectedPlugin>): ReadonlyArray<AnyPlugin> => [
+  ...new Map(entries.map(({ plugin }) => [plugin.name, plugin])).values()
 ]
 
 /** What the plugins serve over HTTP. */
@@ -56,14 +56,14 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>) =>
     yield* migrate("runtime", runtimeMigrations)
     yield* checkMaster
     yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
-    yield* (yield* Health).migrated
+    yield* (yield* Health).markMigrated
   }))
 
 /** Adds a global middleware to the public router. The first one added is the outermost. */
 const middleware = (apply: typeof measure) =>
   HttpRouter.use((router) => router.addGlobalMiddleware(apply as never)) as Layer.Layer<never, never, HttpRouter.HttpRouter>
 
-const storeOf = ({ settings: { environments }, store }: Loaded, dataDirectory: string) =>
+const storeOf = ({ settings: { environments }, store }: LoadedConfig, dataDirectory: string) =>
   store.use === "embedded"
     ? storeLayer("embedded", store.options, dataDirectory, environments)
     : storeLayer("postgres", store.options, dataDirectory, environments)
@@ -72,11 +72,11 @@ const storeOf = ({ settings: { environments }, store }: Loaded, dataDirectory: s
  * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
  * what reads tables comes after the migrations. Torn down in reverse.
  */
-export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
-  const plugins = distinct(loaded.picked)
+export const kernel = (config: LoadedConfig, settings: Settings["Service"]) => {
+  const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const ground = Layer.mergeAll(
+  const platform = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     NodeHttpClient.layerUndici,
     Layer.provide(HttpRouter.layer, routerConfig),
@@ -85,9 +85,9 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   )
   const state = migrations(plugins).pipe(
     Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(storeOf(loaded, settings.dataDirectory)),
+    Layer.provideMerge(storeOf(config, settings.dataDirectory)),
     Layer.provideMerge(Secrets.layer),
-    Layer.provideMerge(ground)
+    Layer.provideMerge(platform)
   )
   const log = EventBus.layer.pipe(
     Layer.provideMerge(Commit.layer(tables, rollups)),
@@ -95,7 +95,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
   )
   const work = Layer.mergeAll(Webhooks.layer, DeliveryRetention.layer, EventRetention.layer).pipe(
     Layer.provideMerge(Chains.layer),
-    Layer.provideMerge(Quotes.layerWith(settings.pricing)),
+    Layer.provideMerge(Oracle.layerWith(settings.pricing)),
     Layer.provideMerge(TokenCatalog.layer),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(Leases.layer),
@@ -111,7 +111,7 @@ export const kernel = (loaded: Loaded, settings: Settings["Service"]) => {
     TimerHealth.healthLayer,
     PriceHealth.healthLayer
   )
-  return middleware(probe).pipe(
+  return middleware(recordRoute).pipe(
     Layer.provideMerge(health),
     Layer.provideMerge(Sockets.layer),
     Layer.provideMerge(Http.layer(apisOf(plugins))),

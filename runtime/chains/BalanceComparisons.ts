@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
 import { followerOf, type JournalContext, nowSeconds, retryConflicts, write } from "./JournalContext.ts"
-import { balanceWrite } from "./Rows.ts"
+import { balanceWrite } from "./ChainsRepo.ts"
 
 const openComparison = Effect.fnUntraced(function*(
   journal: JournalContext,
@@ -11,14 +11,14 @@ const openComparison = Effect.fnUntraced(function*(
   network: Network,
   environment: Environment
 ) {
-  const { rows, targets } = journal
+  const { repo, targets } = journal
   const owner = yield* targets.target(invoiceId, familyOf(network))
   const follower = followerOf(journal, network, environment)
   if (owner === null || follower === undefined || follower.driver.balanceAt === null) return
   const id = `${network}:${environment}:${owner.matchKey}`
-  const current = yield* rows.balance(id)
-  if (current?.open === true) return
-  const head = follower.head() ?? (yield* rows.cursor(network, environment))?.recent[0]?.height
+  const current = yield* repo.balance(id)
+  if (current?.isOpen === true) return
+  const head = follower.head() ?? (yield* repo.cursor(network, environment))?.recent[0]?.height
   if (current === null && head === undefined) return yield* Effect.logWarning("no block read yet", { network })
   const base = current ?? {
     id,
@@ -33,9 +33,9 @@ const openComparison = Effect.fnUntraced(function*(
     sinceBalance: null,
     height: head!,
     openedAt: yield* nowSeconds,
-    open: true
+    isOpen: true
   }
-  yield* write(journal, environment, [balanceWrite({ ...base, open: true, version: base.version + 1 })])
+  yield* write(journal, environment, [balanceWrite({ ...base, isOpen: true, version: base.version + 1 })])
 })
 
 const closeComparison = Effect.fnUntraced(function*(
@@ -44,11 +44,11 @@ const closeComparison = Effect.fnUntraced(function*(
   network: Network,
   environment: Environment
 ) {
-  const open = (yield* journal.rows.balancesOfInvoice(invoiceId)).filter((base) =>
-    base.open && base.network === network && base.environment === environment
+  const open = (yield* journal.repo.balancesOfInvoice(invoiceId)).filter((base) =>
+    base.isOpen && base.network === network && base.environment === environment
   )
   if (open.length === 0) return
-  const closed = open.map((base) => balanceWrite({ ...base, open: false, version: base.version + 1 }))
+  const closed = open.map((base) => balanceWrite({ ...base, isOpen: false, version: base.version + 1 }))
   yield* write(journal, environment, closed)
 })
 

@@ -12,7 +12,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import type { ChainDriver, DriverError, JournalEntry, ObservedTransfer } from "../Chains.ts"
 import type { Write } from "../Commit.ts"
-import { type BalanceRow, balanceWrite, type RingPoint, type Rows, transferId, transferWrite } from "./Rows.ts"
+import { type BalanceRow, balanceWrite, type RingPoint, type ChainsRepo, transferId, transferWrite } from "./ChainsRepo.ts"
 
 /** Milliseconds between two passes: a few blocks of most networks, at a rate paid providers allow. */
 export const passMillis = (environment: Environment): number => environment === "devnet" ? 1_000 : 30_000
@@ -24,16 +24,16 @@ const concurrency = 8
 const maximumAgeSeconds = 30 * 86_400
 
 /** Balances read at one height; worthless after a rollback. */
-export interface Reading {
-  readonly _tag: "Reading"
+export interface BalanceReading {
+  readonly _tag: "BalanceReading"
   readonly height: bigint
   readonly generation: number
   readonly balances: ReadonlyArray<{
     readonly base: BalanceRow
     /** Balance at `sinceHeight`. */
-    readonly since: bigint
+    readonly balanceBefore: bigint
     /** Balance at the reading's height; null where that is not past the base. */
-    readonly now: bigint | null
+    readonly balanceNow: bigint | null
     readonly hasSent: boolean
   }>
 }
@@ -56,7 +56,7 @@ const nativeCoin = (driver: ChainDriver): Token => ({
 })
 
 /** A base as it must be after a rollback to `height`: compared again from there on. */
-export const undo = (base: BalanceRow, height: bigint): BalanceRow => ({
+export const rewindBase = (base: BalanceRow, height: bigint): BalanceRow => ({
   ...base,
   height,
   sinceHeight: base.sinceHeight > height ? height : base.sinceHeight,
@@ -65,25 +65,25 @@ export const undo = (base: BalanceRow, height: bigint): BalanceRow => ({
 })
 
 /** Reads what is due at `at.height`; null when nothing is. */
-export const read = Effect.fnUntraced(function*(
-  rows: Rows,
+export const readBalances = Effect.fnUntraced(function*(
+  repo: ChainsRepo,
   driver: ChainDriver,
   at: { readonly height: bigint; readonly generation: number },
   nowSeconds: number
-): Effect.fn.Return<Reading | null, DriverError> {
+): Effect.fn.Return<BalanceReading | null, DriverError> {
   const balanceAt = driver.balanceAt
   if (balanceAt === null) return null
-  const due = yield* rows.openBalances(driver.network, driver.environment, at.height, passLimit)
-  if (due.length === 0) return null
+  const bases = yield* repo.openBalances(driver.network, driver.environment, at.height, passLimit)
+  if (bases.length === 0) return null
   const coin = nativeCoin(driver)
-  const balances = yield* Effect.forEach(due, (base) =>
+  const balances = yield* Effect.forEach(bases, (base) =>
     Effect.gen(function*() {
-      const open = nowSeconds - base.openedAt < maximumAgeSeconds
-      const since = base.sinceBalance ?? (yield* balanceAt(base.address, coin, base.sinceHeight)).balance
-      const now = at.height > base.sinceHeight ? yield* balanceAt(base.address, coin, at.height) : null
-      return { base: { ...base, open }, since, now: now?.balance ?? null, hasSent: now?.hasSent ?? false }
+      const isOpen = nowSeconds - base.openedAt < maximumAgeSeconds
+      const balanceBefore = base.sinceBalance ?? (yield* balanceAt(base.address, coin, base.sinceHeight)).balance
+      const balanceReading = at.height > base.sinceHeight ? yield* balanceAt(base.address, coin, at.height) : null
+      return { base: { ...base, isOpen }, balanceBefore, balanceNow: balanceReading?.balance ?? null, hasSent: balanceReading?.hasSent ?? false }
     }), { concurrency })
-  return { _tag: "Reading", ...at, balances }
+  return { _tag: "BalanceReading", ...at, balances }
 })
 
 /**
@@ -91,22 +91,22 @@ export const read = Effect.fnUntraced(function*(
  *
  * An address that has ever sent has no explainable balance; one that holds less than it received neither.
  */
-export const judge = (since: bigint, now: bigint, credits: bigint, hasSent: boolean): bigint | "alert" => {
-  const unexplained = now - since - credits
-  return hasSent || unexplained < 0n ? "alert" : unexplained
+export const compareBalance = (balanceBefore: bigint, balanceNow: bigint, credits: bigint, hasSent: boolean): bigint | "alert" => {
+  const difference = balanceNow - balanceBefore - credits
+  return hasSent || difference < 0n ? "alert" : difference
 }
 
 /**
- * Native transfers that are found only now, at a height up to which balances were compared: what {@link judge} could not
+ * Native transfers that are found only now, at a height up to which balances were compared: what {@link compareBalance} could not
  * explain was credited then, and they are the explanation. `credited`: what stands credited so at or above their height,
  * by match key; their amounts are not credited a second time.
  */
-export const alreadyCredited = (
+export const findAlreadyCredited = (
   transfers: ReadonlyArray<ObservedTransfer>,
-  credited: ReadonlyMap<string, bigint>
+  credits: ReadonlyMap<string, bigint>
 ): ReadonlyArray<ObservedTransfer> =>
   transfers.filter(({ amount, matchKey, tokenAddress }) =>
-    tokenAddress === null && amount <= (credited.get(matchKey) ?? 0n)
+    tokenAddress === null && amount <= (credits.get(matchKey) ?? 0n)
   )
 
 /** When a block of this height was made, by the pace of the ring: a header of its own is not worth a call. */
@@ -121,32 +121,32 @@ const timeAt = (ring: ReadonlyArray<RingPoint>, height: bigint, nowSeconds: numb
 }
 
 /** The writes of a reading, against rows read again: a base that moved meanwhile is left for the next pass. */
-export const settle = Effect.fnUntraced(function*(
-  rows: Rows,
-  reading: Reading,
+export const applyReading = Effect.fnUntraced(function*(
+  repo: ChainsRepo,
+  reading: BalanceReading,
   ring: ReadonlyArray<RingPoint>,
   nowSeconds: number
 ) {
   const writes: Array<Write> = []
   const alerts: Array<{ readonly address: string; readonly message: string }> = []
   let credits = 0
-  for (const { base, hasSent, now, since } of reading.balances) {
-    const current = yield* rows.balance(base.id)
+  for (const { base, hasSent, balanceNow, balanceBefore } of reading.balances) {
+    const current = yield* repo.balance(base.id)
     if (current === null || current.version !== base.version) continue
-    if (now === null) {
-      writes.push(balanceWrite({ ...base, sinceBalance: since, version: base.version + 1 }))
+    if (balanceNow === null) {
+      writes.push(balanceWrite({ ...base, sinceBalance: balanceBefore, version: base.version + 1 }))
       continue
     }
-    const known = yield* rows.nativeCredits(base, reading.height)
-    const verdict = judge(since, now, known, hasSent)
-    const next = { ...base, sinceBalance: since, height: reading.height, version: base.version + 1 }
-    if (verdict === "alert") {
+    const journalCredits = yield* repo.nativeCredits(base, reading.height)
+    const difference = compareBalance(balanceBefore, balanceNow, journalCredits, hasSent)
+    const next = { ...base, sinceBalance: balanceBefore, height: reading.height, version: base.version + 1 }
+    if (difference === "alert") {
       alerts.push({ address: base.address, message: "an address has sent or lacks funds: its balance is not credited" })
-      writes.push(balanceWrite({ ...next, open: false }))
+      writes.push(balanceWrite({ ...next, isOpen: false }))
     } else {
-      if (verdict > 0n) {
+      if (difference > 0n) {
         credits += 1
-        writes.push(transferWrite(internal(base, reading.height, verdict, ring, nowSeconds)))
+        writes.push(transferWrite(internalEntry(base, reading.height, difference, ring, nowSeconds)))
       }
       writes.push(balanceWrite(next))
     }
@@ -154,7 +154,7 @@ export const settle = Effect.fnUntraced(function*(
   return { writes, alerts, credits }
 })
 
-const internal = (
+const internalEntry = (
   base: BalanceRow,
   height: bigint,
   amount: bigint,
@@ -180,8 +180,8 @@ const internal = (
     blockTime: timeAt(ring, height, nowSeconds),
     observedAt: nowSeconds,
     status: "seen",
-    handled: "none",
-    required: null,
+    handledStatus: "none",
+    requiredDepth: null,
     confirmations: 1,
     attempts: 0,
     version: 1

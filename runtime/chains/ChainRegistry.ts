@@ -3,25 +3,25 @@ import { Clock, Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Family, familyOf, type Network } from "../../schemas/Network.ts"
 import { type ChainDriver, type Chains, failingAttempts } from "../Chains.ts"
-import { guard } from "./Attesting.ts"
+import { verifyTokenDecimals } from "./TokenDecimals.ts"
 import { type Follower, start } from "./Followers.ts"
 import { followersOf, type JournalContext, wakeHandler } from "./JournalContext.ts"
-import { cursorId } from "./Rows.ts"
-import type { ChainsAhead } from "./Targets.ts"
+import { cursorId } from "./ChainsRepo.ts"
+import type { ChainReadiness } from "./Targets.ts"
 
 /** Milliseconds an allocation waits for the chains to be read up to their end after a start, and between two looks. */
 const catchUpWaitMillis = 8_000
 const catchUpLookMillis = 20
 
 /** What the followers of a family know of its chains. */
-export const chainsAhead = (followers: ReadonlyMap<string, Follower>): ChainsAhead => ({
+export const chainsAhead = (followers: ReadonlyMap<string, Follower>): ChainReadiness => ({
   heads: (family) =>
     Object.fromEntries(followersOf(followers, family).flatMap(({ driver, newest }) => {
       const head = newest()
       if (head === null) return []
       return [[cursorId(driver.network, driver.environment), { height: head.height, time: head.time }]]
     })),
-  caughtUp: Effect.fnUntraced(function*(family: Family) {
+  awaitCatchUp: Effect.fnUntraced(function*(family: Family) {
     for (let waited = 0; waited < catchUpWaitMillis; waited += catchUpLookMillis) {
       if (followersOf(followers, family).every(({ isCaughtUp }) => isCaughtUp())) return
       yield* Effect.sleep(catchUpLookMillis).pipe(Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()))
@@ -35,7 +35,7 @@ export const chainsAhead = (followers: ReadonlyMap<string, Follower>): ChainsAhe
 
 export const register = (journal: JournalContext): Chains["Service"]["register"] =>
   Effect.fnUntraced(function*(added: ChainDriver) {
-    const { addresses, catalog, commit, drivers, followers, leases, rows, targets } = journal
+    const { addresses, catalog, commit, drivers, followers, leases, repo, targets } = journal
     const id = cursorId(added.network, added.environment)
     if (drivers.has(id)) return yield* Effect.die(new Error(`two chain drivers for ${id}: remove one`))
     drivers.set(id, added)
@@ -45,10 +45,10 @@ export const register = (journal: JournalContext): Chains["Service"]["register"]
         followers.delete(id)
       })
     )
-    yield* guard(added, catalog)
+    yield* verifyTokenDecimals(added, catalog)
     // Before the first block is read: it may hold a payment to an address that a restored backup does not remember.
-    if (added.wallet !== null) yield* addresses.lookNow(added.wallet, familyOf(added.network))
-    const services = { addresses, catalog, commit, leases, rows, targets, wakeHandler: wakeHandler(journal) }
+    if (added.wallet !== null) yield* addresses.watchNow(added.wallet, familyOf(added.network))
+    const services = { addresses, catalog, commit, leases, repo, targets, wakeHandler: wakeHandler(journal) }
     followers.set(id, yield* start(added, services))
   })
 
@@ -63,7 +63,7 @@ export const status = ({ followers, outages }: JournalContext): Chains["Service"
     )
   }
 
-export const sight = ({ followers, outages, rows }: JournalContext): Chains["Service"]["sight"] =>
+export const sight = ({ followers, outages, repo }: JournalContext): Chains["Service"]["coverage"] =>
   Effect.fnUntraced(function*(environment, invoices) {
     // The networks first: what was read of them by now is in the journal that is asked next.
     const seen = [...followers.values()].filter(({ driver }) => driver.environment === environment)
@@ -73,7 +73,7 @@ export const sight = ({ followers, outages, rows }: JournalContext): Chains["Ser
     const owners = new Map(invoices.map(({ id, merchantId }) => [id, merchantId]))
     const found = invoices.length === 0
       ? []
-      : yield* rows.sightOfInvoices(invoices.map(({ id }) => id), failingAttempts)
+      : yield* repo.coverageOfInvoices(invoices.map(({ id }) => id), failingAttempts)
     return new Map(found.map(({ families, handling, invoiceId }) => [invoiceId, {
       networks: seen.filter(({ network }) => families.includes(familyOf(network))).map((each) =>
         isDown(owners.get(invoiceId)!, each.network) ? { ...each, seenUntil: null, isAdvancing: false } : each

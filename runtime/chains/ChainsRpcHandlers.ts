@@ -10,7 +10,7 @@ import { ChainsRpc } from "./ChainsRpc.ts"
 const heightText = (height: bigint | null) => height === null ? null : height.toString()
 
 /** In one spelling where the family has several: hex says the same in either case. */
-const inOneCase = (network: Network, text: string) => familyOf(network) === "evm" ? text.toLowerCase() : text
+const normalizeCase = (network: Network, text: string) => familyOf(network) === "evm" ? text.toLowerCase() : text
 const tokenAddress = (network: Network, text: string) =>
   familyOf(network) === "evm" ? readEvmAddress(text.toLowerCase()) ?? text : text
 
@@ -27,28 +27,28 @@ const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairPr
 export const handlers = ChainsRpc.toLayer(Effect.gen(function*() {
   const chains = yield* Chains
   return ChainsRpc.of({
-    "chains.report": (told) =>
-      BigInt(told.amount) === 0n
+    "chains.report": (report) =>
+      BigInt(report.amount) === 0n
         ? Effect.fail(publicError("VALIDATION_ERROR", { param: "amount", message: "`amount` is in base units of the token and must be above zero" }))
         : Effect.map(chains.report({
-          network: told.network,
-          environment: told.environment,
-          txHash: inOneCase(told.network, told.tx_hash),
-          index: told.index,
+          network: report.network,
+          environment: report.environment,
+          txHash: normalizeCase(report.network, report.tx_hash),
+          index: report.index,
           kind: "direct",
-          matchKey: inOneCase(told.network, told.match_key),
-          tokenAddress: told.token_address === null ? null : tokenAddress(told.network, told.token_address),
-          amount: baseUnits(BigInt(told.amount)),
-          from: told.from,
-          point: { height: BigInt(told.height), hash: told.block_hash },
-          time: told.block_time
+          matchKey: normalizeCase(report.network, report.match_key),
+          tokenAddress: report.token_address === null ? null : tokenAddress(report.network, report.token_address),
+          amount: baseUnits(BigInt(report.amount)),
+          from: report.from,
+          point: { height: BigInt(report.height), hash: report.block_hash },
+          time: report.block_time
         }), (status) => ({ status })),
     "chains.rescan": ({ environment, from, network, to }) =>
       Effect.map(chains.rescan(network, environment, BigInt(from), BigInt(to)), repairBody),
     "chains.reanchor": ({ environment, height, network }) =>
       Effect.map(chains.reanchor(network, environment, height === undefined ? null : BigInt(height)), repairBody),
     "chains.restored": ({ backup_time, environment, skip }) =>
-      Effect.map(chains.restored(environment, backup_time, skip ?? null), ({ networks, walletCount, wallets }) => ({
+      Effect.map(chains.declareRestore(environment, backup_time, skip ?? null), ({ networks, walletCount, wallets }) => ({
         wallet_count: walletCount,
         wallets: wallets.map(({ family, fingerprint, fromIndex, toIndex, watchedTo }) => (
           { fingerprint, family, from_index: fromIndex, to_index: toIndex, watched_to: watchedTo }

@@ -1,12 +1,12 @@
 /** Does what the follower's state decided. */
 import { Effect, Queue } from "effect"
 import type { Fence, Write } from "../Commit.ts"
-import { confirmed } from "./Depth.ts"
+import { confirmEntry } from "./Confirmations.ts"
 import {
   dispatch, type FollowerContext, measureLag, nowMillis, nowSeconds, rowsPerCommit, stateOf, write, writeEntries
 } from "./FollowerContext.ts"
 import { cursorOf, type FollowerAction, type FollowerEvent, type FollowerState, heightsOf } from "./FollowerState.ts"
-import { cursorWrite } from "./Rows.ts"
+import { cursorWrite } from "./ChainsRepo.ts"
 
 /** Writes rows and then the cursor with these points, in as many commits as needed, the cursor in the last. */
 const storeCursor = Effect.fnUntraced(function*(
@@ -27,17 +27,17 @@ const storeCursor = Effect.fnUntraced(function*(
 
 /** Confirms what is deep enough, and has the blocks read of what only a report told of. */
 const checkDepths = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
-  const { driver, environment, lookRequests, network, rows, verifyRequests, wakeHandler } = follower
+  const { driver, environment, lookRequests, network, repo, verifyRequests, wakeHandler } = follower
   const state = stateOf(follower)
   const heights = heightsOf(state)
   if (heights === null || !state.mayWait) return
-  const hasWaiting = yield* rows.anySeen(network, environment)
+  const hasWaiting = yield* repo.hasSeenEntries(network, environment)
   dispatch(follower, { _tag: "WaitingCounted", hasWaiting })
   if (!hasWaiting) return
   while (driver.corroborate === null) {
-    const found = yield* rows.deepEnough(network, environment, heights, rowsPerCommit)
+    const found = yield* repo.entriesDeepEnough(network, environment, heights, rowsPerCommit)
     if (found.length === 0) break
-    yield* writeEntries(follower, fence, found.map((entry) => confirmed(entry, heights.head)))
+    yield* writeEntries(follower, fence, found.map((entry) => confirmEntry(entry, heights.head)))
     yield* wakeHandler
   }
   yield* Queue.offer(verifyRequests, undefined)

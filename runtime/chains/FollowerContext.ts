@@ -4,15 +4,15 @@ import { type Environment, familyOf, type Network } from "../../schemas/Network.
 import type { BlockReading, ChainDriver, ChainEvent, DriverError, JournalEntry, WatchSet } from "../Chains.ts"
 import { type Commit, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
-import { fromZero } from "../Telemetry.ts"
+import { initializeSeries } from "../Telemetry.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type * as Balances from "./Balances.ts"
 import { type FollowerAction, type FollowerEvent, type FollowerState, initialState, step } from "./FollowerState.ts"
-import { type Looks, noLooks } from "./Looks.ts"
+import { type Lookups, noLookups } from "./ReportLookups.ts"
 import type { Repair } from "./Repairs.ts"
-import { type Rows, transferWrite } from "./Rows.ts"
+import { type ChainsRepo, transferWrite } from "./ChainsRepo.ts"
 import type { make as makeTargets } from "./Targets.ts"
-import type { Verified } from "./Verification.ts"
+import type { VerificationResult } from "./Verification.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Rows of one commit, the cursor not counted: below the commit log's limit of 1,000. */
@@ -20,7 +20,7 @@ export const rowsPerCommit = 900
 
 export interface FollowerServices {
   readonly catalog: TokenCatalog["Service"]
-  readonly rows: Rows
+  readonly repo: ChainsRepo
   readonly commit: Commit["Service"]
   readonly leases: Leases["Service"]
   readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
@@ -51,7 +51,7 @@ export interface RepairTurn {
 }
 
 /** What was read beside the follower, for it to deal with in its turn. */
-export type Reading = Balances.Reading | ReportedBlock | RepairTurn
+export type Reading = Balances.BalanceReading | ReportedBlock | RepairTurn
 
 /** A look at the chain is over, and all that it found came before this. */
 export interface LookEnd {
@@ -69,7 +69,7 @@ export interface Check {
 type Finality = Extract<ChainEvent, { readonly _tag: "Finality" }>
 
 /** What one turn of a follower works on. */
-export type FollowerItem = Exclude<ChainEvent, Finality> | LookEnd | Check | Reading | Verified
+export type FollowerItem = Exclude<ChainEvent, Finality> | LookEnd | Check | Reading | VerificationResult
 
 export interface FollowerContext extends FollowerServices {
   readonly driver: ChainDriver
@@ -82,12 +82,12 @@ export interface FollowerContext extends FollowerServices {
   /** Changed by {@link dispatch} only. */
   readonly state: MutableRef.MutableRef<FollowerState>
   /** Of the blocks of reported transfers. */
-  readonly looks: Ref.Ref<Looks>
+  readonly looks: Ref.Ref<Lookups>
   readonly checks: Queue.Queue<Check>
   readonly readings: Queue.Queue<Reading>
   /** Has the blocks of reported transfers looked at. */
   readonly lookRequests: Queue.Queue<void>
-  readonly verified: Queue.Queue<Verified>
+  readonly verified: Queue.Queue<VerificationResult>
   /** Has what is deep enough verified. */
   readonly verifyRequests: Queue.Queue<void>
 }
@@ -111,7 +111,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
   const { environment, network } = driver
   const attributes = { network, environment }
   const clock = yield* Clock.Clock
-  const stored = yield* services.rows.cursor(network, environment)
+  const stored = yield* services.repo.cursor(network, environment)
   const context: FollowerContext = {
     ...services,
     driver,
@@ -127,16 +127,16 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
       nowMillis: clock.currentTimeMillisUnsafe(),
       monotonicMillis: performance.now()
     })),
-    looks: yield* Ref.make(noLooks),
+    looks: yield* Ref.make(noLookups),
     checks: yield* Queue.sliding<Check>(1),
     readings: yield* Queue.bounded<Reading>(1),
     lookRequests: yield* Queue.sliding<void>(1),
-    verified: yield* Queue.bounded<Verified>(1),
+    verified: yield* Queue.bounded<VerificationResult>(1),
     verifyRequests: yield* Queue.sliding<void>(1)
   }
-  yield* fromZero(reorgs, [attributes])
-  yield* fromZero(unrecorded, [attributes])
-  yield* fromZero(alerts, alertKinds.map((kind) => ({ ...attributes, kind })))
+  yield* initializeSeries(reorgs, [attributes])
+  yield* initializeSeries(unrecorded, [attributes])
+  yield* initializeSeries(alerts, alertKinds.map((kind) => ({ ...attributes, kind })))
   yield* measureLag(context, 0)
   yield* measureHealth(context, true)
   return context

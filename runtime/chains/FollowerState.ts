@@ -11,11 +11,11 @@
  * Where a block changes entries the points move when the cursor is stored: a commit that fails leaves them as they are.
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
-import type { NetworkSight, NetworkStatus } from "../Chains.ts"
-import { dropAbove, finalHeight, pushPoint, seenByBlock, seenByLook, seenBySearch } from "./Depth.ts"
-import { type Forgotten, isBelieved, stillForgotten } from "./Repairs.ts"
-import type { ChainHeights, Cursor, RingPoint } from "./Rows.ts"
-import { aloneUpTo, type Place, searchLag } from "./Verification.ts"
+import type { NetworkCoverage, NetworkStatus } from "../Chains.ts"
+import { dropAbove, finalHeight, pushPoint, seenUntilAfterBlock, seenUntilAfterPoll, seenUntilAfterSearch } from "./Confirmations.ts"
+import { type PrunedBlock, isPruningConfirmed, observePruned } from "./Repairs.ts"
+import type { ChainHeights, Cursor, RingPoint } from "./ChainsRepo.ts"
+import { singleSourceUpTo, type FollowerPosition, searchLag } from "./Verification.ts"
 
 /** A chain is `silent` after this long without an answer: 60 s, five blocks of the slowest network. */
 export const silenceMillis = 60_000
@@ -42,13 +42,13 @@ export interface FollowerState {
   readonly ring: ReadonlyArray<RingPoint>
   /** As {@link Cursor.finalized}. */
   readonly finalized: bigint | null
-  /** As {@link NetworkSight.seenUntil}, for these points. */
+  /** As {@link NetworkCoverage.seenUntil}, for these points. */
   readonly seenUntil: number | null
   /** Of the nodes. Silence is another thing: it follows from `answeredAtMillis`. */
   readonly condition: Cursor["condition"]
-  /** As {@link Cursor.searched} and {@link Cursor.searchedAlone}. */
-  readonly searched: bigint | null
-  readonly searchedAlone: bigint | null
+  /** As {@link Cursor.searchedHeight} and {@link Cursor.singleSourceFrom}. */
+  readonly searchedHeight: bigint | null
+  readonly singleSourceFrom: bigint | null
   /** When the search moved last, or had nothing to search. Monotonic milliseconds. */
   readonly searchMovedAtMillis: number
   /** Of the cursor as it was last stored or read; 0 before the first. */
@@ -85,7 +85,7 @@ export interface FollowerState {
   /** Epoch milliseconds at which that look began, or earlier; null: not known. */
   readonly lookSinceMillis: number | null
   /** A block that the repair under way needs and every endpoint says it does not have any more. */
-  readonly forgotten: Forgotten | null
+  readonly forgotten: PrunedBlock | null
   /** Between a reanchor and its end the journal is not complete: no invoice may expire by it. */
   readonly isReanchoring: boolean
 }
@@ -104,8 +104,8 @@ export const initialState = (start: {
   finalized: null,
   seenUntil: null,
   condition: "ok",
-  searched: null,
-  searchedAlone: null,
+  searchedHeight: null,
+  singleSourceFrom: null,
   searchMovedAtMillis: start.monotonicMillis,
   version: 0,
   storedAtMillis: 0,
@@ -173,8 +173,8 @@ export type FollowerEvent =
   /** Absent: as before. */
   | {
     readonly _tag: "SearchMoved"
-    readonly searched?: bigint | undefined
-    readonly searchedAlone?: bigint | null | undefined
+    readonly searchedHeight?: bigint | undefined
+    readonly singleSourceFrom?: bigint | null | undefined
     readonly monotonicMillis: number
   }
   | { readonly _tag: "SearchInspected"; readonly monotonicMillis: number }
@@ -214,27 +214,27 @@ const storeAgain = ({ ring, seenUntil }: FollowerState): FollowerAction => ({ _t
 const isStoreDue = ({ storedAtMillis }: FollowerState, nowMillis: number): boolean =>
   nowMillis - storedAtMillis >= idleCursorMillis
 
-const withSearch = (state: FollowerState, searched: bigint | null, monotonicMillis: number): FollowerState => ({
+const withSearch = (state: FollowerState, searchedHeight: bigint | null, monotonicMillis: number): FollowerState => ({
   ...state,
-  searched,
-  searchedAlone: aloneUpTo(state.searchedAlone, searched),
-  searchMovedAtMillis: searched === state.searched ? state.searchMovedAtMillis : monotonicMillis
+  searchedHeight,
+  singleSourceFrom: singleSourceUpTo(state.singleSourceFrom, searchedHeight),
+  searchMovedAtMillis: searchedHeight === state.searchedHeight ? state.searchMovedAtMillis : monotonicMillis
 })
 
 /** Blocks above `height` are searched anew, once they were read anew. */
 const searchedUpTo = (state: FollowerState, height: bigint, monotonicMillis: number): FollowerState =>
-  state.searched !== null && state.searched > height ? withSearch(state, height, monotonicMillis) : state
+  state.searchedHeight !== null && state.searchedHeight > height ? withSearch(state, height, monotonicMillis) : state
 
 type EventOf<Tag extends FollowerEvent["_tag"]> = Extract<FollowerEvent, { readonly _tag: Tag }>
 
 const onStart = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"FollowingStarted">): FollowerState => ({
-  ...withSearch(state, cursor?.searched ?? null, monotonicMillis),
+  ...withSearch(state, cursor?.searchedHeight ?? null, monotonicMillis),
   ring: cursor?.recent ?? [],
   version: cursor?.version ?? 0,
   finalized: cursor?.finalized ?? null,
   condition: cursor?.condition ?? "ok",
   seenUntil: cursor?.seenUntil ?? null,
-  searchedAlone: cursor?.searchedAlone ?? null,
+  singleSourceFrom: cursor?.singleSourceFrom ?? null,
   // Where nothing was ever read nothing can have been paid; an older cursor than before is that of a restored backup.
   isCaughtUp: cursor === null || (state.isCaughtUp && cursor.version >= state.version),
   caughtUpToken: null,
@@ -252,7 +252,7 @@ const onBlock = (state: FollowerState, event: EventOf<"BlockRead">): FollowerSte
   // After a lost race a block is dealt with again, and may be the newest already.
   const isNewest = newest !== undefined && newest.height === point.height && newest.hash === point.hash
   const ring = isNewest ? state.ring : pushPoint(state.ring, point)
-  const seenUntil = state.isReanchoring ? null : seenByBlock(state.seenUntil, point)
+  const seenUntil = state.isReanchoring ? null : seenUntilAfterBlock(state.seenUntil, point)
   const isStored = changes > 0 || state.ring.length === 0 || isStoreDue(state, nowMillis)
   const actions: Array<FollowerAction> = []
   if (isStored) actions.push({ _tag: "StoreCursor", ring, seenUntil })
@@ -265,7 +265,7 @@ const onBlock = (state: FollowerState, event: EventOf<"BlockRead">): FollowerSte
 const onRollbackWritten = (state: FollowerState, height: bigint): FollowerStep => {
   const ring = dropAbove(state.ring, height)
   const [newest] = ring
-  const seenUntil = newest === undefined || state.isReanchoring ? null : seenByBlock(null, newest)
+  const seenUntil = newest === undefined || state.isReanchoring ? null : seenUntilAfterBlock(null, newest)
   return [state, [{ _tag: "StoreCursor", ring, seenUntil }]]
 }
 
@@ -279,7 +279,7 @@ const onCondition = (state: FollowerState, condition: Cursor["condition"]): Foll
 const onLookEnd = (state: FollowerState, event: EventOf<"LookEnded">): FollowerStep => {
   const { finalized, nowMillis, sinceMillis } = event
   const isSeen = sinceMillis !== null && state.ring.length > 0 && !state.isReanchoring
-  const seenUntil = isSeen ? seenByLook(state.environment, state.seenUntil, sinceMillis) : state.seenUntil
+  const seenUntil = isSeen ? seenUntilAfterPoll(state.environment, state.seenUntil, sinceMillis) : state.seenUntil
   const next = { ...state, finalized, seenUntil }
   if (state.condition === "no_common_block") return onCondition(next, "ok")
   return [next, isStoreDue(state, nowMillis) ? [storeAgain(next)] : []]
@@ -297,9 +297,9 @@ const onTurnEnd = (state: FollowerState, { token, turn }: EventOf<"TurnEnded">):
 }
 
 const onSearchMoved = (state: FollowerState, event: EventOf<"SearchMoved">): FollowerState => {
-  const { monotonicMillis, searched, searchedAlone } = event
-  const moved = searched === undefined ? state : withSearch(state, searched, monotonicMillis)
-  return searchedAlone === undefined ? moved : { ...moved, searchedAlone }
+  const { monotonicMillis, searchedHeight, singleSourceFrom } = event
+  const moved = searchedHeight === undefined ? state : withSearch(state, searchedHeight, monotonicMillis)
+  return singleSourceFrom === undefined ? moved : { ...moved, singleSourceFrom }
 }
 
 const onReanchor = (state: FollowerState, event: EventOf<"Reanchored">): FollowerStep => {
@@ -315,7 +315,7 @@ const onReanchor = (state: FollowerState, event: EventOf<"Reanchored">): Followe
 /** The follower on another instance decides, unless this one has begun to follow meanwhile. */
 const onPeek = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"CursorPeeked">): FollowerState =>
   state.isFollowing ? state : {
-    ...withSearch(state, cursor.searched, monotonicMillis),
+    ...withSearch(state, cursor.searchedHeight, monotonicMillis),
     ring: cursor.recent,
     finalized: cursor.finalized,
     seenUntil: cursor.seenUntil,
@@ -378,7 +378,7 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     case "Reanchored":
       return onReanchor(state, event)
     case "BlockForgotten":
-      return [{ ...state, forgotten: stillForgotten(state.forgotten, event.height, event.nowMillis) }, []]
+      return [{ ...state, forgotten: observePruned(state.forgotten, event.height, event.nowMillis) }, []]
     case "BlockFound":
       return [{ ...state, forgotten: null }, []]
     case "CursorPeeked":
@@ -388,8 +388,8 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
   }
 }
 
-const isSearchBehind = ({ ring, searched }: FollowerState): boolean =>
-  ring.length > 0 && ring[0]!.height - (searched ?? ring.at(-1)!.height) > searchLag
+const isSearchBehind = ({ ring, searchedHeight }: FollowerState): boolean =>
+  ring.length > 0 && ring[0]!.height - (searchedHeight ?? ring.at(-1)!.height) > searchLag
 
 /** The newest block read; null before the first. */
 export const headOf = ({ ring }: FollowerState): bigint | null => ring[0]?.height ?? null
@@ -405,10 +405,10 @@ export const finalHeightOf = (state: FollowerState): bigint => {
 }
 
 /** Where blocks are verified and searched; null before the first block. */
-export const placeOf = (state: FollowerState): Place | null => {
-  const { generation, ring, searched, searchedAlone } = state
+export const placeOf = (state: FollowerState): FollowerPosition | null => {
+  const { generation, ring, searchedHeight, singleSourceFrom } = state
   const heights = heightsOf(state)
-  return heights === null ? null : { generation, ring, heights, searched, searchedAlone }
+  return heights === null ? null : { generation, ring, heights, searchedHeight, singleSourceFrom }
 }
 
 /** The row of a cursor that is stored next, with these points. */
@@ -424,14 +424,14 @@ export const cursorOf = (
   storedAt: Math.floor(nowMillis / 1000),
   seenUntil,
   caughtUpToken: state.caughtUpToken,
-  searched: state.searched,
-  searchedAlone: state.searchedAlone,
+  searchedHeight: state.searchedHeight,
+  singleSourceFrom: state.singleSourceFrom,
   version: state.version + 1
 })
 
 /** Whether every endpoint has said for long enough that it does not have the block in question any more. */
 export const isForgotten = ({ environment, forgotten }: FollowerState, nowMillis: number): boolean =>
-  forgotten !== null && isBelieved(forgotten, environment, nowMillis)
+  forgotten !== null && isPruningConfirmed(forgotten, environment, nowMillis)
 
 /** The network as operators and payors are told of it. */
 export const statusOf = (state: FollowerState, nowMillis: number): NetworkStatus => {
@@ -457,11 +457,11 @@ export const sightOf = (
     readonly nowMillis: number
     readonly monotonicMillis: number
   }
-): NetworkSight => {
-  const { environment, network, ring, searched, seenUntil } = state
+): NetworkCoverage => {
+  const { environment, network, ring, searchedHeight, seenUntil } = state
   const { condition, healthy } = statusOf(state, nowMillis)
   const stuckSeconds = (monotonicMillis - state.searchMovedAtMillis) / 1000
-  const until = hasSearch ? seenBySearch(environment, seenUntil, { searched, stuckSeconds }, ring) : seenUntil
+  const until = hasSearch ? seenUntilAfterSearch(environment, seenUntil, { searchedHeight, stuckSeconds }, ring) : seenUntil
   return { network, seenUntil: condition === "disagreement" ? null : until, isAdvancing: healthy }
 }
 

@@ -10,7 +10,7 @@
  *   Reanchor          nothing that was followed is on the chain any more
  */
 import { Cause, Deferred, Effect, Exit, Option, Queue, Schedule, Stream } from "effect"
-import { type ChainDriver, DriverError, type NetworkSight, type NetworkStatus } from "../Chains.ts"
+import { type ChainDriver, DriverError, type NetworkCoverage, type NetworkStatus } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import * as Balances from "./Balances.ts"
 import {
@@ -19,13 +19,13 @@ import {
 } from "./FollowerContext.ts"
 import { allowsAddresses, finalHeightOf, headOf, placeOf, sightOf, statusOf } from "./FollowerState.ts"
 import { handleStranded } from "./Reanchor.ts"
-import { leavesGap } from "./Repairs.ts"
+import { hasGap } from "./Repairs.ts"
 import { keepRepairing } from "./RepairWorker.ts"
 import { readReported } from "./ReportedTransfers.ts"
-import type { RingPoint } from "./Rows.ts"
+import type { RingPoint } from "./ChainsRepo.ts"
 import { isListed } from "./TransferObserver.ts"
 import { processTurn } from "./TurnProcessor.ts"
-import { makeVerifying } from "./Verification.ts"
+import { makeVerification } from "./Verification.ts"
 
 /** How long another instance takes over after this one dies. */
 const leaseMillis = 6_000
@@ -42,7 +42,7 @@ export interface Follower {
   readonly driver: ChainDriver
   readonly status: () => NetworkStatus
   /** How far this instance knows that the journal is complete. */
-  readonly sight: () => NetworkSight
+  readonly sight: () => NetworkCoverage
   /** Looks at once whether entries are deep enough. */
   readonly check: Effect.Effect<void>
   /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
@@ -69,23 +69,23 @@ const readBalances = (follower: FollowerContext) =>
     const state = stateOf(follower)
     if (follower.driver.balanceAt === null || headOf(state) === null) return
     const at = { height: finalHeightOf(state), generation: state.generation }
-    const reading = yield* Balances.read(follower.rows, follower.driver, at, nowSeconds(follower))
+    const reading = yield* Balances.readBalances(follower.repo, follower.driver, at, nowSeconds(follower))
     if (reading !== null) yield* Queue.offer(follower.readings, reading)
   }).pipe(Effect.catchTag("DriverError", (error) => Effect.logWarning("balances could not be read", error)))
 
 /** Reads blocks again beside the follower, as soon as entries are deep enough, and searches new blocks. */
 const keepVerifying = Effect.fnUntraced(function*(follower: FollowerContext) {
-  const { driver, network, rows, verified, verifyRequests, watch } = follower
+  const { driver, network, repo, verified, verifyRequests, watch } = follower
   if (driver.corroborate === null) return
-  const { search, verify } = yield* makeVerifying({
+  const { search, verify } = yield* makeVerification({
     driver,
-    rows,
+    repo,
     watch,
     isListed: (transfer) => isListed(follower, transfer),
-    place: () => placeOf(stateOf(follower)),
+    position: () => placeOf(stateOf(follower)),
     apply: Effect.fnUntraced(function*(result) {
       const done = yield* Deferred.make<void>()
-      yield* Queue.offer(verified, { _tag: "Verified", ...result, done })
+      yield* Queue.offer(verified, { _tag: "VerificationResult", ...result, done })
       yield* Deferred.await(done)
     })
   })
@@ -112,10 +112,10 @@ const eventsOf = (follower: FollowerContext) =>
 
 /** Follows from the stored cursor until something fails. */
 const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
-  const { environment, network, rows } = follower
-  const cursor = yield* rows.cursor(network, environment)
+  const { environment, network, repo } = follower
+  const cursor = yield* repo.cursor(network, environment)
   dispatch(follower, { _tag: "FollowingStarted", cursor, monotonicMillis: performance.now() })
-  dispatch(follower, { _tag: "RepairsRead", hasGap: (yield* rows.repairs(network, environment)).some(leavesGap) })
+  dispatch(follower, { _tag: "RepairsRead", hasGap: (yield* repo.repairs(network, environment)).some(hasGap) })
   const ticks = Stream.map(Stream.tick(tickMillis), (): FollowerItem => ({ _tag: "Check" }))
   const items = Stream.mergeAll(
     [
@@ -159,15 +159,15 @@ const keepFollowing = (follower: FollowerContext, fence: Fence): Effect.Effect<n
 /** Looks at what the follower on another instance has stored. */
 const peek = (follower: FollowerContext, leaseName: string) =>
   Effect.gen(function*() {
-    const { environment, network, rows } = follower
+    const { environment, network, repo } = follower
     yield* measureHealth(follower, statusOf(stateOf(follower), nowMillis(follower)).healthy)
     dispatch(follower, { _tag: "SearchInspected", monotonicMillis: performance.now() })
     if (stateOf(follower).isFollowing) return
-    const cursor = yield* rows.cursor(network, environment)
+    const cursor = yield* repo.cursor(network, environment)
     if (cursor === null || stateOf(follower).isFollowing) return
     dispatch(follower, { _tag: "CursorPeeked", cursor, monotonicMillis: performance.now() })
     if (stateOf(follower).isCaughtUp || cursor.caughtUpToken === null) return
-    const leaseEnd = yield* rows.leaseEnd(leaseName, cursor.caughtUpToken)
+    const leaseEnd = yield* repo.leaseEnd(leaseName, cursor.caughtUpToken)
     dispatch(follower, { _tag: "LeaseInspected", leaseEnd })
   }).pipe(
     Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network: follower.network }, cause))

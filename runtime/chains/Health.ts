@@ -14,12 +14,12 @@ export const staleTransferMillis = 60_000
  * Oldest unhandled entries that are looked at: more only wait behind them. Those of tokens that nobody lists are left out:
  * they are handled last, and a stranger may send so many that they wait.
  */
-const lookedAt = 100
+const scanLimit = 100
 
 const conditions: ReadonlyArray<NetworkCondition> = ["ok", "silent", "frozen", "disagreement", "no_common_block"]
 
 /** What a condition means for payments, and what to do; nothing of the nodes' addresses. */
-export const sentences: Readonly<Record<Exclude<NetworkCondition, "ok">, string>> = {
+export const conditionMessages: Readonly<Record<Exclude<NetworkCondition, "ok">, string>> = {
   silent: "no node answers, so no payment there is seen until one does. Check the nodes of this chain in the config.",
   frozen: "the newest block of its nodes does not move, so no payment there is seen until it does. Check the nodes, or add another.",
   disagreement: "its nodes are on different branches, so payments there are not confirmed and no invoice with an address there "
@@ -29,45 +29,45 @@ export const sentences: Readonly<Record<Exclude<NetworkCondition, "ok">, string>
 }
 
 /** What is wrong with networks. Pure. */
-export const judgeNetworks = (networks: ReadonlyArray<NetworkStatus>): ReadonlyArray<Finding> =>
+export const networkFindings = (networks: ReadonlyArray<NetworkStatus>): ReadonlyArray<Finding> =>
   networks.flatMap(({ condition, environment, network }): ReadonlyArray<Finding> =>
-    condition === "ok" ? [] : [{ effect: "degraded", message: `${network} (${environment}): ${sentences[condition]}` }])
+    condition === "ok" ? [] : [{ effect: "degraded", message: `${network} (${environment}): ${conditionMessages[condition]}` }])
 
 /** Entries that wait, by id and status, with the monotonic milliseconds of the look that first saw them so. */
-export type Waiting = ReadonlyMap<string, number>
+export type WaitTimes = ReadonlyMap<string, number>
 
 /** What waits after a look that found `keys`: the time of each counts from the first look in a row that saw it. Pure. */
-export const waitingAfter = (before: Waiting, keys: ReadonlyArray<string>, nowMillis: number): Waiting =>
+export const updateWaitTimes = (before: WaitTimes, keys: ReadonlyArray<string>, nowMillis: number): WaitTimes =>
   new Map(keys.map((key) => [key, before.get(key) ?? nowMillis]))
 
 /** How long the one that has waited longest was seen to wait, in milliseconds; 0 where none waits. Pure. */
-export const longestWait = (waiting: Waiting, nowMillis: number): number =>
-  Math.max(0, ...[...waiting.values()].map((since) => nowMillis - since))
+export const longestWait = (waitTimes: WaitTimes, nowMillis: number): number =>
+  Math.max(0, ...[...waitTimes.values()].map((since) => nowMillis - since))
 
-const condition = Metric.gauge("network_condition", {
+const conditionGauge = Metric.gauge("network_condition", {
   description: "1 for the condition a network is in: ok, silent, frozen, disagreement or no_common_block"
 })
-const headAge = Metric.gauge("network_head_age_seconds", {
+const headAgeGauge = Metric.gauge("network_head_age_seconds", {
   description: "Age of the newest block read, by its own time; before the first one, since this instance began to follow"
 })
-const cursorAge = Metric.gauge("network_cursor_age_seconds", {
+const cursorAgeGauge = Metric.gauge("network_cursor_age_seconds", {
   description: "Since the cursor was last stored; before the first time, since this instance began to follow"
 })
-const oldestUnhandled = Metric.gauge("transfers_oldest_unhandled_seconds", {
+const oldestUnhandledGauge = Metric.gauge("transfers_oldest_unhandled_seconds", {
   description: "How long the oldest transfer was seen to wait for being credited, or taken back; 0: none waits"
 })
-const unhandled = Metric.gauge("transfers_unhandled", {
-  description: `Transfers that wait for being credited, or taken back; ${lookedAt} is that many or more`
+const unhandledGauge = Metric.gauge("transfers_unhandled", {
+  description: `Transfers that wait for being credited, or taken back; ${scanLimit} is that many or more`
 })
 
-const show = (status: NetworkStatus, beganAt: number, nowSeconds: number) => {
+const updateNetworkMetrics = (status: NetworkStatus, beganAt: number, nowSeconds: number) => {
   const labels = { network: status.network, environment: status.environment }
   const age = (time: number | null) => Math.max(0, nowSeconds - (time ?? beganAt))
   return Effect.all([
     ...conditions.map((each) =>
-      Metric.update(Metric.withAttributes(condition, { ...labels, condition: each }), each === status.condition ? 1 : 0)),
-    Metric.update(Metric.withAttributes(headAge, labels), age(status.headTime)),
-    Metric.update(Metric.withAttributes(cursorAge, labels), age(status.cursorTime))
+      Metric.update(Metric.withAttributes(conditionGauge, { ...labels, condition: each }), each === status.condition ? 1 : 0)),
+    Metric.update(Metric.withAttributes(headAgeGauge, labels), age(status.headTime)),
+    Metric.update(Metric.withAttributes(cursorAgeGauge, labels), age(status.cursorTime))
   ], { discard: true })
 }
 
@@ -80,27 +80,27 @@ export const healthLayer: Layer.Layer<never, never, Health | Chains | Settings |
     const environments: ReadonlyArray<Environment> = (yield* Settings).environments
     const nowSeconds = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1000))
     const beganAt = yield* nowSeconds
-    let waiting: Waiting = new Map()
+    let waitTimes: WaitTimes = new Map()
 
     yield* health.register({
       name: "networks",
       run: Effect.gen(function*() {
         const now = yield* nowSeconds
         const networks = environments.flatMap((environment) => chains.status(environment))
-        yield* Effect.forEach(networks, (status) => show(status, beganAt, now), { discard: true })
-        return judgeNetworks(networks)
+        yield* Effect.forEach(networks, (status) => updateNetworkMetrics(status, beganAt, now), { discard: true })
+        return networkFindings(networks)
       })
     })
     yield* health.register({
       name: "transfers",
       run: Effect.gen(function*() {
         const rows = yield* sql<{ key: string }>`SELECT id || ' ' || status AS key FROM transfers
-          WHERE status <> handled AND NOT unlisted ORDER BY observed_at LIMIT ${lookedAt}`
+          WHERE status <> handled AND NOT unlisted ORDER BY observed_at LIMIT ${scanLimit}`
         const now = Number(yield* Clock.monotonicTimeNanos) / 1e6
-        waiting = waitingAfter(waiting, rows.map(({ key }) => key), now)
-        const longest = longestWait(waiting, now)
-        yield* Metric.update(oldestUnhandled, Math.floor(longest / 1000))
-        yield* Metric.update(unhandled, rows.length)
+        waitTimes = updateWaitTimes(waitTimes, rows.map(({ key }) => key), now)
+        const longest = longestWait(waitTimes, now)
+        yield* Metric.update(oldestUnhandledGauge, Math.floor(longest / 1000))
+        yield* Metric.update(unhandledGauge, rows.length)
         return longest < staleTransferMillis ? [] : [{
           effect: "degraded" as const,
           message: `A transfer waits for being credited since ${Math.floor(longest / 1000)} s or longer, and ${rows.length} `

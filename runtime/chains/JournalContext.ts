@@ -8,7 +8,7 @@ import type { Leases } from "../Leases.ts"
 import type { Slot } from "../Registry.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type { Follower } from "./Followers.ts"
-import { cursorId, type Rows } from "./Rows.ts"
+import { cursorId, type ChainsRepo } from "./ChainsRepo.ts"
 import type { make as makeTargets } from "./Targets.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
@@ -25,7 +25,7 @@ export interface JournalContext {
   readonly commit: Commit["Service"]
   readonly leases: Leases["Service"]
   readonly catalog: TokenCatalog["Service"]
-  readonly rows: Rows
+  readonly repo: ChainsRepo
   readonly addresses: WalletAddresses
   readonly targets: Effect.Success<ReturnType<typeof makeTargets>>
   /** By {@link cursorId}. */

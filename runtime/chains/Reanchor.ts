@@ -2,13 +2,13 @@
 import { Effect, Result, Stream } from "effect"
 import { type ChainPoint, DriverError } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
-import { finalHeight } from "./Depth.ts"
+import { finalHeight } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import { dispatch, type FollowerContext, nowMillis, stateOf, write } from "./FollowerContext.ts"
 import { finalHeightOf, isForgotten } from "./FollowerState.ts"
 import { undoBalances } from "./Reorganisations.ts"
-import { anchorHeight, higher, isOpen, lower, lowestInDoubt, reanchored, type Repair } from "./Repairs.ts"
-import { repairWrite } from "./Rows.ts"
+import { anchorHeight, maxHeight, isOpen, minHeight, lowestUncertainHeight, beginReanchor, type Repair } from "./Repairs.ts"
+import { repairWrite } from "./ChainsRepo.ts"
 
 /** An answer to where the chain is now takes at most this long. */
 const anchorMillis = 60_000
@@ -34,7 +34,7 @@ const readHead = Effect.fnUntraced(function*({ driver, network, watch }: Followe
 const hashBelow = ({ driver, watch }: FollowerContext, height: bigint, head: ChainPoint) =>
   driver.readBlock(height, head, watch).pipe(
     Effect.map(({ point }) => point.hash),
-    Effect.catchIf((error) => error.condition === "block_forgotten", () => Effect.succeed("forgotten" as const))
+    Effect.catchIf((error) => error.condition === "block_pruned", () => Effect.succeed("pruned" as const))
   )
 
 /** The lowest block that may be another one now: down the entries of the journal, until one is where it was. */
@@ -44,20 +44,20 @@ const searchInDoubt = Effect.fnUntraced(function*(
   oldest: bigint,
   finalBefore: bigint
 ) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   let lowestAstray: bigint | null = null
   for (let below = oldest;;) {
-    const page = yield* rows.countedBelow(network, environment, below, pageSize)
+    const page = yield* repo.activeEntriesBelow(network, environment, below, pageSize)
     for (const [height, entries] of Map.groupBy(page, (entry) => entry.height)) {
       const isThere = height <= head.height
       const hash = isThere ? yield* hashBelow(follower, height, head) : undefined
       // Nor is anything below it there any more: what can be read is found out block by block.
-      if (hash === "forgotten") return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
-      if (entries[0]!.blockHash === hash) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, height)
+      if (hash === "pruned") return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, null)
+      if (entries[0]!.blockHash === hash) return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, height)
       lowestAstray = height
       below = height
     }
-    if (page.length < pageSize) return lowestInDoubt(environment, oldest, finalBefore, lowestAstray, null)
+    if (page.length < pageSize) return lowestUncertainHeight(environment, oldest, finalBefore, lowestAstray, null)
   }
 })
 
@@ -83,7 +83,7 @@ const readAnchor = Effect.fnUntraced(function*(
     dispatch(follower, { _tag: "BlockFound" })
     return anchored.success
   }
-  if (anchored.failure.condition !== "block_forgotten") return yield* anchored.failure
+  if (anchored.failure.condition !== "block_pruned") return yield* anchored.failure
   const now = nowMillis(follower)
   dispatch(follower, { _tag: "BlockForgotten", height, nowMillis: now })
   if (!isForgotten(stateOf(follower), now)) return yield* anchored.failure
@@ -101,9 +101,9 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
   if (typeof chosen === "string") return yield* failReanchor(follower, fence, repair, chosen)
   const anchor = yield* readAnchor(follower, chosen, head.point, final)
   if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
-  const finalBefore = higher(finalHeightOf(state), repair.finalBefore)
-  const inDoubt = lower(yield* searchInDoubt(follower, head.point, oldest, finalBefore), repair.next)
-  const lowest = lower(chosen, inDoubt)
+  const finalBefore = maxHeight(finalHeightOf(state), repair.finalBefore)
+  const inDoubt = minHeight(yield* searchInDoubt(follower, head.point, oldest, finalBefore), repair.next)
+  const lowest = minHeight(chosen, inDoubt)
   yield* undoBalances(follower, fence, lowest > 0n ? lowest - 1n : 0n)
   yield* apply(
     follower,
@@ -114,7 +114,7 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
       finalized: head.finalized,
       monotonicMillis: performance.now()
     },
-    [repairWrite(reanchored(repair, chosen, inDoubt, finalBefore))]
+    [repairWrite(beginReanchor(repair, chosen, inDoubt, finalBefore))]
   )
   yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
 })
@@ -122,7 +122,7 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
 /** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
 export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
   yield* apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
-  const wish = (yield* follower.rows.repairs(follower.network, follower.environment)).find((repair) =>
+  const wish = (yield* follower.repo.repairs(follower.network, follower.environment)).find((repair) =>
     repair.kind === "reanchor" && isOpen(repair) && repair.from === null
   )
   if (wish !== undefined) yield* reanchor(follower, fence, wish)

@@ -4,8 +4,8 @@ import { publicError } from "../../schemas/Errors.ts"
 import { familyOf } from "../../schemas/Network.ts"
 import type { Chains } from "../Chains.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
-import { walletOwnerWrite } from "./Rows.ts"
-import { shown } from "./Targets.ts"
+import { walletOwnerWrite } from "./ChainsRepo.ts"
+import { toAllocatedTarget } from "./Targets.ts"
 
 type Service = Chains["Service"]
 
@@ -21,15 +21,15 @@ export const wallet = (journal: JournalContext): Service["wallet"] =>
 export const readWallet = (journal: JournalContext): Service["readWallet"] => (owner, kind, value) =>
   driversOf(journal, owner)[0]?.readWallet(kind, value) ?? Effect.succeed(null)
 
-export const claimWallet = ({ drivers, rows }: JournalContext): Service["claimWallet"] =>
+export const claimWallet = ({ drivers, repo }: JournalContext): Service["claimWallet"] =>
   Effect.fnUntraced(function*(fingerprint, merchantId) {
     if ([...drivers.values()].some(({ wallet }) => wallet?.fingerprint === fingerprint)) return null
-    const owner = (yield* rows.walletOwners([fingerprint])).get(fingerprint)
+    const owner = (yield* repo.walletOwners([fingerprint])).get(fingerprint)
     return owner === undefined ? [walletOwnerWrite(fingerprint, merchantId)] : owner === merchantId ? [] : null
   })
 
-export const walletUse = ({ rows }: JournalContext): Service["walletUse"] => (fingerprint) =>
-  Effect.zipWith(rows.counter(fingerprint), rows.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({
+export const walletUse = ({ repo }: JournalContext): Service["walletUse"] => (fingerprint) =>
+  Effect.zipWith(repo.counter(fingerprint), repo.highestUsedIndex(fingerprint), (counter, highestUsedIndex) => ({
     nextIndex: counter?.nextIndex ?? null,
     highestUsedIndex
   }))
@@ -39,7 +39,7 @@ export const allocate = (journal: JournalContext): Service["allocate"] => {
   return Effect.fnUntraced(function*(request) {
     // What was allocated once stays, whatever has become of the wallet since.
     const given = yield* journal.targets.target(request.invoiceId, request.family)
-    if (given !== null) return shown(given)
+    if (given !== null) return toAllocatedTarget(given)
     const receiving = yield* walletOf(request)
     if (receiving === null) return yield* publicError("UNSUPPORTED_NETWORK")
     return yield* journal.targets.allocate(receiving, request)
@@ -47,10 +47,10 @@ export const allocate = (journal: JournalContext): Service["allocate"] => {
 }
 
 export const target = ({ targets }: JournalContext): Service["target"] => (invoiceId, family) =>
-  Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : shown(found))
+  Effect.map(targets.target(invoiceId, family), (found) => found === null ? null : toAllocatedTarget(found))
 
-export const targets = ({ rows }: JournalContext): Service["targets"] => (invoiceId) =>
-  Effect.map(rows.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, shown(row)])))
+export const targets = ({ repo }: JournalContext): Service["targets"] => (invoiceId) =>
+  Effect.map(repo.targetsOfInvoice(invoiceId), (found) => new Map(found.map((row) => [row.family, toAllocatedTarget(row)])))
 
 export const isReceiveAddress = ({ targets }: JournalContext): Service["isReceiveAddress"] =>
   (network, environment, address) => {

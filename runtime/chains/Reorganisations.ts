@@ -5,14 +5,14 @@
 import { Effect } from "effect"
 import type { ChainPoint, JournalEntry } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
-import { undo as undoBalance } from "./Balances.ts"
-import { mayRevert, reverted } from "./Depth.ts"
+import { rewindBase as undoBalance } from "./Balances.ts"
+import { canRevert, revertEntry } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
   countReorg, dispatch, type FollowerContext, raiseAlert, rowsPerCommit, stateOf, write, writeEntries
 } from "./FollowerContext.ts"
 import { finalHeightOf } from "./FollowerState.ts"
-import { balanceWrite, transferWrite } from "./Rows.ts"
+import { balanceWrite, transferWrite } from "./ChainsRepo.ts"
 
 /** Takes entries back, in one commit. */
 export const revertEntries = Effect.fnUntraced(function*(
@@ -20,7 +20,7 @@ export const revertEntries = Effect.fnUntraced(function*(
   fence: Fence,
   entries: ReadonlyArray<JournalEntry>
 ) {
-  yield* write(follower, fence, entries.map((entry) => transferWrite(reverted(entry))))
+  yield* write(follower, fence, entries.map((entry) => transferWrite(revertEntry(entry))))
   yield* follower.wakeHandler
 })
 
@@ -30,7 +30,7 @@ export const keepFinal = Effect.fnUntraced(function*(
   fence: Fence,
   entries: ReadonlyArray<JournalEntry>
 ) {
-  const unmarked = entries.filter((entry) => entry.doubted !== true)
+  const unmarked = entries.filter((entry) => entry.reorgedAfterFinality !== true)
   yield* writeEntries(
     follower,
     fence,
@@ -44,9 +44,9 @@ export const keepFinal = Effect.fnUntraced(function*(
 
 /** Balances compared above `height` are compared anew from there, in as many commits as needed. */
 export const undoBalances = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, height: bigint) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   while (true) {
-    const bases = yield* rows.balancesAbove(network, environment, height, rowsPerCommit)
+    const bases = yield* repo.balancesAbove(network, environment, height, rowsPerCommit)
     if (bases.length === 0) return
     yield* write(follower, fence, bases.map((base) => balanceWrite(undoBalance(base, height))))
   }
@@ -54,7 +54,7 @@ export const undoBalances = Effect.fnUntraced(function*(follower: FollowerContex
 
 /** The chain goes on from `to`: what was seen above it is taken back, then the cursor is. */
 export const rollBack = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, to: ChainPoint) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   dispatch(follower, { _tag: "RollbackStarted", height: to.height, monotonicMillis: performance.now() })
   const state = stateOf(follower)
   const final = finalHeightOf(state)
@@ -62,9 +62,9 @@ export const rollBack = Effect.fnUntraced(function*(follower: FollowerContext, f
   yield* Effect.logWarning("chain reorganised", { network, from: state.ring[0]?.height, to: to.height })
   let kept: ReadonlyArray<JournalEntry> = []
   while (true) {
-    const found = yield* rows.above(network, environment, to.height, rowsPerCommit + kept.length)
-    kept = found.filter((entry) => !mayRevert(entry, final))
-    const undone = found.filter((entry) => mayRevert(entry, final))
+    const found = yield* repo.entriesAbove(network, environment, to.height, rowsPerCommit + kept.length)
+    kept = found.filter((entry) => !canRevert(entry, final))
+    const undone = found.filter((entry) => canRevert(entry, final))
     if (undone.length === 0) break
     yield* revertEntries(follower, fence, undone)
   }

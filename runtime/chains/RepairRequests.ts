@@ -6,9 +6,9 @@ import type { Chains, RepairProgress } from "../Chains.ts"
 import {
   answering, type ArgumentFault, followerOf, type JournalContext, nowSeconds, rejectFault, write
 } from "./JournalContext.ts"
-import { inherited, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
-import { backupTimeFault, namedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
-import { repairWrite } from "./Rows.ts"
+import { inheritReanchor, isOpen, maximumRescanBlocks, type Repair, repairId } from "./Repairs.ts"
+import { backupTimeFault, maximumNamedWallets, restoreMarginSeconds, skipFault, walletWaitSeconds } from "./Restores.ts"
+import { repairWrite } from "./ChainsRepo.ts"
 import { maximumAddresses } from "./WalletAddresses.ts"
 
 type Wish = Pick<Repair, "kind" | "from" | "to" | "next"> & Partial<Pick<Repair, "since" | "finalBefore">>
@@ -22,7 +22,7 @@ interface ChainName {
 /** The network's head as it is followed, here or elsewhere; fails where nobody follows it. */
 const followedHead = Effect.fnUntraced(function*(journal: JournalContext, { environment, network }: ChainName) {
   const head = followerOf(journal, network, environment)?.head() ??
-    (yield* journal.rows.cursor(network, environment))?.recent[0]?.height
+    (yield* journal.repo.cursor(network, environment))?.recent[0]?.height
   if (head !== undefined) return head
   const message = `No block of ${network} was followed on ${environment}: add it to \`chains\` in the config`
   return yield* publicError("UNSUPPORTED_NETWORK", { param: "network", message })
@@ -79,7 +79,7 @@ const makeWish = Effect.fnUntraced(function*(
 ) {
   const { environment, network } = chain
   const id = repairId(network, environment, wanted.kind)
-  const last = (yield* journal.rows.repairs(network, environment)).find((repair) => repair.id === id)
+  const last = (yield* journal.repo.repairs(network, environment)).find((repair) => repair.id === id)
   if (last === undefined || !isOpen(last) || mayReplace(last)) {
     return yield* replaceWish(journal, chain, wanted, last)
   }
@@ -126,16 +126,16 @@ export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"]
   Effect.gen(function*() {
     const chain = { network, environment }
     yield* followedHead(journal, chain)
-    const last = (yield* journal.rows.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
+    const last = (yield* journal.repo.repairs(network, environment)).find(({ kind }) => kind === "reanchor")
     // Read after the repair, because both change in one commit: a lost chain now was lost after that repair began.
-    const isLost = (yield* journal.rows.cursor(network, environment))?.condition === "no_common_block"
+    const isLost = (yield* journal.repo.cursor(network, environment))?.condition === "no_common_block"
     const condition = followerOf(journal, network, environment)?.status().condition
     if (!isLost && condition !== "no_common_block" && (last === undefined || !isOpen(last))) {
       const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
         "To read blocks again, call chains.rescan"
       return yield* publicError("INVALID_TRANSITION", { message })
     }
-    return yield* makeWish(journal, chain, { kind: "reanchor", from: null, to: height, ...inherited(last) }, {
+    return yield* makeWish(journal, chain, { kind: "reanchor", from: null, to: height, ...inheritReanchor(last) }, {
       isSame: (open) => open.to === height || (height === null && open.from !== null),
       // One that has not begun can be corrected; one whose blocks were lost again begins anew.
       mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
@@ -144,7 +144,7 @@ export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"]
 
 /** Has a network's blocks since a time read again, where that is not under way or done already. */
 const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: ChainName, since: number) {
-  const repairs = yield* journal.rows.repairs(chain.network, chain.environment)
+  const repairs = yield* journal.repo.repairs(chain.network, chain.environment)
   const last = repairs.find(({ kind }) => kind === "restore")
   if (last !== undefined && last.since === since && last.status !== "failed") return progressOf(last)
   // Two declarations: what either needs.
@@ -163,9 +163,9 @@ const followedNetworks = Effect.fnUntraced(function*({ drivers }: JournalContext
 })
 
 /** Fails where wallets are still being read after a start: one of them may be a list, which would come to its end. */
-const requireWallets = Effect.fnUntraced(function*({ addresses, rows, startedAt }: JournalContext, now: number) {
+const requireWallets = Effect.fnUntraced(function*({ addresses, repo, startedAt }: JournalContext, now: number) {
   const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
-  const isMissing = (yield* rows.wallets).some(({ fingerprint }) => !known.has(fingerprint))
+  const isMissing = (yield* repo.wallets).some(({ fingerprint }) => !known.has(fingerprint))
   if (!isMissing || now - startedAt >= walletWaitSeconds) return
   const message = "The wallets are being read after the start of this instance, nothing was declared yet: try again"
   return yield* publicError("SERVICE_UNAVAILABLE", { message, retryAfterSeconds: 5 })
@@ -179,22 +179,22 @@ const restoreFault = (backupTime: number, skip: number | null, now: number): Arg
   return countFault === null ? null : { param: "skip", message: countFault }
 }
 
-export const restored = (journal: JournalContext): Chains["Service"]["restored"] => (environment, backupTime, skip) =>
+export const restored = (journal: JournalContext): Chains["Service"]["declareRestore"] => (environment, backupTime, skip) =>
   Effect.gen(function*() {
-    const { addresses, rows } = journal
+    const { addresses, repo } = journal
     const now = yield* nowSeconds
     yield* rejectFault(restoreFault(backupTime, skip, now))
     const followed = yield* followedNetworks(journal, environment)
     yield* requireWallets(journal, now)
     const families = new Map(addresses.all().map(({ family, wallet }) => [wallet.fingerprint, family]))
-    const wallets = yield* rows.declareRestore({
+    const wallets = yield* repo.declareRestore({
       backupTime,
       now,
       skip,
       wallets: addresses.all().map(({ wallet }) => wallet),
-      room: Math.max(0, maximumAddresses - addresses.total())
+      capacity: Math.max(0, maximumAddresses - addresses.total())
     })
-    yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.lookAgain(fingerprint), { discard: true })
+    yield* Effect.forEach(wallets, ({ fingerprint }) => addresses.refill(fingerprint), { discard: true })
     const since = Math.max(0, backupTime - restoreMarginSeconds)
     const networks = yield* Effect.forEach(followed, (network) =>
       Effect.map(readSince(journal, { network, environment }, since), (progress) => ({ ...progress, network })))
@@ -207,13 +207,13 @@ export const restored = (journal: JournalContext): Chains["Service"]["restored"]
     })
     return {
       walletCount: wallets.length,
-      wallets: wallets.slice(0, namedWallets).map((wallet) => (
+      wallets: wallets.slice(0, maximumNamedWallets).map((wallet) => (
         { ...wallet, family: families.get(wallet.fingerprint) ?? null }
       )),
       networks
     }
   }).pipe(answering)
 
-export const repairs = ({ rows }: JournalContext): Chains["Service"]["repairs"] => (environment) =>
-  Effect.map(rows.repairs(null, environment), (found) =>
+export const repairs = ({ repo }: JournalContext): Chains["Service"]["repairs"] => (environment) =>
+  Effect.map(repo.repairs(null, environment), (found) =>
     found.map((repair) => ({ ...progressOf(repair), network: repair.network })))

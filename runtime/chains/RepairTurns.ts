@@ -2,20 +2,20 @@
 import { Effect } from "effect"
 import type { JournalEntry } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
-import { mayRevert } from "./Depth.ts"
+import { canRevert } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
   dispatch, type FollowerContext, type RepairTurn, requestCheck, stateOf, write, writeEntries
 } from "./FollowerContext.ts"
 import { finalHeightOf } from "./FollowerState.ts"
 import { keepFinal, revertEntries } from "./Reorganisations.ts"
-import { isOpen, leavesGap } from "./Repairs.ts"
-import { repairWrite } from "./Rows.ts"
+import { isOpen, hasGap } from "./Repairs.ts"
+import { repairWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 
 /** Entries of a turn that are still as the repair read them, and still astray by the blocks that are followed. */
 const stillAstray = Effect.fnUntraced(function*(follower: FollowerContext, entries: ReadonlyArray<JournalEntry>) {
-  const current = entries.length === 0 ? [] : yield* follower.rows.transfers(entries.map(({ id }) => id))
+  const current = entries.length === 0 ? [] : yield* follower.repo.entriesById(entries.map(({ id }) => id))
   const versions = new Map(entries.map(({ id, version }) => [id, version]))
   const hashes = new Map(stateOf(follower).ring.map(({ hash, height }) => [height, hash]))
   return current.filter((entry) =>
@@ -30,17 +30,17 @@ export const applyRepairTurn = Effect.fnUntraced(function*(
   fence: Fence,
   turn: RepairTurn
 ) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   if (turn.generation !== stateOf(follower).generation) return
   const next = turn.next(0)
   // Another declaration may have taken its place.
-  const stored = (yield* rows.repairs(network, environment)).find(({ id }) => id === next.id)
+  const stored = (yield* repo.repairs(network, environment)).find(({ id }) => id === next.id)
   if (stored !== undefined && stored.version !== next.version - 1) return
   const finalBefore = next.finalBefore ?? finalHeightOf(stateOf(follower))
   const astray = yield* stillAstray(follower, turn.astray)
-  const gone = astray.filter((entry) => mayRevert(entry, finalBefore))
+  const gone = astray.filter((entry) => canRevert(entry, finalBefore))
   if (gone.length > 0) yield* revertEntries(follower, fence, gone)
-  yield* keepFinal(follower, fence, astray.filter((entry) => !mayRevert(entry, finalBefore)))
+  yield* keepFinal(follower, fence, astray.filter((entry) => !canRevert(entry, finalBefore)))
   let changes = 0
   for (const { point, time, transfers } of turn.blocks) {
     if (transfers.length === 0) continue
@@ -51,7 +51,7 @@ export const applyRepairTurn = Effect.fnUntraced(function*(
   }
   const after = turn.next(changes + astray.length)
   yield* write(follower, fence, [repairWrite(after)])
-  if (after.kind === "reanchor") dispatch(follower, { _tag: "RepairsRead", hasGap: leavesGap(after) })
+  if (after.kind === "reanchor") dispatch(follower, { _tag: "RepairsRead", hasGap: hasGap(after) })
   if (changes > 0) {
     yield* apply(follower, fence, { _tag: "EntriesChanged" })
     yield* requestCheck(follower)

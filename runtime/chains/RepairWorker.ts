@@ -1,16 +1,16 @@
 /** Works on what operators asked of a follower: reads blocks again beside it, and hands them over to be dealt with. */
 import { Deferred, Effect, Queue, Result, Schedule } from "effect"
 import { type BlockReading, DriverError } from "../Chains.ts"
-import { anchorOf } from "./Depth.ts"
+import { anchorOf } from "./Confirmations.ts"
 import {
   dispatch, type FollowerContext, nowMillis, nowSeconds, type RepairTurn, stateOf
 } from "./FollowerContext.ts"
 import { headOf, isForgotten } from "./FollowerState.ts"
 import {
-  advanced, completed, isAstray, isRead, lower, nextHeights, nextRepair, reanchored, type Repair, repairBatch,
-  restoreFrom, skipped
+  advanceRepair, completeRepair, isOrphaned, isRead, minHeight, nextHeights, nextRepair, beginReanchor, type Repair, repairBatch,
+  startRestore, skipBlocks
 } from "./Repairs.ts"
-import { lowestSince, walletWaitSeconds, watchedAfterRestoreSeconds } from "./Restores.ts"
+import { findLowestHeight, walletWaitSeconds, restoreWatchSeconds } from "./Restores.ts"
 
 /** Entries checked in one turn after a reanchor. */
 const astrayPage = 200
@@ -40,8 +40,8 @@ const readAgain = Effect.fnUntraced(function*(follower: FollowerContext, height:
 const readUnlessForgotten = (follower: FollowerContext, height: bigint) =>
   Effect.catchIf(
     readAgain(follower, height),
-    (error) => error.condition === "block_forgotten",
-    () => Effect.succeed("forgotten" as const)
+    (error) => error.condition === "block_pruned",
+    () => Effect.succeed("pruned" as const)
   )
 
 /** Goes on above blocks that every endpoint has said for long enough it does not have any more. */
@@ -54,27 +54,27 @@ const skipForgotten = Effect.fnUntraced(function*(follower: FollowerContext, rep
   }
   dispatch(follower, { _tag: "BlockFound" })
   const { generation, ring } = stateOf(follower)
-  const next = yield* lowestSince(lower(repair.to!, ring[0]!.height) + 1n, (each) =>
+  const next = yield* findLowestHeight(minHeight(repair.to!, ring[0]!.height) + 1n, (each) =>
     each <= height
       ? Effect.succeed(true)
-      : Effect.map(readUnlessForgotten(follower, each), (block) => block === "forgotten"))
+      : Effect.map(readUnlessForgotten(follower, each), (block) => block === "pruned"))
   if (generation !== stateOf(follower).generation) return false
-  const skip = skipped(repair, next)
+  const skip = skipBlocks(repair, next)
   yield* Effect.logError("a repair goes on without blocks that no endpoint has any more", {
     network, environment, kind: repair.kind, from: height, to: next - 1n
   })
-  const after = repair.kind !== "reanchor" && isRead(skip) ? completed(skip) : skip
+  const after = repair.kind !== "reanchor" && isRead(skip) ? completeRepair(skip) : skip
   yield* handOver(follower, { generation, next: () => after })
   return true
 })
 
 /** Entries, page by page, whose block is not on the chain: the ring says it of the newest, a read of the others. */
 const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   let after = { height: -1n, id: "" }
   while (true) {
     const { generation, ring } = stateOf(follower)
-    const page = yield* rows.countedFrom(network, environment, repair.from!, after, astrayPage)
+    const page = yield* repo.activeEntriesFrom(network, environment, repair.from!, after, astrayPage)
     const last = page.at(-1)
     if (last === undefined) return false
     const hashes = new Map<bigint, string | undefined>(ring.map(({ hash, height }) => [height, hash]))
@@ -82,11 +82,11 @@ const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, re
     for (const { height, kind } of page) {
       if (kind === "internal" || hashes.has(height) || unreadable.has(height)) continue
       const block = yield* readUnlessForgotten(follower, height)
-      if (block === "forgotten") unreadable.add(height)
+      if (block === "pruned") unreadable.add(height)
       else hashes.set(height, block?.point.hash)
     }
     const astray = page.filter((entry) =>
-      entry.doubted !== true && !unreadable.has(entry.height) && isAstray(entry, hashes.get(entry.height))
+      entry.reorgedAfterFinality !== true && !unreadable.has(entry.height) && isOrphaned(entry, hashes.get(entry.height))
     )
     // A reorganisation meanwhile: the page is read again.
     if (generation !== stateOf(follower).generation) continue
@@ -104,27 +104,27 @@ const takeBackAstray = Effect.fnUntraced(function*(follower: FollowerContext, re
 const isTooEarly = (follower: FollowerContext, since: number, height: bigint) =>
   Effect.map(
     readUnlessForgotten(follower, height),
-    (block) => block === "forgotten" || (block !== null && block.time < since)
+    (block) => block === "pruned" || (block !== null && block.time < since)
   )
 
 /** Has every wallet's addresses derived, then finds the first block to read. */
 const beginRestore = Effect.fnUntraced(function*(follower: FollowerContext, repair: Repair, since: number) {
-  const { addresses, environment, rows } = follower
+  const { addresses, environment, repo } = follower
   const known = new Set(addresses.all().map(({ wallet }) => wallet.fingerprint))
-  const isComplete = (yield* rows.restoredWallets(repair.requestedAt - watchedAfterRestoreSeconds))
+  const isComplete = (yield* repo.restoredWallets(repair.requestedAt - restoreWatchSeconds))
     .every((fingerprint) => known.has(fingerprint))
   if (!isComplete && nowSeconds(follower) - repair.requestedAt < walletWaitSeconds) return false
   if (!(yield* addresses.fillAll)) return false
   // Whatever is read from now on is matched with them.
   const { generation, ring } = stateOf(follower)
   const head = ring[0]!.height
-  const from = yield* lowestSince(head, (height) => isTooEarly(follower, since, height))
+  const from = yield* findLowestHeight(head, (height) => isTooEarly(follower, since, height))
   // Test chains begin anew and have no older blocks.
   const isCut = environment === "mainnet" && from > 0n &&
-    (yield* readUnlessForgotten(follower, from - 1n)) === "forgotten"
+    (yield* readUnlessForgotten(follower, from - 1n)) === "pruned"
   if (generation !== stateOf(follower).generation) return false
   const reason = isCut ? `blocks below ${from}` : null
-  yield* handOver(follower, { generation, next: () => ({ ...restoreFrom(repair, from, head), reason }) })
+  yield* handOver(follower, { generation, next: () => ({ ...startRestore(repair, from, head), reason }) })
   return true
 })
 
@@ -136,7 +136,7 @@ const resumeReanchor = Effect.fnUntraced(function*(follower: FollowerContext, re
   const reason = "the blocks that were followed are on the chain again: there was nothing to do"
   const after: Repair = next === null
     ? { ...repair, version: repair.version + 1, status: "failed", reason }
-    : reanchored(repair, ring[0]!.height, next, finalBefore!)
+    : beginReanchor(repair, ring[0]!.height, next, finalBefore!)
   yield* handOver(follower, { generation, next: () => after })
   return true
 })
@@ -146,7 +146,7 @@ const finishRepair = Effect.fnUntraced(function*(follower: FollowerContext, repa
   const { generation, isAtEnd } = stateOf(follower)
   if (!isAtEnd) return false
   if (yield* takeBackAstray(follower, repair)) return true
-  yield* handOver(follower, { generation, next: () => completed({ ...repair, version: repair.version + 1 }) })
+  yield* handOver(follower, { generation, next: () => completeRepair({ ...repair, version: repair.version + 1 }) })
   return true
 })
 
@@ -160,7 +160,7 @@ const readBlocks = Effect.fnUntraced(function*(follower: FollowerContext, repair
   })
   const [first] = read
   if (Result.isFailure(first!)) {
-    if (first.failure.condition === "block_forgotten") return yield* skipForgotten(follower, repair, wanted[0]!)
+    if (first.failure.condition === "block_pruned") return yield* skipForgotten(follower, repair, wanted[0]!)
     return yield* first.failure
   }
   dispatch(follower, { _tag: "BlockFound" })
@@ -169,14 +169,14 @@ const readBlocks = Effect.fnUntraced(function*(follower: FollowerContext, repair
     .flatMap((each): ReadonlyArray<BlockReading | null> => Result.isSuccess(each) ? [each.success] : [])
   const blocks = got.filter((block) => block !== null)
   if (blocks.length < got.length || generation !== stateOf(follower).generation) return false
-  const next = (count: number) => advanced(repair, wanted[got.length - 1]!, count)
+  const next = (count: number) => advanceRepair(repair, wanted[got.length - 1]!, count)
   yield* handOver(follower, { generation, blocks, next })
   return true
 })
 
 /** One step of the repair that is next; false: there is nothing to do now. */
 const repairStep = Effect.fnUntraced(function*(follower: FollowerContext) {
-  const repair = nextRepair(yield* follower.rows.repairs(follower.network, follower.environment))
+  const repair = nextRepair(yield* follower.repo.repairs(follower.network, follower.environment))
   if (repair === undefined || headOf(stateOf(follower)) === null) return false
   if (repair.from === null) {
     return yield* repair.since === null

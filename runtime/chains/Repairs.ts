@@ -12,34 +12,34 @@ export const maximumRescanBlocks = 100_000n
  * Milliseconds for which every endpoint has to say that it does not have a block any more before that is believed: one that
  * is being filled with old blocks, or a balancer in front of several nodes, may say so for a while. Test networks are quick.
  */
-export const forgottenMillis: Readonly<Record<Environment, number>> = { mainnet: 600_000, devnet: 2_000 }
+export const pruningConfirmMillis: Readonly<Record<Environment, number>> = { mainnet: 600_000, devnet: 2_000 }
 
 /** A block that every endpoint says it does not have any more. */
-export interface Forgotten {
+export interface PrunedBlock {
   readonly height: bigint
   /** Epoch milliseconds since when nobody said otherwise. */
   readonly since: number
 }
 
-/** What is known after one more endpoint round said that the block is forgotten. */
-export const stillForgotten = (before: Forgotten | null, height: bigint, nowMillis: number): Forgotten =>
+/** What is known after one more endpoint round said that the block is pruned. */
+export const observePruned = (before: PrunedBlock | null, height: bigint, nowMillis: number): PrunedBlock =>
   before?.height === height ? before : { height, since: nowMillis }
 
-export const isBelieved = ({ since }: Forgotten, environment: Environment, nowMillis: number): boolean =>
-  nowMillis - since >= forgottenMillis[environment]
+export const isPruningConfirmed = ({ since }: PrunedBlock, environment: Environment, nowMillis: number): boolean =>
+  nowMillis - since >= pruningConfirmMillis[environment]
 
 /**
  * A repair that goes on above blocks that nobody has any more: `next` is the lowest that can be read. Its end is a failure
  * that names them.
  */
-export const skipped = (repair: Repair, next: bigint): Repair => {
+export const skipBlocks = (repair: Repair, next: bigint): Repair => {
   const missing = `blocks ${repair.next} to ${next - 1n}`
   const before = repair.reason === null ? "" : `${repair.reason}; `
   return { ...repair, next, reason: `${before}${missing}`, status: "running", version: repair.version + 1 }
 }
 
 /** A repair after its last block: failed where blocks were skipped, because a payment in them was not found. */
-export const completed = (repair: Repair): Repair =>
+export const completeRepair = (repair: Repair): Repair =>
   repair.reason === null ? { ...repair, status: "done" } : {
     ...repair,
     status: "failed",
@@ -93,22 +93,22 @@ export const nextRepair = (repairs: ReadonlyArray<Repair>): Repair | undefined =
 }
 
 /** A restore once its wallets' addresses are watched: it reads what was followed until then, from `from` up to `head`. */
-export const restoreFrom = (repair: Repair, from: bigint, head: bigint): Repair =>
+export const startRestore = (repair: Repair, from: bigint, head: bigint): Repair =>
   ({ ...repair, from, to: head, next: from, status: "running", version: repair.version + 1 })
 
 /** Whether blocks were skipped that are still to be read: until then no invoice may expire by what was seen. */
-export const leavesGap = (repair: Repair): boolean =>
+export const hasGap = (repair: Repair): boolean =>
   repair.kind === "reanchor" && isOpen(repair) && (repair.from !== null || repair.next !== null)
 
 /** What a reanchor takes over from one that had not read everything when the blocks it went on from were lost too. */
-export const inherited = (last: Repair | undefined): Pick<Repair, "next" | "finalBefore"> =>
-  last !== undefined && leavesGap(last)
+export const inheritReanchor = (last: Repair | undefined): Pick<Repair, "next" | "finalBefore"> =>
+  last !== undefined && hasGap(last)
     ? { next: last.from ?? last.next, finalBefore: last.finalBefore }
     : { next: null, finalBefore: null }
 
 /** Of two heights, the second of which may be missing. */
-export const higher = (one: bigint, other: bigint | null): bigint => other !== null && other > one ? other : one
-export const lower = (one: bigint, other: bigint | null): bigint => other !== null && other < one ? other : one
+export const maxHeight = (one: bigint, other: bigint | null): bigint => other !== null && other > one ? other : one
+export const minHeight = (one: bigint, other: bigint | null): bigint => other !== null && other < one ? other : one
 
 /** The heights to read next, none above `head`; empty: wait for the head, or everything was read ({@link isRead}). */
 export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<bigint> => {
@@ -123,21 +123,21 @@ export const nextHeights = ({ next, to }: Repair, head: bigint): ReadonlyArray<b
 export const isRead = ({ next, to }: Repair): boolean => next !== null && to !== null && next > to
 
 /** The repair after blocks up to `last` were dealt with. All but a reanchor are done with their last block. */
-export const advanced = (repair: Repair, last: bigint, credited: number): Repair => {
-  const moved = { ...repair, next: last + 1n, credited: repair.credited + credited, version: repair.version + 1 }
-  return repair.kind !== "reanchor" && isRead(moved) ? completed(moved) : { ...moved, status: "running" }
+export const advanceRepair = (repair: Repair, last: bigint, credited: number): Repair => {
+  const next = { ...repair, next: last + 1n, credited: repair.credited + credited, version: repair.version + 1 }
+  return repair.kind !== "reanchor" && isRead(next) ? completeRepair(next) : { ...next, status: "running" }
 }
 
 /**
  * Where to go on: at the block asked for, else at the newest that is final, but below everything that was followed, so
  * that every block since then is read again. A sentence for people where that cannot be.
  */
-export const anchorHeight = (asked: bigint | null, final: bigint, oldestFollowed: bigint): bigint | string => {
-  if (asked !== null && asked > final) return `block ${asked} is not final: the newest final block is ${higher(0n, final)}`
-  if (asked !== null) return asked
+export const anchorHeight = (requested: bigint | null, final: bigint, oldestFollowed: bigint): bigint | string => {
+  if (requested !== null && requested > final) return `block ${requested} is not final: the newest final block is ${maxHeight(0n, final)}`
+  if (requested !== null) return requested
   const below = oldestFollowed - 1n
-  const chosen = final < below ? final : below
-  return chosen < 0n ? 0n : chosen
+  const height = final < below ? final : below
+  return height < 0n ? 0n : height
 }
 
 /**
@@ -145,33 +145,33 @@ export const anchorHeight = (asked: bigint | null, final: bigint, oldestFollowed
  * Base. A node that was wrong took its finality mark along, so the mark alone does not say it. Test chains may not have
  * older blocks at all.
  */
-export const doubtBlocks: Readonly<Record<Environment, bigint>> = { mainnet: 43_200n, devnet: 0n }
+export const uncertainBlocks: Readonly<Record<Environment, bigint>> = { mainnet: 43_200n, devnet: 0n }
 
 /**
  * The lowest block that may not be what it was: one above `canonical`, the newest entry that is where it was (null: there
- * is none), but at most {@link doubtBlocks} below all that was followed, what was not final before, and the lowest entry
- * that is astray.
+ * is none), but at most {@link uncertainBlocks} below all that was followed, what was not final before, and the lowest entry
+ * that is orphaned.
  */
-export const lowestInDoubt = (
+export const lowestUncertainHeight = (
   environment: Environment,
   oldestFollowed: bigint,
   finalBefore: bigint,
-  lowestAstray: bigint | null,
+  lowestOrphaned: bigint | null,
   canonical: bigint | null
 ): bigint => {
-  const certain = lower(lower(oldestFollowed, finalBefore + 1n), lowestAstray)
-  const lowest = lower(certain, oldestFollowed - doubtBlocks[environment])
+  const certain = minHeight(minHeight(oldestFollowed, finalBefore + 1n), lowestOrphaned)
+  const lowest = minHeight(certain, oldestFollowed - uncertainBlocks[environment])
   // A chain younger than its final depth has nothing final yet: its lowest block is 0.
-  return higher(higher(0n, lowest), canonical === null ? null : canonical + 1n)
+  return maxHeight(maxHeight(0n, lowest), canonical === null ? null : canonical + 1n)
 }
 
-/** A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest block in doubt, and there. */
-export const reanchored = (repair: Repair, anchor: bigint, lowest: bigint, finalBefore: bigint): Repair => {
+/** A reanchor that goes on from `anchor`: it reads what lies between `lowest`, the lowest uncertain block, and there. */
+export const beginReanchor = (repair: Repair, anchor: bigint, lowest: bigint, finalBefore: bigint): Repair => {
   const from = lowest <= anchor ? lowest : anchor + 1n
   return { ...repair, from, to: anchor, next: from, finalBefore, status: "running", version: repair.version + 1 }
 }
 
 /** Whether an entry cannot be where the journal has it: `hash` is that of the block now at its height, if there is one. */
-export const isAstray = (entry: JournalEntry, hash: string | undefined): boolean =>
+export const isOrphaned = (entry: JournalEntry, hash: string | undefined): boolean =>
   // A difference of balances belongs to no block: it is compared anew.
   entry.kind === "internal" || entry.blockHash !== hash

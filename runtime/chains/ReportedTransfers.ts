@@ -5,24 +5,24 @@
 import { Deferred, Effect, Queue, Ref, Result } from "effect"
 import type { JournalEntry } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
-import { transferKey } from "./Claims.ts"
-import { anchorOf, reverted } from "./Depth.ts"
+import { transferKey } from "./TransferIdentity.ts"
+import { anchorOf, revertEntry } from "./Confirmations.ts"
 import {
   type FollowerContext, nowMillis, raiseAlert, type ReportedBlock, requestCheck, rowsPerCommit, stateOf, write
 } from "./FollowerContext.ts"
 import { headOf } from "./FollowerState.ts"
-import { pausedIds, step as stepLooks } from "./Looks.ts"
-import { transferWrite } from "./Rows.ts"
+import { pausedIds, step as stepLooks } from "./ReportLookups.ts"
+import { transferWrite } from "./ChainsRepo.ts"
 import { observeOlderBlock } from "./TransferObserver.ts"
 
 /** Reads the blocks of reported entries that are due, once somebody asks for it, and hands them to the follower. */
 export const readReported = Effect.fnUntraced(function*(follower: FollowerContext) {
-  const { driver, environment, lookRequests, looks, network, readings, rows, watch } = follower
+  const { driver, environment, lookRequests, looks, network, readings, repo, watch } = follower
   yield* Queue.take(lookRequests)
   const head = headOf(stateOf(follower))
   if (head === null) return
   const paused = pausedIds(yield* Ref.get(looks), nowMillis(follower))
-  const due = yield* rows.unseen(network, environment, head, paused, rowsPerCommit)
+  const due = yield* repo.unseenReports(network, environment, head, paused, rowsPerCommit)
   for (const [height, entries] of Map.groupBy(due, (entry) => entry.height)) {
     const { generation, ring } = stateOf(follower)
     const anchor = anchorOf(ring, height)
@@ -41,10 +41,10 @@ const endReports = Effect.fnUntraced(function*(
   ids: ReadonlyArray<string>,
   reason: string
 ) {
-  const found = ids.length === 0 ? [] : yield* follower.rows.transfers(ids)
+  const found = ids.length === 0 ? [] : yield* follower.repo.entriesById(ids)
   const over = found.filter((entry) => entry.status === "seen" && entry.confirmations === 0)
   if (over.length === 0) return
-  yield* write(follower, fence, over.map((entry) => transferWrite(reverted(entry))))
+  yield* write(follower, fence, over.map((entry) => transferWrite(revertEntry(entry))))
   yield* follower.wakeHandler
   for (const { height, id } of over) {
     yield* raiseAlert(follower, "report_ended")
@@ -64,7 +64,7 @@ const onUnread = Effect.fnUntraced(function*(
   const before = yield* Ref.get(follower.looks)
   const next = stepLooks(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
   yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, fault)
-  yield* endReports(follower, fence, next.ended, "no node gave its block for 24 h")
+  yield* endReports(follower, fence, next.expiredIds, "no node gave its block for 24 h")
   yield* Ref.set(follower.looks, next.looks)
 })
 
@@ -94,6 +94,6 @@ export const receiveReported = Effect.fnUntraced(function*(
   const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)
   const found = stepLooks(yield* Ref.get(follower.looks), { _tag: "found", ids: there }, now, follower.environment)
   const next = stepLooks(found.looks, { _tag: "missed", ids: missing }, now, follower.environment)
-  yield* endReports(follower, fence, next.ended, "it is not in its block")
+  yield* endReports(follower, fence, next.expiredIds, "it is not in its block")
   yield* Ref.set(follower.looks, next.looks)
 })

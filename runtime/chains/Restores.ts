@@ -12,10 +12,10 @@ export const maximumBackupAgeSeconds = 90 * 86_400
 export const maximumSkip = 1_000
 
 /** Addresses of each wallet that are watched from the backup's counter on. */
-export const watchedAfterRestore = 1_000
+export const restoreWatchCount = 1_000
 
 /** For so long after the declaration. */
-export const watchedAfterRestoreSeconds = 7 * 86_400
+export const restoreWatchSeconds = 7 * 86_400
 
 /**
  * Blocks are read again from so long before the backup on: the clocks of a chain, of whoever made the backup and of this
@@ -30,7 +30,7 @@ export const restoreMarginSeconds = 900
 export const walletWaitSeconds = 60
 
 /** Wallets that an answer names, at most. */
-export const namedWallets = 1_000
+export const maximumNamedWallets = 1_000
 
 /** Why a time cannot be that of the backup, for people; null: it can. */
 export const backupTimeFault = (backupTime: number, now: number): string | null => {
@@ -48,7 +48,7 @@ export const skipFault = (skip: number | null): string | null =>
     : `\`skip\` is a number of addresses of each wallet, 0 to ${maximumSkip}, and it was ${skip}`
 
 /** A wallet as a declaration finds it. */
-export interface WalletBefore {
+export interface WalletState {
   readonly fingerprint: string
   /** The index to be given out next. */
   readonly nextIndex: number
@@ -66,7 +66,7 @@ export interface WalletRestore {
   readonly watchedTo: number
 }
 
-const within = (index: number, size: number | null): number => size === null ? index : Math.min(index, size)
+const clampIndex = (index: number, size: number | null): number => size === null ? index : Math.min(index, size)
 
 /**
  * A declaration for one wallet: the addresses of lost invoices are passed over. A list would come to its end by that, so
@@ -74,31 +74,31 @@ const within = (index: number, size: number | null): number => size === null ? i
  * is only ever extended.
  */
 export const restoreWallet = (
-  { fingerprint, nextIndex, size }: WalletBefore,
+  { fingerprint, nextIndex, size }: WalletState,
   skip: number | null,
-  watched: number,
+  watchCount: number,
   before: WalletRestore | undefined
 ): WalletRestore => {
   const fromIndex = before?.fromIndex ?? nextIndex
   // A larger list may have become a smaller one: the counter never goes back.
-  const end = Math.max(fromIndex, within(fromIndex + (skip ?? (size === null ? maximumSkip : 0)), size))
+  const end = Math.max(fromIndex, clampIndex(fromIndex + (skip ?? (size === null ? maximumSkip : 0)), size))
   return {
     fingerprint,
     fromIndex,
     toIndex: Math.max(before?.toIndex ?? 0, end),
-    watchedTo: before?.watchedTo ?? Math.max(fromIndex, within(fromIndex + watched, size))
+    watchedTo: before?.watchedTo ?? Math.max(fromIndex, clampIndex(fromIndex + watchCount, size))
   }
 }
 
 /** Addresses watched of each of `wallets` so that there are `room` of all together. */
-export const watchedOfEach = (wallets: number, room: number): number =>
-  Math.max(0, Math.min(watchedAfterRestore, Math.floor(room / Math.max(1, wallets))))
+export const watchCountPerWallet = (wallets: number, capacity: number): number =>
+  Math.max(0, Math.min(restoreWatchCount, Math.floor(capacity / Math.max(1, wallets))))
 
 /**
  * The lowest height that is not too early, `head` if all below it are: times of blocks grow with their heights. Looks
- * back in growing steps, because nodes may have forgotten the oldest blocks, then halves what is left.
+ * back in growing steps, because nodes may have pruned the oldest blocks, then halves what is left.
  */
-export const lowestSince = Effect.fnUntraced(function*<E>(
+export const findLowestHeight = Effect.fnUntraced(function*<E>(
   head: bigint,
   isTooEarly: (height: bigint) => Effect.Effect<boolean, E>
 ) {

@@ -10,8 +10,8 @@ import { Clock, Deferred, Duration, Effect, Exit, Queue, Semaphore } from "effec
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment, type Family } from "../../schemas/Network.ts"
 import type { AllocatedTarget, WalletOwner, WalletRef, WatchSet } from "../Chains.ts"
-import { faultOf } from "../commit/Fault.ts"
-import type { ChainHeads, Rows, TargetRow } from "./Rows.ts"
+import { flushErrorOf } from "../commit/FlushError.ts"
+import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
 /** Targets one call allocates, at most. */
@@ -19,7 +19,7 @@ const batchLimit = 200
 /** Rows read at once when the set is loaded. */
 const loadChunk = 5_000
 /** Addresses derived at once, at least, where those ahead are used up. */
-const derivedAtOnce = 20
+const derivationBatch = 20
 /** Calls of one batch, at most: a list of 5,000 addresses that are all taken needs 50. */
 const maximumCalls = 100
 /** Deadlocks with allocations of the same invoices from other wallets, at most. */
@@ -33,44 +33,44 @@ export interface TargetRequest extends WalletOwner {
 }
 
 /** What the followers of a family know of its chains. */
-export interface ChainsAhead {
+export interface ChainReadiness {
   /** Heads of those that are read up to the end. */
   readonly heads: (family: Family) => ChainHeads
   /** Done once none of them may still find payments to addresses that nobody remembers; else why not. */
-  readonly caughtUp: (family: Family) => Effect.Effect<void, PublicError>
+  readonly awaitCatchUp: (family: Family) => Effect.Effect<void, PublicError>
 }
 
-interface Waiting {
+interface PendingAllocation {
   readonly request: TargetRequest
   readonly wallet: WalletRef
   readonly reply: Deferred.Deferred<AllocatedTarget, PublicError>
 }
 
-const walletEnded = publicError("UNSUPPORTED_NETWORK", {
+const walletExhausted = publicError("UNSUPPORTED_NETWORK", {
   message: "The receiving wallet of this network has no address left"
 })
 
 /** What callers see of a row. */
-export const shown = ({ address, matchKey, memo, refusedTokens }: TargetRow): AllocatedTarget => ({
+export const toAllocatedTarget = ({ address, matchKey, memo, refusedTokens }: TargetRow): AllocatedTarget => ({
   address,
   matchKey,
   memo,
   refusedTokens
 })
 
-const targetIn = (
+const targetExit = (
   targets: ReadonlyMap<string, TargetRow>,
   invoiceId: string
 ): Exit.Exit<AllocatedTarget, PublicError> => {
   const target = targets.get(invoiceId)
-  return target === undefined ? Exit.fail(walletEnded) : Exit.succeed(shown(target))
+  return target === undefined ? Exit.fail(walletExhausted) : Exit.succeed(toAllocatedTarget(target))
 }
 
-export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAddresses, chains: ChainsAhead) {
+export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
   const keys = new Map<string, Set<string>>()
-  const known = new Map<string, { readonly index: number; readonly batch: number }>()
-  const oneRefresh = yield* Semaphore.make(1)
+  const loaded = new Map<string, { readonly index: number; readonly batch: number }>()
+  const refreshLock = yield* Semaphore.make(1)
 
   const keysOf = (family: Family, environment: Environment): Set<string> => {
     const name = `${family}:${environment}`
@@ -81,25 +81,25 @@ export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAdd
 
   const loadTargets = Effect.fnUntraced(function*(fingerprint: string, from: number, nextIndex: number) {
     for (let index = from; index < nextIndex;) {
-      const chunk = yield* rows.targetsOfWallet(fingerprint, index, loadChunk)
+      const chunk = yield* repo.targetsOfWallet(fingerprint, index, loadChunk)
       for (const target of chunk) keysOf(target.family, target.environment).add(target.matchKey)
       index = chunk.length < loadChunk ? nextIndex : chunk[chunk.length - 1]!.walletIndex + 1
     }
   })
 
   /** Watched in both environments: they share the counter, so either may give the address out. */
-  const loadAhead = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
-    for (const { family, matchKey } of yield* rows.addressesAbove(fingerprint, batch)) {
+  const loadUnusedAddresses = Effect.fnUntraced(function*(fingerprint: string, batch: number) {
+    for (const { family, matchKey } of yield* repo.addressesAbove(fingerprint, batch)) {
       for (const environment of Environment.literals) keysOf(family, environment).add(matchKey)
     }
   })
 
-  const refresh = oneRefresh.withPermits(1)(Effect.gen(function*() {
-    for (const { batch, fingerprint, nextIndex } of yield* rows.wallets) {
-      const before = known.get(fingerprint) ?? { index: 0, batch: 0 }
+  const refresh = refreshLock.withPermits(1)(Effect.gen(function*() {
+    for (const { batch, fingerprint, nextIndex } of yield* repo.wallets) {
+      const before = loaded.get(fingerprint) ?? { index: 0, batch: 0 }
       if (nextIndex > before.index) yield* loadTargets(fingerprint, before.index, nextIndex)
-      if (batch > before.batch) yield* loadAhead(fingerprint, before.batch)
-      if (nextIndex > before.index || batch > before.batch) known.set(fingerprint, { index: nextIndex, batch })
+      if (batch > before.batch) yield* loadUnusedAddresses(fingerprint, before.batch)
+      if (nextIndex > before.index || batch > before.batch) loaded.set(fingerprint, { index: nextIndex, batch })
     }
   }))
 
@@ -109,14 +109,14 @@ export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAdd
   }
 
   /** A target for all of `waiting`; those that have one already get that one. None where the wallet has come to its end. */
-  const allocateAll = Effect.fnUntraced(function*(family: Family, waiting: ReadonlyArray<Waiting>) {
-    yield* chains.caughtUp(family)
+  const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
+    yield* chains.awaitCatchUp(family)
     // The newest: its start index may have been raised.
-    const { wallet } = waiting[waiting.length - 1]!
-    const requests = [...new Map(waiting.map(({ request }) => [request.invoiceId, request])).values()]
+    const { wallet } = pending[pending.length - 1]!
+    const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
     const targets = new Map<string, TargetRow>()
     for (let calls = 0; calls < maximumCalls; calls++) {
-      const found = yield* rows.allocate({
+      const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
         family,
         startIndex: wallet.startIndex,
@@ -127,25 +127,25 @@ export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAdd
           refusedTokens: request.refusedTokens ?? []
         }))
       }).pipe(
-        Effect.retry({ while: (error) => faultOf(error) === "again", times: deadlockRetries }),
+        Effect.retry({ while: (error) => flushErrorOf(error) === "retryable", times: deadlockRetries }),
         Effect.timeout(callLimit)
       )
-      for (const target of found.targets) {
+      for (const target of allocation.targets) {
         keysOf(target.family, target.environment).add(target.matchKey)
         targets.set(target.invoiceId, target)
       }
-      if (addresses.isLow(found.ahead)) yield* addresses.look(wallet, family)
+      if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.look(wallet, family)
       const missing = requests.length - targets.size
-      if (missing === 0 || found.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
-      yield* addresses.complete(wallet, family, found.next, found.next + Math.max(missing, derivedAtOnce))
+      if (missing === 0 || allocation.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
+      yield* addresses.complete(wallet, family, allocation.next, allocation.next + Math.max(missing, derivationBatch))
     }
     return targets
   })
 
-  const serve = (family: Family, queue: Queue.Queue<Waiting>) =>
+  const serve = (family: Family, queue: Queue.Queue<PendingAllocation>) =>
     Effect.gen(function*() {
-      const waiting = yield* Queue.takeBetween(queue, 1, batchLimit)
-      const targets = yield* allocateAll(family, waiting).pipe(
+      const pending = yield* Queue.takeBetween(queue, 1, batchLimit)
+      const targets = yield* allocateAll(family, pending).pipe(
         Effect.tapError((error) => Effect.logWarning("receive targets could not be allocated", error)),
         Effect.mapError((error) =>
           error._tag === "PublicError"
@@ -154,27 +154,27 @@ export const make = Effect.fnUntraced(function*(rows: Rows, addresses: WalletAdd
         ),
         Effect.exit
       )
-      for (const { reply, request } of waiting) {
+      for (const { reply, request } of pending) {
         yield* Deferred.done(reply, Exit.match(targets, {
           onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
-          onSuccess: (found) => targetIn(found, request.invoiceId)
+          onSuccess: (found) => targetExit(found, request.invoiceId)
         }))
       }
     }).pipe(Effect.forever)
 
-  const queues = new Map<string, Queue.Queue<Waiting>>()
+  const queues = new Map<string, Queue.Queue<PendingAllocation>>()
   const queueOf = Effect.fnUntraced(function*(wallet: WalletRef, family: Family) {
     const name = `${wallet.fingerprint}:${family}`
     const found = queues.get(name)
     if (found !== undefined) return found
-    const queue = yield* Queue.unbounded<Waiting>()
+    const queue = yield* Queue.unbounded<PendingAllocation>()
     queues.set(name, queue)
     yield* Effect.forkIn(Effect.interruptible(serve(family, queue)), scope)
     return queue
   }, Effect.uninterruptible)
 
   const target = Effect.fnUntraced(function*(invoiceId: string, family: Family) {
-    const found = (yield* rows.targetsByInvoice(family, [invoiceId]))[0]
+    const found = (yield* repo.targetsByInvoice(family, [invoiceId]))[0]
     return found ?? null
   })
 

@@ -1,13 +1,13 @@
 /** The entries of the journal that transfers in a block make or change. Writes nothing. */
 import { Effect } from "effect"
 import type { JournalEntry, ObservedTransfer } from "../Chains.ts"
-import { alreadyCredited } from "./Balances.ts"
-import { claimOf, entryIds, idBeside, transferKey } from "./Claims.ts"
-import { type Receiver, reverted, sight } from "./Depth.ts"
+import { findAlreadyCredited } from "./Balances.ts"
+import { matchEntry, entryIds, alternateEntryId, transferKey } from "./TransferIdentity.ts"
+import { type Receiver, revertEntry, observe } from "./Confirmations.ts"
 import { countUnrecorded, type FollowerContext, nowSeconds, rowsPerCommit } from "./FollowerContext.ts"
 import * as Receivers from "./Receivers.ts"
-import { type RingPoint, transferId } from "./Rows.ts"
-import { admit, screen } from "./Unlisted.ts"
+import { type RingPoint, transferId } from "./ChainsRepo.ts"
+import { admitTransfers, screenTransfers } from "./UnlistedTransfers.ts"
 
 /** Whether the catalogue has a transfer's token, or it is of the native coin. */
 export const isListed = (
@@ -21,12 +21,12 @@ const idOf = ({ environment, network }: FollowerContext, { index, txHash }: Obse
 /** What the journal may have of these transfers, by id. */
 const entriesOf = (follower: FollowerContext, transfers: ReadonlyArray<ObservedTransfer>) =>
   Effect.map(
-    follower.rows.transfers(transfers.flatMap((each) => entryIds(idOf(follower, each), each.matchKey))),
+    follower.repo.entriesById(transfers.flatMap((each) => entryIds(idOf(follower, each), each.matchKey))),
     (found): ReadonlyMap<string, JournalEntry> => new Map(found.map((entry) => [entry.id, entry]))
   )
 
 /** One transfer at `point`, for `receiver`; `entries`: what {@link entriesOf} has of it. */
-const observe = Effect.fnUntraced(function*(
+const observeTransfer = Effect.fnUntraced(function*(
   follower: FollowerContext,
   transfer: ObservedTransfer,
   point: RingPoint,
@@ -34,21 +34,21 @@ const observe = Effect.fnUntraced(function*(
   entries: ReadonlyMap<string, JournalEntry>
 ) {
   const { environment, network } = follower
-  const { entry: before, id } = claimOf(entries, idOf(follower, transfer), transfer.matchKey)
+  const { entry: before, id } = matchEntry(entries, idOf(follower, transfer), transfer.matchKey)
   const isWrongReport = before?.confirmations === 0 && before.invoiceId !== null && receiver.invoiceId === null
   const changed: Array<JournalEntry> = []
   if (isWrongReport && before.status !== "reverted") {
     yield* Effect.logError("a reported transfer is older than its target, so it pays another invoice", { id })
-    changed.push(reverted(before))
+    changed.push(revertEntry(before))
   }
-  const entry = sight(isWrongReport ? undefined : before, transfer, receiver, {
+  const entry = observe(isWrongReport ? undefined : before, transfer, receiver, {
     network,
     environment,
     point,
     observedAt: nowSeconds(follower),
     confirmations: 1,
-    unlisted: !isListed(follower, transfer),
-    id: isWrongReport ? idBeside(id, transfer.matchKey) : id
+    isUnlisted: !isListed(follower, transfer),
+    id: isWrongReport ? alternateEntryId(id, transfer.matchKey) : id
   })
   if (entry !== undefined) changed.push(entry)
   return changed
@@ -64,12 +64,12 @@ const observeAll = Effect.fnUntraced(function*(
   for (let from = 0; from < transfers.length; from += rowsPerCommit) {
     const part = transfers.slice(from, from + rowsPerCommit)
     const keys = [...new Set(part.map(({ matchKey }) => matchKey))]
-    const receivers = yield* Receivers.find(follower, { network, environment, point }, keys)
+    const receivers = yield* Receivers.findReceivers(follower, { network, environment, point }, keys)
     const entries = yield* entriesOf(follower, part)
     for (const transfer of part) {
       const receiver = receivers.get(transfer.matchKey)
       if (receiver === undefined) continue
-      changed.push(...yield* observe(follower, transfer, point, receiver, entries))
+      changed.push(...yield* observeTransfer(follower, transfer, point, receiver, entries))
     }
   }
   const unmatched = changed.filter(({ invoiceId, version }) => invoiceId === null && version === 1)
@@ -85,7 +85,7 @@ const observeAll = Effect.fnUntraced(function*(
 
 /**
  * Entries that seeing a block's transfers at `point` makes or changes: those of tokens in the catalogue first, and of
- * others no more than the limits of {@link screen} and {@link admit}, beside `wanted` (keys of transfers). What is
+ * others no more than the limits of {@link screenTransfers} and {@link admitTransfers}, beside `wanted` (keys of transfers). What is
  * left out is counted and logged.
  */
 export const observeBlock = Effect.fnUntraced(function*(
@@ -94,16 +94,16 @@ export const observeBlock = Effect.fnUntraced(function*(
   point: RingPoint,
   wanted: ReadonlyArray<string> = []
 ) {
-  const { environment, network, rows } = follower
-  const { dropped, listed, unlisted } = screen(
+  const { environment, network, repo } = follower
+  const { droppedCount, listed, unlistedTransfers } = screenTransfers(
     transfers,
     (each) => isListed(follower, each) || wanted.includes(transferKey(each))
   )
   const changed = yield* observeAll(follower, listed, point)
-  if (unlisted.length === 0) return changed
-  const keys = [...new Set(unlisted.map(({ matchKey }) => matchKey))]
-  const admitted = admit(unlisted, yield* rows.unlisted(network, environment, keys), transferKey)
-  const left = dropped + unlisted.length - admitted.length
+  if (unlistedTransfers.length === 0) return changed
+  const keys = [...new Set(unlistedTransfers.map(({ matchKey }) => matchKey))]
+  const admitted = admitTransfers(unlistedTransfers, yield* repo.unlistedTransfers(network, environment, keys), transferKey)
+  const left = droppedCount + unlistedTransfers.length - admitted.length
   if (left > 0) {
     yield* countUnrecorded(follower, left)
     yield* Effect.logWarning("transfers of tokens that are not in the catalogue are not recorded: too many of them", {
@@ -127,14 +127,14 @@ export const observeOlderBlock = Effect.fnUntraced(function*(
   point: RingPoint,
   wanted: ReadonlyArray<string> = []
 ) {
-  const { environment, network, rows } = follower
+  const { environment, network, repo } = follower
   const native = transfers.filter(({ tokenAddress }) => tokenAddress === null)
   const seen = new Set([...(yield* entriesOf(follower, native)).values()]
     .filter(({ confirmations, status }) => confirmations > 0 && status !== "reverted").map(transferKey))
   const late = native.filter((transfer) => !seen.has(transferKey(transfer)))
   const keys = [...new Set(late.map(({ matchKey }) => matchKey))]
-  const credited = yield* rows.creditedByBalance(network, environment, point.height, keys)
-  const covered = new Set(alreadyCredited(late, credited).map(transferKey))
+  const credited = yield* repo.balanceCredits(network, environment, point.height, keys)
+  const covered = new Set(findAlreadyCredited(late, credited).map(transferKey))
   if (covered.size > 0) {
     yield* Effect.logInfo("transfers found late were credited before, by comparing balances", {
       transfers: [...covered]

@@ -3,14 +3,14 @@ import { Effect } from "effect"
 import { publicError } from "../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import type { Chains, JournalEntry, ReportState } from "../Chains.ts"
-import { claimOf, contradictsReport, entryIds } from "./Claims.ts"
-import { reportedEntry } from "./Depth.ts"
+import { matchEntry, contradictsReport, entryIds } from "./TransferIdentity.ts"
+import { reportedEntry } from "./Confirmations.ts"
 import {
   answering, type ArgumentFault, driverOf, followerOf, type JournalContext, nowSeconds, rejectFault, retryConflicts,
   wakeHandler, write
 } from "./JournalContext.ts"
-import { find as findReceivers } from "./Receivers.ts"
-import { transferId, transferWrite } from "./Rows.ts"
+import { findReceivers as findReceivers } from "./Receivers.ts"
+import { transferId, transferWrite } from "./ChainsRepo.ts"
 
 type TransferSighting = Parameters<Chains["Service"]["report"]>[0]
 
@@ -66,7 +66,7 @@ const receiverOf = Effect.fnUntraced(function*(journal: JournalContext, sighting
   // The time is the reporter's: where the network is followed, the block says whether it is older than the target.
   const given = driverOf(journal, network, environment) === undefined
     ? undefined
-    : (yield* journal.rows.targetsByKey(familyOf(network), environment, [matchKey]))[0]
+    : (yield* journal.repo.targetsByKey(familyOf(network), environment, [matchKey]))[0]
   return given ?? receivers.get(matchKey)
 })
 
@@ -76,9 +76,9 @@ const record = Effect.fnUntraced(function*(journal: JournalContext, sighting: Tr
   const receiver = yield* receiverOf(journal, sighting)
   if (receiver === undefined) return yield* publicError("VALIDATION_ERROR", unknownAddress(network, environment))
   const first = transferId(network, environment, txHash, index)
-  const found = yield* journal.rows.transfers(entryIds(first, matchKey))
+  const found = yield* journal.repo.entriesById(entryIds(first, matchKey))
   const entries = new Map(found.map((entry) => [entry.id, entry]))
-  const { entry: before, id } = claimOf(entries, first, matchKey)
+  const { entry: before, id } = matchEntry(entries, first, matchKey)
   const other = entries.get(first)
   if (contradictsReport(other, matchKey, driverOf(journal, network, environment) !== undefined)) {
     yield* rejectFault(otherReceiver(index, other!.matchKey))
@@ -90,7 +90,7 @@ const record = Effect.fnUntraced(function*(journal: JournalContext, sighting: Tr
     environment,
     point: { ...point, time },
     observedAt: yield* nowSeconds,
-    unlisted: tokenAddress !== null && journal.catalog.find(network, environment, tokenAddress) === undefined,
+    isUnlisted: tokenAddress !== null && journal.catalog.find(network, environment, tokenAddress) === undefined,
     id
   })
   if (entry !== undefined) {
@@ -107,7 +107,7 @@ export const report = (journal: JournalContext): Chains["Service"]["report"] => 
 /** A report is all there is where nobody follows the network: the watcher elsewhere answers for its depth. */
 export const confirmReported = (journal: JournalContext): Effect.Effect<void> =>
   journal.oneSweep.withPermits(1)(Effect.gen(function*() {
-    const found = yield* journal.rows.reported([...journal.drivers.keys()], reportedLimit)
+    const found = yield* journal.repo.reportedEntries([...journal.drivers.keys()], reportedLimit)
     if (found.length === 0) return
     const writes = found.map((entry) => transferWrite({ ...entry, status: "confirmed", version: entry.version + 1 }))
     yield* write(journal, found[0]!.environment, writes)

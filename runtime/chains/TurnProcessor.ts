@@ -3,7 +3,7 @@ import { Deferred, Effect, Schedule } from "effect"
 import type { ChainEvent } from "../Chains.ts"
 import { Conflict, type Fence } from "../Commit.ts"
 import * as Balances from "./Balances.ts"
-import { confirmed, reverted } from "./Depth.ts"
+import { confirmEntry, revertEntry } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import {
   dispatch, type FollowerContext, type FollowerItem, nowMillis, nowSeconds, raiseAlert, stateOf, write, writeEntries
@@ -12,9 +12,9 @@ import { heightsOf } from "./FollowerState.ts"
 import { rollBack } from "./Reorganisations.ts"
 import { applyRepairTurn } from "./RepairTurns.ts"
 import { receiveReported } from "./ReportedTransfers.ts"
-import { type RingPoint, transferWrite } from "./Rows.ts"
+import { type RingPoint, transferWrite } from "./ChainsRepo.ts"
 import { observeBlock, observeOlderBlock } from "./TransferObserver.ts"
-import type { Verified } from "./Verification.ts"
+import type { VerificationResult } from "./Verification.ts"
 
 /** Conflicts in a row on one turn before the follower starts again from its cursor, and the pause between them. */
 const conflictRetries = 10
@@ -30,21 +30,21 @@ const goForward = Effect.fnUntraced(function*(
   yield* apply(
     follower,
     fence,
-    { _tag: "BlockRead", point, isBehind: event.behind, changes: changed.length, nowMillis: nowMillis(follower) },
+    { _tag: "BlockRead", point, isBehind: event.isCatchingUp, changes: changed.length, nowMillis: nowMillis(follower) },
     changed.map((entry) => transferWrite(entry))
   )
 })
 
 /** Writes what another look at a block came to, of entries that are still as they were then. */
-const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, item: Verified) {
-  const { network, rows } = follower
+const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, item: VerificationResult) {
+  const { network, repo } = follower
   const state = stateOf(follower)
   const heights = heightsOf(state)
   if (item.generation !== state.generation || heights === null) return
-  const { searched, searchedAlone } = item
-  dispatch(follower, { _tag: "SearchMoved", searched, searchedAlone, monotonicMillis: performance.now() })
+  const { searchedHeight, singleSourceFrom } = item
+  dispatch(follower, { _tag: "SearchMoved", searchedHeight, singleSourceFrom, monotonicMillis: performance.now() })
   const ids = [...item.confirm, ...item.revert]
-  const found = (ids.length === 0 ? [] : yield* rows.transfers(ids))
+  const found = (ids.length === 0 ? [] : yield* repo.entriesById(ids))
     .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)
   const added = item.missing.length === 0 ? [] : (yield* observeOlderBlock(follower, item.missing, item.point)).changed
   for (const { height, id } of added) {
@@ -52,7 +52,7 @@ const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fen
     yield* Effect.logWarning("an endpoint left a transfer out at first", { network, id, height })
   }
   const changed = [
-    ...found.map((entry) => item.revert.includes(entry.id) ? reverted(entry) : confirmed(entry, heights.head)),
+    ...found.map((entry) => item.revert.includes(entry.id) ? revertEntry(entry) : confirmEntry(entry, heights.head)),
     ...added
   ]
   yield* writeEntries(follower, fence, changed)
@@ -60,10 +60,10 @@ const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fen
 })
 
 /** Writes what balances came to that were read before no rollback since. */
-const creditBalances = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, reading: Balances.Reading) {
+const creditBalances = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, reading: Balances.BalanceReading) {
   const { generation, ring } = stateOf(follower)
   if (reading.generation !== generation) return
-  const decision = yield* Balances.settle(follower.rows, reading, ring, nowSeconds(follower))
+  const decision = yield* Balances.applyReading(follower.repo, reading, ring, nowSeconds(follower))
   for (const alert of decision.alerts) {
     yield* raiseAlert(follower, "balance")
     yield* Effect.logError(alert.message, { network: follower.network, address: alert.address })
@@ -85,11 +85,11 @@ const processItem = (follower: FollowerContext, fence: Fence, item: FollowerItem
       return apply(follower, fence, { _tag: "ConditionFound", condition: item.condition })
     case "Check":
       return apply(follower, fence, { _tag: "CheckRequested" })
-    case "Reading":
+    case "BalanceReading":
       return creditBalances(follower, fence, item)
     case "ReportedBlock":
       return receiveReported(follower, fence, item)
-    case "Verified":
+    case "VerificationResult":
       return applyVerified(follower, fence, item)
     case "RepairTurn":
       return applyRepairTurn(follower, fence, item)
@@ -100,7 +100,7 @@ const processItem = (follower: FollowerContext, fence: Fence, item: FollowerItem
 const turnOf = (item: FollowerItem) => {
   switch (item._tag) {
     case "Forward":
-      return item.behind ? "block" : "last_block"
+      return item.isCatchingUp ? "block" : "last_block"
     case "Rollback":
       return "rollback"
     case "LookEnd":

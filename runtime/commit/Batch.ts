@@ -1,11 +1,11 @@
 /** Commits on their way to a flush: encoded once, gathered so that no two of a batch want the same row. */
 import type { Append, CommittedEvent } from "../Commit.ts"
-import { dataText, type EventDraft, eventIndex, isToldToPayor, payorDataText } from "../../schemas/Event.ts"
+import { dataText, type EventDraft, eventIndex, hasPayorRendering, payorDataText } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
-import { type Delta, deltasOf, type Kept, sumRows } from "./Sums.ts"
+import { type RollupDelta, deltasOf, type RollupsByObject, deltaRows } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
 export const maximumBatch = 256
@@ -14,21 +14,21 @@ export const maximumBatch = 256
 export const maximumBatchBytes = 4 * 1024 * 1024
 
 /** Waiting commits looked at for one batch, at most: behind one contended row, the rest may as well wait. */
-const maximumLook = 4 * maximumBatch
+const maximumExamined = 4 * maximumBatch
 
 /** An event without its position. */
 type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhooks">
 
 /** A commit as the flush sends it. */
-export interface Encoded {
+export interface EncodedCommit {
   readonly append: Append
   /** Rows as JSON objects, with the place of their table in the list. */
   readonly rows: ReadonlyArray<{ readonly table: number; readonly json: string }>
   /** Names of what no other commit of the batch may name: its rows and its idempotency scope. */
-  readonly claims: ReadonlyArray<string>
+  readonly conflictKeys: ReadonlyArray<string>
   readonly drafts: ReadonlyArray<Draft>
   /** By how much its events move the sums. */
-  readonly sums: ReadonlyArray<Delta>
+  readonly deltas: ReadonlyArray<RollupDelta>
   /** UTF-16 units: what bounds a batch need not be exact. */
   readonly size: number
 }
@@ -55,7 +55,7 @@ const renderer = () => {
   return (event: EventDraft): Texts => {
     const same = last !== undefined && last.event.object === event.object &&
       last.event.previousAttributes === event.previousAttributes &&
-      isToldToPayor(last.event.type) === isToldToPayor(event.type)
+      hasPayorRendering(last.event.type) === hasPayorRendering(event.type)
     const texts = same && last !== undefined
       ? last.texts
       : { data: dataText(event.object, event.previousAttributes), payorData: payorDataText(event) }
@@ -68,28 +68,28 @@ const renderer = () => {
 export const encode = (
   append: Append,
   shapes: ReadonlyMap<string, TableShape & { readonly place: number }>,
-  kept: Kept = new Map()
-): Encoded => {
+  rollups: RollupsByObject = new Map()
+): EncodedCommit => {
   if (append.writes.length > maximumWrites) {
     throw new Error(`A commit takes at most ${maximumWrites} rows, not ${append.writes.length}`)
   }
   if (append.merchantId === systemMerchant && append.events.length > 0) {
     throw new Error("A commit of no merchant tells no events")
   }
-  const claims: Array<string> = []
+  const conflictKeys: Array<string> = []
   let size = 0
   const rows = append.writes.map(({ row, table }) => {
     const shape = shapes.get(table)
     if (shape === undefined) throw new Error(`Table "${table}" is not on the list of tables that commits write to`)
     if (!Number.isSafeInteger(row.version) || row.version < 1) throw new Error(`"${table}": version ${row.version}`)
-    claims.push(shape.key.reduce((claim, column) => `${claim}\n${String(row[column])}`, table))
+    conflictKeys.push(shape.key.reduce((claim, column) => `${claim}\n${String(row[column])}`, table))
     const json = JSON.stringify(row)
     size += json.length
     return { table: shape.place, json }
   })
-  if (new Set(claims).size < claims.length) throw new Error(`A commit writes a row twice: ${claims.join(", ")}`)
+  if (new Set(conflictKeys).size < conflictKeys.length) throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
   if (append.reply !== undefined) {
-    claims.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
+    conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
     size += append.reply.sealedBody.length
   }
   const render = renderer()
@@ -107,41 +107,41 @@ export const encode = (
       payorData
     }
   })
-  return { append, rows, claims, drafts, sums: deltasOf(kept, append.events), size }
+  return { append, rows, conflictKeys, drafts, deltas: deltasOf(rollups, append.events), size }
 }
 
 /**
  * Takes the next batch out of `waiting`, oldest first: at most {@link maximumBatch} commits and
  * {@link maximumBatchBytes}, no two with a claim in common; what has to wait keeps its place.
  */
-export const takeBatch = <A extends { readonly encoded: Encoded }>(waiting: Array<A>): Array<A> => {
+export const takeBatch = <A extends { readonly encoded: EncodedCommit }>(waiting: Array<A>): Array<A> => {
   const batch: Array<A> = []
-  const left: Array<A> = []
-  const claimed = new Set<string>()
+  const remaining: Array<A> = []
+  const takenKeys = new Set<string>()
   let size = 0
   let index = 0
-  const end = Math.min(waiting.length, maximumLook)
+  const end = Math.min(waiting.length, maximumExamined)
   for (; index < end && batch.length < maximumBatch; index++) {
     const next = waiting[index]!
-    const { claims } = next.encoded
+    const { conflictKeys } = next.encoded
     size += next.encoded.size
     if (size > maximumBatchBytes && batch.length > 0) break
-    if (claims.some((claim) => claimed.has(claim))) {
+    if (conflictKeys.some((claim) => takenKeys.has(claim))) {
       size -= next.encoded.size
-      left.push(next)
+      remaining.push(next)
     } else {
       batch.push(next)
     }
-    for (const claim of claims) claimed.add(claim)
+    for (const claim of conflictKeys) takenKeys.add(claim)
   }
-  waiting.splice(0, index, ...left)
+  waiting.splice(0, index, ...remaining)
   return batch
 }
 
 const jsonArray = (items: ReadonlyArray<string>): string => (items.length === 0 ? "" : `[${items.join(",")}]`)
 const jsonOrNull = (items: ReadonlyArray<unknown>): string | null => (items.length === 0 ? null : JSON.stringify(items))
 
-const rowsByTable = (batch: ReadonlyArray<Encoded>, tables: number) => {
+const rowsByTable = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
   const rows = Array.from({ length: tables }, (): Array<string> => [])
   const owners = Array.from({ length: tables }, (): Array<number> => [])
   batch.forEach((commit, owner) => {
@@ -154,7 +154,7 @@ const rowsByTable = (batch: ReadonlyArray<Encoded>, tables: number) => {
 }
 
 /** Arguments of the write function. */
-export const writeArguments = (batch: ReadonlyArray<Encoded>, tables: number): ReadonlyArray<unknown> => {
+export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
   const { rows } = rowsByTable(batch, tables)
   const fences = batch.flatMap(({ append: { fence } }) =>
     fence === undefined ? [] : [{ name: fence.name, token: fence.token.toString() }]
@@ -192,12 +192,12 @@ export const writeArguments = (batch: ReadonlyArray<Encoded>, tables: number): R
     jsonOrNull(events),
     drafts.map(({ draft }) => draft.data),
     drafts.map(({ draft }) => draft.payorData ?? ""),
-    jsonOrNull(sumRows(batch.map(({ append, sums }) => ({ owner: append, deltas: sums }))))
+    jsonOrNull(deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas }))))
   ]
 }
 
 /** Arguments of the function that names the losers. */
-export const losersArguments = (batch: ReadonlyArray<Encoded>, tables: number): ReadonlyArray<unknown> => {
+export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
   const { owners, rows } = rowsByTable(batch, tables)
   const fences = batch.flatMap(({ append: { fence } }, n) =>
     fence === undefined ? [] : [{ n, name: fence.name, token: fence.token.toString() }]
@@ -209,7 +209,7 @@ export const losersArguments = (batch: ReadonlyArray<Encoded>, tables: number): 
 }
 
 /** A row of the function that names the losers; the reply's columns are there when `cause` is `idempotency`. */
-export interface Loser {
+export interface RejectedCommit {
   readonly n: number
   readonly cause: string
   readonly fingerprint: string
@@ -218,7 +218,7 @@ export interface Loser {
 }
 
 /** A row the write function answers with: one for each event, in order. */
-export interface Numbered {
+export interface EventNumberRow {
   readonly ms: bigint
   readonly seq: bigint
   readonly pending: number
@@ -230,7 +230,7 @@ export interface Numbered {
 const second = 1_000n
 
 /** The event as it now stands in the table. */
-export const committed = (draft: Draft, { ms, pending, seq }: Numbered): CommittedEvent => ({
+export const committedEvent = (draft: Draft, { ms, pending, seq }: EventNumberRow): CommittedEvent => ({
   ...draft,
   id: eventIdOf({ ms, seq }),
   position: { ms, seq },

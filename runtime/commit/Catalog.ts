@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Rollup } from "../Rollups.ts"
-import { recount } from "./Recount.ts"
+import { rebuildRollups } from "./RollupRebuild.ts"
 import { type Statements, statementsFor, type TableShape } from "./Statement.ts"
 
 /** Held while functions are made, so that instances that start together do not replace each other's. */
@@ -41,13 +41,13 @@ export const readShapes = (tables: ReadonlyArray<string>) =>
 export const install = (statements: Statements) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const made = sql<{ n: bigint }>`select count(*) as n from unnest(${[...statements.names]}::text[]) name
+    const countInstalled = sql<{ n: bigint }>`select count(*) as n from unnest(${[...statements.names]}::text[]) name
       where to_regproc(name) is not null`
-    const complete = ([row]: ReadonlyArray<{ n: bigint }>) => Number(row?.n) === statements.names.length
-    if (complete(yield* made)) return
+    const isComplete = ([row]: ReadonlyArray<{ n: bigint }>) => Number(row?.n) === statements.names.length
+    if (isComplete(yield* countInstalled)) return
     yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`select pg_advisory_xact_lock(${installLock})`
-      if (complete(yield* made)) return
+      if (isComplete(yield* countInstalled)) return
       for (const definition of statements.definitions) yield* sql.unsafe(definition)
     }))
   })
@@ -58,6 +58,6 @@ export const prepare = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Ro
     const shapes = yield* readShapes(tables)
     const statements = statementsFor(shapes, rollups)
     yield* install(statements)
-    yield* recount(rollups, statements.names[0])
+    yield* rebuildRollups(rollups, statements.names[0])
     return { shapes, statements }
   })

@@ -1,7 +1,7 @@
 /** How the last flushes of the commit log ended, kept in memory: health reads it without a query while all is well. */
 import { Context, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
-import { fromZero, Health } from "../Telemetry.ts"
+import { initializeSeries, Health } from "../Telemetry.ts"
 import type { Finding } from "../telemetry/HealthReport.ts"
 
 /** The last flushes of this instance. Times are milliseconds of `performance.now()`; null: never. */
@@ -62,15 +62,15 @@ export const writeFindings = (
 ): ReadonlyArray<Finding> => {
   if (flushes.failedAtMillis === null) return []
   const ageMillis = nowMillis - flushes.failedAtMillis
-  const isBelieved = flushes.isServerFault && ageMillis < serverFaultMillis
+  const isRecentServerFault = flushes.isServerFault && ageMillis < serverFaultMillis
   const seconds = Math.round(ageMillis / 1000)
-  if (needsTrial(flushes) && (isTrialStored !== true || isBelieved)) {
+  if (needsTrial(flushes) && (isTrialStored !== true || isRecentServerFault)) {
     return [{
       effect: "unavailable",
       message: `Nothing was stored since a flush failed ${seconds} s ago: calls that change something fail. ${advice}`
     }]
   }
-  return isBelieved
+  return isRecentServerFault
     ? [{ effect: "degraded", message: `The database refused to store ${seconds} s ago and stores again. ${advice}` }]
     : []
 }
@@ -99,7 +99,7 @@ export const healthLayer: Layer.Layer<never, never, Health | FlushLog | SqlClien
     // The commit log times flushes by the real clock, also in tests that replace the service's clock.
     const now = () => performance.now()
     let reportedFailures = 0
-    yield* fromZero(failures)
+    yield* initializeSeries(failures)
     yield* Metric.update(sinceFailure, -1)
     yield* Metric.update(writable, 1)
     /** One row that all instances overwrite: an instance that waits for another's write waits for the same answer. */

@@ -4,31 +4,31 @@
  */
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { Commit, type Append, type Committed, type CommittedEvent, Conflict, Replayed } from "../Commit.ts"
+import { Commit, type Append, type CommitResult, type CommittedEvent, Conflict, IdempotentReplay } from "../Commit.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import {
-  committed,
+  committedEvent,
   encode,
-  type Encoded,
-  type Loser,
-  losersArguments,
-  type Numbered,
+  type EncodedCommit,
+  type RejectedCommit,
+  rejectionArguments,
+  type EventNumberRow,
   takeBatch,
   writeArguments
 } from "./Batch.ts"
 import { prepare } from "./Catalog.ts"
-import { type Fault, faultOf, sqlState } from "./Fault.ts"
-import { CommitFeed, type Landed } from "./Feed.ts"
+import { type FlushError, flushErrorOf, sqlState } from "./FlushError.ts"
+import { CommitFeed, type CommittedBatch } from "./CommitFeed.ts"
 import { recordFailure, FlushLog, noFlushes, recordSuccess } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
-import { saidBy } from "../store/StoreError.ts"
-import { keptOf } from "./Sums.ts"
+import { databaseMessage } from "../store/StoreError.ts"
+import { groupRollups } from "./RollupDeltas.ts"
 
-/** Flushes under way at once; a merchant's commits all take the same lane. Two gain a third over one on two cores. */
-const laneCount = 2
+/** Flushes under way at once; a merchant's commits all go through the same shard. Two gain a third over one on two cores. */
+const shardCount = 2
 
-/** Commits that may wait in a lane; above it callers are refused at once. */
+/** Commits that may wait in a shard; above it callers are refused at once. */
 export const maximumWaiting = 10_000
 
 /** A flush that takes longer has an unknown outcome and its callers are told `SERVICE_UNAVAILABLE`. */
@@ -48,17 +48,17 @@ const lockSearchMillis = 400
 const maximumQueuedMillis = 1_400
 
 /** Calls of one batch that met a deadlock or a serialization failure. */
-const maximumAgain = 3
+const maximumRetries = 3
 
-/** Calls of one batch that lost races: each one settles at least one of them. */
-const maximumLost = 16
+/** Calls of one batch that lost races: each one rejects at least one of them. */
+const maximumConflicts = 16
 
-type Failure = Conflict | Replayed | PublicError
+type Failure = Conflict | IdempotentReplay | PublicError
 
 /** A caller and its commit. */
-interface Pending {
-  readonly encoded: Encoded
-  readonly resume: (result: Effect.Effect<Committed, Failure>) => void
+interface PendingCommit {
+  readonly encoded: EncodedCommit
+  readonly resume: (result: Effect.Effect<CommitResult, Failure>) => void
   /** By {@link monotonicMillis}. */
   readonly queuedAtMillis: number
 }
@@ -66,25 +66,25 @@ interface Pending {
 /** Real time, also in tests that replace the service's clock. */
 const monotonicMillis = () => performance.now()
 
-interface Lane {
-  readonly waiting: Array<Pending>
+interface Shard {
+  readonly queue: Array<PendingCommit>
   /** The writer, while there is something to write. */
   writer: Fiber.Fiber<void> | undefined
 }
 
 const unavailable = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
 
-const failAll = (batch: ReadonlyArray<Pending>, failure: Effect.Effect<never, Failure>) =>
+const failAll = (batch: ReadonlyArray<PendingCommit>, failure: Effect.Effect<never, Failure>) =>
   Effect.sync(() => batch.forEach(({ resume }) => resume(failure)))
 
 /** The events of a batch in order, and each merchant's part of them. */
-const numberEvents = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbered>) => {
+const numberEvents = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<EventNumberRow>) => {
   let next = 0
-  const streams = new Map<number, { readonly previous: Landed["previous"]; readonly events: Array<CommittedEvent> }>()
-  const answers = batch.map(({ encoded }): Committed => ({
+  const streams = new Map<number, { readonly previous: CommittedBatch["previous"]; readonly events: Array<CommittedEvent> }>()
+  const answers = batch.map(({ encoded }): CommitResult => ({
     events: encoded.drafts.map((draft) => {
       const row = rows[next++]!
-      const event = committed(draft, row)
+      const event = committedEvent(draft, row)
       const stream = streams.get(event.merchantId)
       if (stream === undefined) {
         const previous = { ms: row.previous_ms, seq: row.previous_seq }
@@ -95,7 +95,7 @@ const numberEvents = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbere
       return event
     })
   }))
-  return { answers, landed: Array.from(streams, ([merchantId, stream]): Landed => ({ merchantId, ...stream })) }
+  return { answers, batches: Array.from(streams, ([merchantId, stream]): CommittedBatch => ({ merchantId, ...stream })) }
 }
 
 const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
@@ -105,13 +105,13 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, Clock.Clock.defaultValue())
     const { shapes, statements } = yield* prepare(tables, rollups)
     const byName = new Map(shapes.map((shape, place) => [shape.name, { ...shape, place }]))
-    const kept = keptOf(rollups)
-    const listeners = new Set<(landed: ReadonlyArray<Landed>) => void>()
-    const lanes = Array.from({ length: laneCount }, (): Lane => ({ waiting: [], writer: undefined }))
-    let closed = false
+    const rollupsByObject = groupRollups(rollups)
+    const listeners = new Set<(batches: ReadonlyArray<CommittedBatch>) => void>()
+    const shards = Array.from({ length: shardCount }, (): Shard => ({ queue: [], writer: undefined }))
+    let isClosed = false
     let flushes = noFlushes
 
-    /** Not waited for past the limit, interruption included: a connection that never answers must not hold a lane. */
+    /** Not waited for past the limit, interruption included: a connection that never answers must not hold a shard. */
     const call = <A extends object>(text: string, values: ReadonlyArray<unknown>) =>
       Effect.gen(function*() {
         const fiber = yield* Effect.forkDetach(sql.unsafe<A>(text, values))
@@ -124,28 +124,28 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         })
       })
 
-    const land = (batch: ReadonlyArray<Pending>, rows: ReadonlyArray<Numbered>) =>
+    const publish = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<EventNumberRow>) =>
       Effect.sync(() => {
-        const { answers, landed } = numberEvents(batch, rows)
+        const { answers, batches } = numberEvents(batch, rows)
         flushes = recordSuccess(flushes, monotonicMillis())
-        if (landed.length > 0) listeners.forEach((listener) => listener(landed))
+        if (batches.length > 0) listeners.forEach((listener) => listener(batches))
         batch.forEach(({ resume }, index) => resume(Effect.succeed(answers[index]!)))
       })
 
-    const abandon = (lane: Lane, batch: ReadonlyArray<Pending>, error: SqlError.SqlError | "timeout") =>
+    const abandon = (shard: Shard, batch: ReadonlyArray<PendingCommit>, error: SqlError.SqlError | "timeout") =>
       Effect.gen(function*() {
         flushes = recordFailure(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
         // The driver's error only names the operation: what the database said is what an operator can act on.
-        const reason = error === "timeout" ? "no answer in time" : saidBy(error)
+        const reason = error === "timeout" ? "no answer in time" : databaseMessage(error)
         yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length, reason }, error)
         yield* failAll(batch, unavailable)
         // Who waits behind a database that does not answer would wait the same limit again for the same answer.
-        if (error === "timeout") yield* failAll(lane.waiting.splice(0), unavailable)
+        if (error === "timeout") yield* failAll(shard.queue.splice(0), unavailable)
       })
 
-    const inHalves = (lane: Lane, batch: ReadonlyArray<Pending>, tries = noTries): Effect.Effect<void> => {
+    const bisect = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries = noTries): Effect.Effect<void> => {
       const middle = Math.ceil(batch.length / 2)
-      return Effect.andThen(settle(lane, batch.slice(0, middle), tries), settle(lane, batch.slice(middle), tries))
+      return Effect.andThen(flushBatch(shard, batch.slice(0, middle), tries), flushBatch(shard, batch.slice(middle), tries))
     }
 
     /**
@@ -153,34 +153,34 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
      * batch is halved and tried with a short lock timeout until {@link lockSearchMillis} are over. Nothing of a refused
      * commit was written.
      */
-    const refuseLocked = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
+    const refuseLocked = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
       Effect.suspend(() => {
         const lockSearchUntil = tries.lockSearchUntil ?? monotonicMillis() + lockSearchMillis
         if (batch.length > 1 && monotonicMillis() < lockSearchUntil) {
-          return inHalves(lane, batch, { ...noTries, lockSearchUntil })
+          return bisect(shard, batch, { ...noTries, lockSearchUntil })
         }
-        const claims = new Set(batch.flatMap(({ encoded }) => encoded.claims))
+        const claims = new Set(batch.flatMap(({ encoded }) => encoded.conflictKeys))
         const latestQueuedAtMillis = monotonicMillis() - maximumQueuedMillis
-        const isBlocked = ({ encoded, queuedAtMillis }: Pending) =>
-          queuedAtMillis < latestQueuedAtMillis || encoded.claims.some((claim) => claims.has(claim))
-        const blocked = lane.waiting.filter(isBlocked)
-        lane.waiting.splice(0, lane.waiting.length, ...lane.waiting.filter((each) => !blocked.includes(each)))
-        const refused = batch.length + blocked.length
+        const isBlocked = ({ encoded, queuedAtMillis }: PendingCommit) =>
+          queuedAtMillis < latestQueuedAtMillis || encoded.conflictKeys.some((claim) => claims.has(claim))
+        const blockedCommits = shard.queue.filter(isBlocked)
+        shard.queue.splice(0, shard.queue.length, ...shard.queue.filter((each) => !blockedCommits.includes(each)))
+        const refused = batch.length + blockedCommits.length
         return Effect.andThen(
           Effect.logWarning("Commits are refused: another session of the database holds a lock they need. Find it in pg_locks and end it", { refused }),
-          failAll([...batch, ...blocked], unavailable)
+          failAll([...batch, ...blockedCommits], unavailable)
         )
       })
 
     /** Answers those that lost for good, and tries the others again. */
-    const dismiss = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries): Effect.Effect<void> =>
-      call<Loser>(statements.losers, losersArguments(batch.map(({ encoded }) => encoded), shapes.length)).pipe(
+    const rejectConflicts = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
+      call<RejectedCommit>(statements.rejections, rejectionArguments(batch.map(({ encoded }) => encoded), shapes.length)).pipe(
         Effect.matchEffect({
-          onSuccess: (losers) => {
+          onSuccess: (rejected) => {
             const reasons = new Map<number, Failure>()
-            for (const { cause, fingerprint, n, sealed_body, status } of losers) {
+            for (const { cause, fingerprint, n, sealed_body, status } of rejected) {
               if (cause === "idempotency") {
-                reasons.set(n, new Replayed({ fingerprint, status, sealedBody: sealed_body }))
+                reasons.set(n, new IdempotentReplay({ fingerprint, status, sealedBody: sealed_body }))
               } else if (!reasons.has(n)) {
                 reasons.set(n, new Conflict({ table: cause }))
               }
@@ -190,77 +190,77 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
               if (reason !== undefined) resume(Effect.fail(reason))
               return reason === undefined
             })
-            return settle(lane, rest, { ...tries, lost: tries.lost + 1 })
+            return flushBatch(shard, rest, { ...tries, conflicts: tries.conflicts + 1 })
           },
-          onFailure: (error) => abandon(lane, batch, error)
+          onFailure: (error) => abandon(shard, batch, error)
         })
       )
 
-    const settle = (lane: Lane, batch: ReadonlyArray<Pending>, tries: Tries = noTries): Effect.Effect<void> => {
+    const flushBatch = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries = noTries): Effect.Effect<void> => {
       if (batch.length === 0) return Effect.void
       const lockMillis = tries.lockSearchUntil === null ? null : briefLockMillis
       const values = [...writeArguments(batch.map(({ encoded }) => encoded), shapes.length), lockMillis]
-      return call<Numbered>(statements.write, values).pipe(Effect.matchEffect({
-        onSuccess: (rows) => land(batch, rows),
+      return call<EventNumberRow>(statements.write, values).pipe(Effect.matchEffect({
+        onSuccess: (rows) => publish(batch, rows),
         onFailure: (error) => {
-          const fault: Fault = error === "timeout" ? "gone" : faultOf(error)
-          if (fault === "gone") return abandon(lane, batch, error)
-          if (fault === "locked") return refuseLocked(lane, batch, tries)
-          if (fault === "lost" && tries.lost < maximumLost) return dismiss(lane, batch, tries)
-          if (fault === "again" && tries.again < maximumAgain) {
-            const repeated = settle(lane, batch, { ...tries, again: tries.again + 1 })
-            return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), repeated)
+          const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error)
+          if (flushError === "unavailable") return abandon(shard, batch, error)
+          if (flushError === "locked") return refuseLocked(shard, batch, tries)
+          if (flushError === "conflict" && tries.conflicts < maximumConflicts) return rejectConflicts(shard, batch, tries)
+          if (flushError === "retryable" && tries.retries < maximumRetries) {
+            const retry = flushBatch(shard, batch, { ...tries, retries: tries.retries + 1 })
+            return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), retry)
           }
-          if (batch.length > 1) return inHalves(lane, batch, { ...noTries, lockSearchUntil: tries.lockSearchUntil })
-          return fault === "data" ? failAll(batch, Effect.die(error)) : abandon(lane, batch, error)
+          if (batch.length > 1) return bisect(shard, batch, { ...noTries, lockSearchUntil: tries.lockSearchUntil })
+          return flushError === "data" ? failAll(batch, Effect.die(error)) : abandon(shard, batch, error)
         }
       }))
     }
 
     /** The first yield lets everything that is ready to commit now share the first flush. */
-    const drain = (lane: Lane): Effect.Effect<void> =>
+    const drain = (shard: Shard): Effect.Effect<void> =>
       Effect.gen(function*() {
         yield* Effect.yieldNow
-        while (lane.waiting.length > 0) {
-          const batch = takeBatch(lane.waiting)
-          yield* settle(lane, batch).pipe(
+        while (shard.queue.length > 0) {
+          const batch = takeBatch(shard.queue)
+          yield* flushBatch(shard, batch).pipe(
             Effect.catchCause((cause) =>
               Effect.andThen(Effect.logError("A flush died", cause), failAll(batch, Effect.failCause(cause)))
             )
           )
         }
-        lane.writer = undefined
+        shard.writer = undefined
       })
 
     const runFork = Effect.runForkWith(writerContext)
 
-    const append = (commit: Append): Effect.Effect<Committed, Failure> =>
+    const append = (commit: Append): Effect.Effect<CommitResult, Failure> =>
       Effect.suspend(() => {
-        const encoded = encode(commit, byName, kept)
-        const lane = lanes[commit.merchantId % laneCount]!
-        if (closed || lane.waiting.length >= maximumWaiting) return unavailable
-        return Effect.callback<Committed, Failure>((resume) => {
-          const pending: Pending = { encoded, resume, queuedAtMillis: monotonicMillis() }
-          lane.waiting.push(pending)
-          if (lane.writer === undefined) lane.writer = runFork(drain(lane))
+        const encoded = encode(commit, byName, rollupsByObject)
+        const shard = shards[commit.merchantId % shardCount]!
+        if (isClosed || shard.queue.length >= maximumWaiting) return unavailable
+        return Effect.callback<CommitResult, Failure>((resume) => {
+          const pending: PendingCommit = { encoded, resume, queuedAtMillis: monotonicMillis() }
+          shard.queue.push(pending)
+          if (shard.writer === undefined) shard.writer = runFork(drain(shard))
           return Effect.sync(() => {
-            const index = lane.waiting.indexOf(pending)
-            if (index >= 0) lane.waiting.splice(index, 1)
+            const index = shard.queue.indexOf(pending)
+            if (index >= 0) shard.queue.splice(index, 1)
           })
         })
       })
 
     yield* Effect.addFinalizer(() =>
       Effect.gen(function*() {
-        closed = true
-        for (const lane of lanes) {
-          yield* failAll(lane.waiting.splice(0), unavailable)
+        isClosed = true
+        for (const lane of shards) {
+          yield* failAll(lane.queue.splice(0), unavailable)
           if (lane.writer !== undefined) yield* Fiber.await(lane.writer)
         }
       })
     )
 
-    const listen = (listener: (landed: ReadonlyArray<Landed>) => void) =>
+    const listen = (listener: (landed: ReadonlyArray<CommittedBatch>) => void) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
@@ -274,12 +274,12 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 
 /** Calls of a batch so far, by why they failed. */
 interface Tries {
-  readonly again: number
-  readonly lost: number
+  readonly retries: number
+  readonly conflicts: number
   /** When the search for commits that wait for a lock ends, by {@link monotonicMillis}; null: no lock was met. */
   readonly lockSearchUntil: number | null
 }
-const noTries: Tries = { again: 0, lost: 0, lockSearchUntil: null }
+const noTries: Tries = { retries: 0, conflicts: 0, lockSearchUntil: null }
 
 /**
  * The commit log for `tables`, the runtime's and every plugin's, which must exist by now, keeping the sums `rollups`.

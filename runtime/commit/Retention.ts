@@ -7,14 +7,14 @@
 import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
-import { batchSize, counting, inBatches, prunedFromZero, rounds } from "../Retention.ts"
-import { byIndex } from "../store/IndexPlans.ts"
+import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
+import { preferIndexScans } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 import type { EventType, WireObject } from "../../schemas/Event.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 
 /** How long events are kept (modules/docs/reference/events.md#retention). */
-export const eventsKeptDays = 365
+export const eventRetentionDays = 365
 
 const pause = "1 hour"
 
@@ -22,7 +22,7 @@ const pause = "1 hour"
 const merchantsPage = 1_000
 
 /** Events of which nothing is kept: every ping is an object of its own, and nothing is counted of it. */
-const forgotten: EventType = "test.ping"
+const unkeptType: EventType = "test.ping"
 
 interface EventRow extends EventPosition {
   readonly environment: string
@@ -39,10 +39,10 @@ const newestOf = (events: ReadonlyArray<EventRow>) => {
   return [...newest.values()]
 }
 
-const keptMillis = eventsKeptDays * 86_400_000
+const retentionMillis = eventRetentionDays * 86_400_000
 
 /** The newest event that may go, of the oldest `size` from before a moment. */
-const cutOf = (merchantId: number, beforeMillis: bigint, size: number) =>
+const cutoffOf = (merchantId: number, beforeMillis: bigint, size: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql<EventPosition>`SELECT ms, seq FROM (
         SELECT ms, seq FROM events WHERE merchant_id = ${merchantId} AND ms < ${beforeMillis}::bigint
@@ -56,7 +56,7 @@ const cutOf = (merchantId: number, beforeMillis: bigint, size: number) =>
 const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
   const sql = yield* SqlClient.SqlClient
   const batch = Effect.andThen(
-    byIndex,
+    preferIndexScans,
     sql<{ readonly deliveries: number }>`
       WITH gone AS (
         DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
@@ -66,7 +66,7 @@ const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, se
       ), tries AS (
         DELETE FROM webhook_attempts a USING gone WHERE a.merchant_id = ${merchantId} AND a.delivery_id = gone.id
       ) SELECT count(*)::integer AS deliveries FROM gone`
-  ).pipe(sql.withTransaction, Effect.map(([row]) => row!.deliveries), counting("webhook_deliveries"))
+  ).pipe(sql.withTransaction, Effect.map(([row]) => row!.deliveries), countPruned("webhook_deliveries"))
   yield* inBatches(batch)
 })
 
@@ -76,13 +76,13 @@ const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, se
  */
 const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
   const sql = yield* SqlClient.SqlClient
-  yield* byIndex
+  yield* preferIndexScans
   const [lock] = yield* sql<{ readonly free: boolean }>`
     SELECT pg_try_advisory_xact_lock(${lockSpace}, ${advisoryLock.pruning}) AS free`
   if (lock?.free !== true) return 0
-  const gone = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)`
+  const isPruned = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)`
   const newest = newestOf(yield* sql<EventRow>`
-    SELECT ms, seq, environment, data FROM events WHERE ${gone} AND type <> ${forgotten} ORDER BY ms, seq`)
+    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ${unkeptType} ORDER BY ms, seq`)
   yield* sql`INSERT INTO event_snapshots AS s (merchant_id, object, id, environment, ms, seq, data)
     SELECT ${merchantId}, r.object, r.id, r.environment, r.ms, r.seq, r.data FROM unnest(
       ${newest.map(({ object }) => object)}::text[], ${newest.map(({ id }) => id)}::text[],
@@ -92,7 +92,7 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
     ON CONFLICT (merchant_id, object, id) DO UPDATE SET environment = excluded.environment, ms = excluded.ms,
       seq = excluded.seq, data = excluded.data
     WHERE (excluded.ms, excluded.seq) > (s.ms, s.seq)`
-  const events = yield* sql`DELETE FROM events WHERE ${gone} RETURNING 1`
+  const events = yield* sql`DELETE FROM events WHERE ${isPruned} RETURNING 1`
   yield* sql`UPDATE merchant_streams SET pruned_ms = ${ms}::bigint, pruned_seq = ${seq}::bigint
     WHERE merchant_id = ${merchantId} AND (pruned_ms, pruned_seq) < (${ms}::bigint, ${seq}::bigint)`
   return events.length
@@ -110,11 +110,11 @@ export const pruneMerchant = (
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const batch = Effect.gen(function*() {
-      const cut = yield* cutOf(merchantId, beforeMillis, size)
+      const cut = yield* cutoffOf(merchantId, beforeMillis, size)
       if (cut === undefined) return 0
       yield* pruneDeliveries(merchantId, cut)
       return yield* sql.withTransaction(pruneTo(merchantId, cut))
-    }).pipe(counting("events"))
+    }).pipe(countPruned("events"))
     const events = yield* inBatches(batch, size)
     // Whoever sent an event again just before it went left deliveries of nothing.
     const [stream] = yield* sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
@@ -128,14 +128,14 @@ interface Stream {
   readonly is_due: boolean
 }
 
-/** Removes what is older than {@link eventsKeptDays}, merchant by merchant; answers how many events went. */
+/** Removes what is older than {@link eventRetentionDays}, merchant by merchant; answers how many events went. */
 export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [now] = yield* sql<{ readonly before: bigint }>`
-    SELECT floor(extract(epoch FROM now()) * 1000)::bigint - ${String(keptMillis)}::bigint AS before`
+    SELECT floor(extract(epoch FROM now()) * 1000)::bigint - ${String(retentionMillis)}::bigint AS before`
   const page = (after: number) =>
     Effect.andThen(
-      byIndex,
+      preferIndexScans,
       sql<Stream>`SELECT s.merchant_id, coalesce(e.ms < ${now!.before}::bigint, false)
           OR coalesce((d.event_ms, d.event_seq) <= (s.pruned_ms, s.pruned_seq), false) AS is_due
         FROM (SELECT * FROM merchant_streams WHERE merchant_id > ${after}::integer
@@ -161,5 +161,5 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
 
 /** Prunes for as long as the service runs. */
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
-  Effect.andThen(prunedFromZero(["events", "webhook_deliveries"]), rounds("events-prune", pause, pruneEventsOnce))
+  Effect.andThen(initializePruned(["events", "webhook_deliveries"]), runPeriodically("events-prune", pause, pruneEventsOnce))
 )

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import type { Rollup } from "../Rollups.ts"
-import { addSums } from "./Sums.ts"
+import { addDeltas } from "./RollupDeltas.ts"
 
 /** A table that commits write to, as the catalogue describes it. */
 export interface TableShape {
@@ -16,7 +16,7 @@ export interface TableShape {
 }
 
 /** Raised by the write function when a count differs from what the batch expects: some commit of it has lost. */
-export const mismatchState = "TW001"
+export const conflictState = "TW001"
 
 /**
  * Milliseconds a flush waits for one lock. Other instances hold locks only for the milliseconds of their own flushes; a
@@ -38,7 +38,7 @@ export interface Statements {
    */
   readonly write: string
   /** Parameters: fences, keys, rows per table, owners of the rows per table. */
-  readonly losers: string
+  readonly rejections: string
 }
 
 const quote = (name: string): string => `"${name.replaceAll("\"", "\"\"")}"`
@@ -63,7 +63,7 @@ const writeRows = ({ columns, key, name }: TableShape, index: number): string =>
     )
     select count(*) filter (where put.expected) into v_count from put;
     if v_count <> p_expected[${index + 2}] then
-      raise exception using errcode = '${mismatchState}', message = ${literal(name)};
+      raise exception using errcode = '${conflictState}', message = ${literal(name)};
     end if;
   end if;`
 }
@@ -89,7 +89,7 @@ begin
       join leases l on l.name = f.name where l.token = f.token order by l.name for share of l;
     get diagnostics v_count = row_count;
     if v_count <> p_expected[1] then
-      raise exception using errcode = '${mismatchState}', message = 'leases';
+      raise exception using errcode = '${conflictState}', message = 'leases';
     end if;
   end if;
   if p_keys is not null then
@@ -100,7 +100,7 @@ begin
     on conflict do nothing;
     get diagnostics v_count = row_count;
     if v_count <> p_expected[2] then
-      raise exception using errcode = '${mismatchState}', message = 'idempotency';
+      raise exception using errcode = '${conflictState}', message = 'idempotency';
     end if;
   end if;${tables.map((table, index) => writeRows(table, index + 1)).join("")}
   if p_events is not null then
@@ -111,7 +111,7 @@ begin
       perform 1 from merchant_streams s where s.merchant_id = any (p_merchants) order by s.merchant_id for update;
     end if;
     if p_sums is not null then
-      ${addSums("p_sums")};
+      ${addDeltas("p_sums")};
     end if;
     v_clock := floor(extract(epoch from clock_timestamp()) * 1000);
     return query
@@ -159,7 +159,7 @@ end`
  * Commits of a batch that lost for good: a version only grows, a kept reply stays, a lease's token never comes back.
  * Reads without locks, after the batch was rolled back; what it does not name is tried again.
  */
-const losersBody = (tables: ReadonlyArray<TableShape>): string => `
+const rejectionsBody = (tables: ReadonlyArray<TableShape>): string => `
 begin
   return query select k.n, 'idempotency', i.fingerprint, i.status, i.sealed_body
     from json_to_recordset(p_keys) as k(n integer, m integer, e text, s text)
@@ -196,7 +196,7 @@ $tillwire$`
  */
 export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: ReadonlyArray<Rollup> = []): Statements => {
   const write = writeBody(tables)
-  const losers = losersBody(tables)
+  const losers = rejectionsBody(tables)
   const sums = rollups.map(({ sum, version }) => `${sum} ${version}`).toSorted().join()
   const hash = createHash("sha256").update(settings + write + losers + sums).digest("hex").slice(0, 16)
   const names = [`tillwire_commit_${hash}`, `tillwire_losers_${hash}`] as const
@@ -217,6 +217,6 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
       )
     ],
     write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    losers: `select * from ${names[1]}($1, $2, $3, $4)`
+    rejections: `select * from ${names[1]}($1, $2, $3, $4)`
   }
 }

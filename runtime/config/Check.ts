@@ -9,7 +9,7 @@ import type { Problem } from "./Problem.ts"
 import type { KeyPath } from "./Source.ts"
 
 /** One entry of the config with the plugin it names; `options` are decoded, or undefined where they were refused. */
-export interface Picked {
+export interface SelectedPlugin {
   readonly slot: Slot
   readonly use: string
   /** The entry's place: `["chains", 0]`. */
@@ -20,29 +20,29 @@ export interface Picked {
 
 /** Every problem of the plugins together; `picked` in the order they start. */
 export const check = (
-  picked: ReadonlyArray<Picked>,
+  plugins: ReadonlyArray<SelectedPlugin>,
   environments: ReadonlyArray<Environment>
 ): ReadonlyArray<Problem> => [
-  ...picked.flatMap(fitsSlot),
-  ...sameName(picked),
-  ...picked.flatMap((entry, index) => needsMet(entry, index, picked)),
-  ...picked.flatMap((entry) => servesEnvironment(entry, environments)),
-  ...collisions(picked, [], groupsOf, (group) => `the HTTP group "${group}"`),
-  ...collisions(picked, ownRoutes, routesOf, (route) => route),
-  ...collisions(picked, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`)
+  ...plugins.flatMap(slotProblems),
+  ...nameProblems(plugins),
+  ...plugins.flatMap((entry, index) => needProblems(entry, index, plugins)),
+  ...plugins.flatMap((entry) => environmentProblems(entry, environments)),
+  ...collisions(plugins, [], groupsOf, (group) => `the HTTP group "${group}"`),
+  ...collisions(plugins, ownRoutes, routesOf, (route) => route),
+  ...collisions(plugins, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`)
 ]
 
-const use = (entry: Picked): KeyPath => [...entry.path, "use"]
+const use = (entry: SelectedPlugin): KeyPath => [...entry.path, "use"]
 
-const fitsSlot = (entry: Picked): ReadonlyArray<Problem> =>
+const slotProblems = (entry: SelectedPlugin): ReadonlyArray<Problem> =>
   entry.plugin.slot === entry.slot ? [] : [{
     path: use(entry),
     message: `"${entry.use}" belongs in "${entry.plugin.slot}", not in "${entry.slot}": move the entry there`
   }]
 
 /** One driver may watch many networks, so chains may repeat; twice anything else would do its work twice. */
-const sameName = (picked: ReadonlyArray<Picked>): ReadonlyArray<Problem> =>
-  [...Map.groupBy(picked, (entry) => entry.plugin.name)].flatMap(([name, entries]) => {
+const nameProblems = (plugins: ReadonlyArray<SelectedPlugin>): ReadonlyArray<Problem> =>
+  [...Map.groupBy(plugins, (entry) => entry.plugin.name)].flatMap(([name, entries]) => {
     const one = entries.every((entry) => entry.slot === "chains" && entry.plugin === entries[0]?.plugin)
     return one ? [] : entries.slice(1).map((entry) => ({
       path: use(entry),
@@ -50,9 +50,9 @@ const sameName = (picked: ReadonlyArray<Picked>): ReadonlyArray<Problem> =>
     }))
   })
 
-const needsMet = (entry: Picked, index: number, picked: ReadonlyArray<Picked>): ReadonlyArray<Problem> =>
+const needProblems = (entry: SelectedPlugin, index: number, plugins: ReadonlyArray<SelectedPlugin>): ReadonlyArray<Problem> =>
   Object.keys(entry.plugin.needs ?? {}).flatMap((name) => {
-    const at = picked.findIndex((other) => other.plugin.name === name)
+    const at = plugins.findIndex((other) => other.plugin.name === name)
     if (at === -1) {
       return [{ path: use(entry), message: `"${entry.use}" needs "${name}": add { "use": "${name}" } before it` }]
     }
@@ -62,28 +62,28 @@ const needsMet = (entry: Picked, index: number, picked: ReadonlyArray<Picked>): 
     }]
   })
 
-const servesEnvironment = (
-  entry: Picked,
+const environmentProblems = (
+  entry: SelectedPlugin,
   environments: ReadonlyArray<Environment>
 ): ReadonlyArray<Problem> => {
-  const able = entry.plugin.environments ?? ["devnet", "mainnet"]
-  const wanted = optionEnvironment(entry.options)
-  const served = environments.map((name) => `"${name}"`).join(", ")
-  if (wanted !== undefined && !able.some((name) => name === wanted)) {
+  const supported = entry.plugin.environments ?? ["devnet", "mainnet"]
+  const environment = optionEnvironment(entry.options)
+  const servedText = environments.map((name) => `"${name}"`).join(", ")
+  if (environment !== undefined && !supported.some((name) => name === environment)) {
     return [{
       path: [...entry.path, "options", "environment"],
-      message: `"${entry.use}" never serves ${wanted}: it is made for ${able.join(" and ")} only`
+      message: `"${entry.use}" never serves ${environment}: it is made for ${supported.join(" and ")} only`
     }]
   }
-  if (wanted !== undefined && !environments.some((name) => name === wanted)) {
+  if (environment !== undefined && !environments.some((name) => name === environment)) {
     return [{
       path: [...entry.path, "options", "environment"],
-      message: `this deployment serves ${served} only: remove the entry, or add "${wanted}" to "environments"`
+      message: `this deployment serves ${servedText} only: remove the entry, or add "${environment}" to "environments"`
     }]
   }
-  return environments.some((name) => able.includes(name)) ? [] : [{
+  return environments.some((name) => supported.includes(name)) ? [] : [{
     path: use(entry),
-    message: `"${entry.use}" is made for ${able.join(" and ")} only, and this deployment serves ${served}: remove it`
+    message: `"${entry.use}" is made for ${supported.join(" and ")} only, and this deployment serves ${servedText}: remove it`
   }]
 }
 
@@ -97,13 +97,13 @@ const optionEnvironment = (options: unknown): string | undefined => {
 
 /** Things only one plugin may have, and the runtime's own: the second one would silently replace the first. */
 const collisions = (
-  picked: ReadonlyArray<Picked>,
+  plugins: ReadonlyArray<SelectedPlugin>,
   reserved: ReadonlyArray<string>,
   thingsOf: (plugin: AnyPlugin) => ReadonlyArray<string>,
   subject: (thing: string) => string
 ): ReadonlyArray<Problem> => {
-  const owners = new Map<string, Picked>()
-  return picked.flatMap((entry) =>
+  const owners = new Map<string, SelectedPlugin>()
+  return plugins.flatMap((entry) =>
     thingsOf(entry.plugin).flatMap((thing) => {
       const problem = (end: string) => [{ path: use(entry), message: `${subject(thing)} ${end}` }]
       if (reserved.includes(thing)) return problem(`is the runtime's own: remove "${entry.use}", or tell its author`)

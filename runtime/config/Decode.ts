@@ -3,7 +3,7 @@ import { Exit, Schema, SchemaAST, SchemaIssue } from "effect"
 import { type Problem, suggestion } from "./Problem.ts"
 import type { JsonValue, KeyPath } from "./Source.ts"
 
-export type Decoded<A> =
+export type DecodeResult<A> =
   | { readonly _tag: "Decoded"; readonly value: A }
   | { readonly _tag: "Refused"; readonly problems: ReadonlyArray<Problem> }
 
@@ -11,7 +11,7 @@ export type Decoded<A> =
 const strict = { errors: "all", onExcessProperty: "error", reportInput: false } as const
 
 /** Decodes `value`, which stands at `path` in the config. */
-export const decodeAt = <A, I>(schema: Schema.Codec<A, I>, value: JsonValue, path: KeyPath): Decoded<A> => {
+export const decodeAt = <A, I>(schema: Schema.Codec<A, I>, value: JsonValue, path: KeyPath): DecodeResult<A> => {
   const exit = Schema.decodeUnknownExit(schema)(value, strict)
   if (Exit.isSuccess(exit)) return { _tag: "Decoded", value: exit.value }
   const problems = exit.cause.reasons.flatMap((reason): ReadonlyArray<Problem> =>
@@ -30,7 +30,7 @@ const explain = (issue: SchemaIssue.Issue, path: KeyPath): ReadonlyArray<Problem
     case "Composite":
       return issue.issues.flatMap((part) => explain(part, path))
     case "AnyOf":
-      return issue.issues.length > 0 ? issue.issues.flatMap((part) => explain(part, path)) : [{ path, message: said(issue) }]
+      return issue.issues.length > 0 ? issue.issues.flatMap((part) => explain(part, path)) : [{ path, message: messageOf(issue) }]
     case "Encoding":
       return explain(issue.issue, path)
     case "UnexpectedKey":
@@ -38,7 +38,7 @@ const explain = (issue: SchemaIssue.Issue, path: KeyPath): ReadonlyArray<Problem
     case "MissingKey":
       return [{ path: path.slice(0, -1), message: `"${String(path.at(-1))}" is missing` }]
     default:
-      return [{ path, message: said(issue) }]
+      return [{ path, message: messageOf(issue) }]
   }
 }
 
@@ -51,7 +51,7 @@ export const keysOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** The formatter's own sentence, as the end of one. */
-const said = (issue: SchemaIssue.Issue): string => {
+const messageOf = (issue: SchemaIssue.Issue): string => {
   const message = formatter(issue).issues[0]?.message ?? "not valid"
   return message.charAt(0).toLowerCase() + message.slice(1)
 }

@@ -53,10 +53,10 @@ const withReferences = (node: unknown): Json => relax(node) as Json
 const relax = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(relax)
   if (typeof node !== "object" || node === null) return node
-  const relaxed = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, relax(value)]))
-  if (relaxed["type"] === "object" && relaxed["properties"] !== undefined) relaxed["additionalProperties"] = false
-  const constrained = relaxed["type"] === "string" && Object.keys(relaxed).some((key) => key !== "type" && key !== "description")
-  return constrained ? { anyOf: [relaxed, { type: "string", pattern: "\\$\\{(env|file):[^}]+\\}" }] } : relaxed
+  const schema = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, relax(value)]))
+  if (schema["type"] === "object" && schema["properties"] !== undefined) schema["additionalProperties"] = false
+  const isConstrained = schema["type"] === "string" && Object.keys(schema).some((key) => key !== "type" && key !== "description")
+  return isConstrained ? { anyOf: [schema, { type: "string", pattern: "\\$\\{(env|file):[^}]+\\}" }] } : schema
 }
 
 const pluginsOf = (slot: Slot) =>

@@ -1,5 +1,5 @@
 /** Secrets written out in a config where a reference belongs. */
-import type { Picked } from "./Check.ts"
+import type { SelectedPlugin } from "./Check.ts"
 import { isRecord, redactedPaths } from "./Decode.ts"
 import type { JsonValue, KeyPath } from "./Source.ts"
 
@@ -12,35 +12,35 @@ const credentialInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]+@/i
 /** Paths of secrets in `value` that do not come from a reference: tokens, masters, passwords, redacted options. */
 export const literalSecrets = (
   value: JsonValue,
-  picked: ReadonlyArray<Picked>,
+  plugins: ReadonlyArray<SelectedPlugin>,
   isReferenced: (path: KeyPath) => boolean
 ): ReadonlyArray<KeyPath> => {
   if (!isRecord(value)) return []
   const { ops, rpc, secrets, store, webhooks } = value
-  const own: Array<readonly [KeyPath, JsonValue | undefined]> = [
+  const candidates: Array<readonly [KeyPath, JsonValue | undefined]> = [
     [["rpc", "token"], isRecord(rpc) ? rpc["token"] : undefined],
     [["ops", "token"], isRecord(ops) ? ops["token"] : undefined]
   ]
   const masters = isRecord(secrets) ? secrets["master"] : undefined
   if (Array.isArray(masters)) {
-    own.push(...masters.map((master: JsonValue, index): readonly [KeyPath, JsonValue] => [["secrets", "master", index], master]))
+    candidates.push(...masters.map((master: JsonValue, index): readonly [KeyPath, JsonValue] => [["secrets", "master", index], master]))
   }
   const options = isRecord(store) ? store["options"] : undefined
   const url = isRecord(options) ? options["url"] : undefined
-  if (typeof url === "string" && passwordInUrl.test(url)) own.push([["store", "options", "url"], url])
+  if (typeof url === "string" && passwordInUrl.test(url)) candidates.push([["store", "options", "url"], url])
   const proxy = isRecord(webhooks) ? webhooks["proxyUrl"] : undefined
-  if (typeof proxy === "string" && credentialInUrl.test(proxy)) own.push([["webhooks", "proxyUrl"], proxy])
-  const redacted = picked.flatMap((entry) => {
-    const given = optionsOf(value, entry)
-    return entry.plugin.options === undefined || given === undefined
+  if (typeof proxy === "string" && credentialInUrl.test(proxy)) candidates.push([["webhooks", "proxyUrl"], proxy])
+  const redacted = plugins.flatMap((entry) => {
+    const pluginOptions = optionsOf(value, entry)
+    return entry.plugin.options === undefined || pluginOptions === undefined
       ? []
-      : redactedPaths(entry.plugin.options.ast, given, [...entry.path, "options"])
+      : redactedPaths(entry.plugin.options.ast, pluginOptions, [...entry.path, "options"])
   })
-  return [...own.flatMap(([path, secret]) => typeof secret === "string" ? [path] : []), ...redacted]
+  return [...candidates.flatMap(([path, secret]) => typeof secret === "string" ? [path] : []), ...redacted]
     .filter((path) => !isReferenced(path))
 }
 
-const optionsOf = (value: { readonly [key: string]: JsonValue }, entry: Picked): JsonValue | undefined => {
+const optionsOf = (value: { readonly [key: string]: JsonValue }, entry: SelectedPlugin): JsonValue | undefined => {
   const list = value[entry.slot]
   const written: JsonValue | undefined = Array.isArray(list) ? list[Number(entry.path[1])] : undefined
   return isRecord(written) ? written["options"] : undefined

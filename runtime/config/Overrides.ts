@@ -20,11 +20,11 @@ export interface Override {
 }
 
 /** Variables with a name of their own, and the key they stand for; `TILLWIRE__…` of the same key wins over them. */
-const ownNames: Readonly<Record<string, ReadonlyArray<string>>> = { WEBHOOK_PROXY_URL: ["WEBHOOKS", "PROXY_URL"] }
+const variableAliases: Readonly<Record<string, ReadonlyArray<string>>> = { WEBHOOK_PROXY_URL: ["WEBHOOKS", "PROXY_URL"] }
 
 /** The overrides in an environment, by name; of two for one key the last wins. */
 export const overridesIn = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<Override> => [
-  ...Object.entries(ownNames).flatMap(([variable, segments]) => {
+  ...Object.entries(variableAliases).flatMap(([variable, segments]) => {
     const text = environment[variable]
     return text === undefined || text === "" ? [] : [{ variable, segments, text }]
   }),
@@ -39,7 +39,7 @@ export const overridesIn = (environment: Readonly<Record<string, string | undefi
 ]
 
 /** An override whose key was found, or what is wrong with it. `Deferred` points into options no schema is known for. */
-export type Placed =
+export type Placement =
   | { readonly _tag: "Placed"; readonly path: KeyPath; readonly value: JsonValue }
   | { readonly _tag: "Deferred"; readonly path: KeyPath; readonly segments: ReadonlyArray<string> }
   | { readonly _tag: "Misplaced"; readonly problem: Problem }
@@ -47,22 +47,22 @@ export type Placed =
 const normal = (name: string) => name.replaceAll("_", "").toLowerCase()
 
 /** Finds the key an override names, walking the schema (its encoded side) and the value side by side. */
-export const place = (ast: SchemaAST.AST, value: JsonValue | undefined, override: Override, base: KeyPath): Placed => {
+export const place = (ast: SchemaAST.AST, value: JsonValue | undefined, override: Override, base: KeyPath): Placement => {
   let at = ast
-  let here = value
+  let current = value
   const path: Array<string | number> = [...base]
   for (const [depth, segment] of override.segments.entries()) {
-    const step = stepInto(at, here, segment)
+    const step = stepInto(at, current, segment)
     if (step === "open") return { _tag: "Deferred", path, segments: override.segments.slice(depth) }
-    if (typeof step === "string") return misplaced(override, path, step)
+    if (typeof step === "string") return misplacement(override, path, step)
     path.push(step.key)
     at = step.ast
-    here = isRecord(here) ? here[step.key] : Array.isArray(here) ? here[Number(step.key)] : undefined
+    current = isRecord(current) ? current[step.key] : Array.isArray(current) ? current[Number(step.key)] : undefined
   }
-  return read(at, override, path)
+  return readValue(at, override, path)
 }
 
-const misplaced = ({ variable }: Override, path: KeyPath, message: string): Placed => ({
+const misplacement = ({ variable }: Override, path: KeyPath, message: string): Placement => ({
   _tag: "Misplaced",
   problem: { path, message, variable }
 })
@@ -94,11 +94,11 @@ const stepInto = (
 }
 
 /** A string where the schema takes strings, else JSON. */
-const read = (ast: SchemaAST.AST, override: Override, path: KeyPath): Placed => {
+const readValue = (ast: SchemaAST.AST, override: Override, path: KeyPath): Placement => {
   if (takesString(ast)) return { _tag: "Placed", path, value: override.text }
   const parsed = parseJson(override.text)
   return parsed === undefined
-    ? misplaced(override, path, "expected JSON, such as 8080, true or [\"devnet\"]")
+    ? misplacement(override, path, "expected JSON, such as 8080, true or [\"devnet\"]")
     : { _tag: "Placed", path, value: parsed }
 }
 
@@ -112,18 +112,18 @@ const parseJson = (text: string): JsonValue | undefined =>
   Option.getOrUndefined(Option.liftThrowable((json: string) => JSON.parse(json) as JsonValue)(text))
 
 /** For a key no schema tells of: JSON if it is JSON, else the text; the name in camelCase, or as the file spells it. */
-export const placeFreely = (value: JsonValue | undefined, override: Override, path: KeyPath): Placed => {
-  let here = value
-  const found: Array<string | number> = [...path]
+export const placeWithoutSchema = (value: JsonValue | undefined, override: Override, path: KeyPath): Placement => {
+  let current = value
+  const keyPath: Array<string | number> = [...path]
   for (const segment of override.segments) {
-    const keys = isRecord(here) ? Object.keys(here) : []
-    const key = Array.isArray(here) && /^\d{1,4}$/.test(segment)
+    const keys = isRecord(current) ? Object.keys(current) : []
+    const key = Array.isArray(current) && /^\d{1,4}$/.test(segment)
       ? Number(segment)
       : keys.find((known) => normal(known) === normal(segment)) ?? camelCase(segment)
-    here = isRecord(here) ? here[key] : Array.isArray(here) ? here[Number(key)] : undefined
-    found.push(key)
+    current = isRecord(current) ? current[key] : Array.isArray(current) ? current[Number(key)] : undefined
+    keyPath.push(key)
   }
-  return { _tag: "Placed", path: found, value: parseJson(override.text) ?? override.text }
+  return { _tag: "Placed", path: keyPath, value: parseJson(override.text) ?? override.text }
 }
 
 const camelCase = (name: string) => name.toLowerCase().replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())

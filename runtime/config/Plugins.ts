@@ -31,13 +31,13 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const folder = path.join(builtInFolder, folderOf[slot])
-    const listed = (below: string) => Effect.orElseSucceed(fs.readDirectory(below), (): Array<string> => [])
-    const names = yield* listed(folder)
+    const filesIn = (below: string) => Effect.orElseSucceed(fs.readDirectory(below), (): Array<string> => [])
+    const names = yield* filesIn(folder)
     if (slot !== "modules") return driverFiles(names).toSorted()
     const slotFolders = new Set(Object.values(folderOf))
-    const found = yield* Effect.forEach(names.filter((name) => !slotFolders.has(name)), (name) =>
+    const pluginNames = yield* Effect.forEach(names.filter((name) => !slotFolders.has(name)), (name) =>
       Effect.gen(function*() {
-        const files = yield* listed(path.join(folder, name))
+        const files = yield* filesIn(path.join(folder, name))
         if (files.includes("plugin.ts")) return [name]
         const drivers = yield* Effect.filter(driverFiles(files), (file) =>
           Effect.map(
@@ -46,7 +46,7 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
           ))
         return drivers.map((driver) => `${name}/${driver}`)
       }))
-    return found.flat().toSorted()
+    return pluginNames.flat().toSorted()
   })
 
 const driverFiles = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -77,9 +77,9 @@ export const findPlugin = (
       if (!exists) return yield* Effect.fail(`file not found: ${file}`)
       return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
     }
-    const named = builtInFile(slot, use)
-    if (named !== undefined) {
-      const file = path.join(builtInFolder, named)
+    const builtIn = builtInFile(slot, use)
+    if (builtIn !== undefined) {
+      const file = path.join(builtInFolder, builtIn)
       const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
       if (exists) return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
       if (isDriverName(use)) {
@@ -88,7 +88,7 @@ export const findPlugin = (
     }
     return yield* Effect.catch(importPlugin(use, use), (reason) =>
       Effect.gen(function*() {
-        if (reason !== missing) return yield* Effect.fail(reason)
+        if (reason !== moduleMissing) return yield* Effect.fail(reason)
         return yield* Effect.fail(
           isBuiltInName(use)
             ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${suggestion(use, yield* builtIns(slot))}`
@@ -97,7 +97,7 @@ export const findPlugin = (
       }))
   })
 
-const missing = "the module cannot be found"
+const moduleMissing = "the module cannot be found"
 
 const importPlugin = (from: URL | string, use: string): Effect.Effect<AnyPlugin, string> =>
   Effect.gen(function*() {
@@ -118,7 +118,7 @@ const reasonOf = (cause: unknown, specifier: string): string => {
     message.includes(`'${specifier}'`)
   return absent || /^(Cannot find package|Failed to load url) .*\bimported from\b|^Failed to load url/.test(message) &&
         message.includes(specifier)
-    ? missing
+    ? moduleMissing
     : `cannot be loaded: ${message}`
 }
 

@@ -36,19 +36,19 @@ export const unreadable = (message: string): ConfigInvalid => new ConfigInvalid(
 export const configInvalid = (
   source: Source,
   problems: ReadonlyArray<Problem>,
-  hidden: ReadonlyArray<Span> = []
+  secretSpans: ReadonlyArray<Span> = []
 ): ConfigInvalid => {
-  const located = problems.map((problem) => ({ problem, span: spanFor(source, problem) }))
-  const ordered = located.toSorted((a, b) =>
+  const withSpans = problems.map((problem) => ({ problem, span: spanFor(source, problem) }))
+  const sorted = withSpans.toSorted((a, b) =>
     Number(a.problem.variable !== undefined) - Number(b.problem.variable !== undefined) ||
     a.span.offset - b.span.offset
   )
-  const lines = ordered.map(({ problem, span }) => {
+  const lines = sorted.map(({ problem, span }) => {
     const subject = printPath(problem.path)
     const message = subject === "" ? problem.message : `${subject}: ${problem.message}`
     if (problem.variable !== undefined) return `  ${problem.variable}  ${message}`
     const { column, line } = positionOf(source.text, span.offset)
-    return `  ${source.file}:${line}:${column}  ${message}\n${codeFrame(source.text, span, hidden)}`
+    return `  ${source.file}:${line}:${column}  ${message}\n${codeFrame(source.text, span, secretSpans)}`
   })
   const unique = [...new Set(lines)]
   const title = `${source.file}: ${unique.length} ${unique.length === 1 ? "problem" : "problems"}`

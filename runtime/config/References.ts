@@ -20,11 +20,11 @@ export interface BrokenReference {
   readonly message: string
 }
 
-export interface Resolved {
+export interface ResolvedReferences {
   readonly value: JsonValue
-  readonly broken: ReadonlyArray<BrokenReference>
+  readonly brokenReferences: ReadonlyArray<BrokenReference>
   /** Paths of the strings that hold at least one reference. */
-  readonly referenced: ReadonlyArray<KeyPath>
+  readonly referencePaths: ReadonlyArray<KeyPath>
 }
 
 const pattern = /\$\{([^}]*)\}?/g
@@ -34,7 +34,7 @@ export const resolveReferences = (
   value: JsonValue,
   context: ReferenceContext,
   path: KeyPath = []
-): Effect.Effect<Resolved, never, FileSystem.FileSystem | Path.Path> =>
+): Effect.Effect<ResolvedReferences, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function*() {
     if (typeof value === "string") return yield* resolveString(value, context, path)
     if (Array.isArray(value)) {
@@ -49,13 +49,13 @@ export const resolveReferences = (
         Object.fromEntries(entries.map(([key, resolved]) => [key, resolved.value]))
       )
     }
-    return { value, broken: [], referenced: [] }
+    return { value, brokenReferences: [], referencePaths: [] }
   })
 
-const combine = (parts: ReadonlyArray<Resolved>, value: JsonValue): Resolved => ({
+const combine = (parts: ReadonlyArray<ResolvedReferences>, value: JsonValue): ResolvedReferences => ({
   value,
-  broken: parts.flatMap((part) => part.broken),
-  referenced: parts.flatMap((part) => part.referenced)
+  brokenReferences: parts.flatMap((part) => part.brokenReferences),
+  referencePaths: parts.flatMap((part) => part.referencePaths)
 })
 
 const resolveString = (text: string, context: ReferenceContext, path: KeyPath) =>
@@ -72,7 +72,7 @@ const resolveString = (text: string, context: ReferenceContext, path: KeyPath) =
       else broken.push({ path, reference, message: found.failure })
     }
     const value = broken.length > 0 ? text : parts.join("") + text.slice(end)
-    return { value, broken, referenced: end > 0 ? [path] : [] }
+    return { value, brokenReferences: broken, referencePaths: end > 0 ? [path] : [] }
   })
 
 const lookup = (

@@ -38,10 +38,10 @@ export const parseSource = (file: string, text: string): {
   readonly source: Source
   readonly errors: ReadonlyArray<{ readonly span: Span; readonly message: string }>
 } => {
-  const found: Array<ParseError> = []
-  const root = parseTree(text, found, { allowTrailingComma: true })
+  const parseErrors: Array<ParseError> = []
+  const root = parseTree(text, parseErrors, { allowTrailingComma: true })
   // What follows the first one is mostly its consequence.
-  const syntax = found.slice(0, 1).map(({ error, length, offset }) => ({
+  const syntax = parseErrors.slice(0, 1).map(({ error, length, offset }) => ({
     span: { offset, length },
     message: `not valid JSONC: ${words(printParseErrorCode(error))}`
   }))
@@ -55,7 +55,7 @@ const duplicateKeys = (node: Node): Array<{ readonly span: Span; readonly messag
   const below = children.flatMap(duplicateKeys)
   if (node.type !== "object") return below
   const seen = new Set<string>()
-  const twice = children.flatMap((property) => {
+  const duplicates = children.flatMap((property) => {
     const key = property.children?.[0]
     if (key === undefined || !seen.has(key.value)) {
       if (key !== undefined) seen.add(key.value)
@@ -63,7 +63,7 @@ const duplicateKeys = (node: Node): Array<{ readonly span: Span; readonly messag
     }
     return [{ span: key, message: `the key "${key.value}" is written twice: keep one` }]
   })
-  return [...twice, ...below]
+  return [...duplicates, ...below]
 }
 
 /** Where the value at `path` stands: itself, or the nearest thing around it that is in the text. */
@@ -94,13 +94,13 @@ const frameColumns = 100
  *     3 |   "environment": "testnet",
  *       |                  ^^^^^^^^^
  */
-export const codeFrame = (text: string, span: Span, hidden: ReadonlyArray<Span>): string => {
-  const shown = hidden.reduce(
+export const codeFrame = (text: string, span: Span, secretSpans: ReadonlyArray<Span>): string => {
+  const maskedText = secretSpans.reduce(
     (before, { length, offset }) => before.slice(0, offset) + "*".repeat(length) + before.slice(offset + length),
     text
   )
   const { column, line } = positionOf(text, span.offset)
-  const whole = shown.split("\n")[line - 1]?.replace(/\r$/, "") ?? ""
+  const whole = maskedText.split("\n")[line - 1]?.replace(/\r$/, "") ?? ""
   const cut = Math.max(0, Math.min(column - 20, whole.length - frameColumns))
   const code = whole.slice(cut, cut + frameColumns)
   const start = column - 1 - cut

@@ -12,7 +12,7 @@ export const pageSize = 500
 
 /** Where the bus stands with each merchant, and how to read what it has passed. */
 export interface Source {
-  readonly known: (merchantId: number) => EventPosition
+  readonly positionOf: (merchantId: number) => EventPosition
   /** Never fails: waits until the database answers. */
   readonly after: (merchantId: number, position: EventPosition, limit: number) => Effect.Effect<
     ReadonlyArray<CommittedEvent>
@@ -23,12 +23,12 @@ export const makeSubscriber = (name: string, handler: EventHandler, source: Sour
   const latch = Latch.makeUnsafe(false)
   let backlog: Array<CommittedEvent> = []
   /** Merchants whose events are left in the table, and the position they are left from. */
-  const behind = new Map<number, EventPosition>()
+  const catchUpFrom = new Map<number, EventPosition>()
 
   /** Takes the events of one merchant, which follow `previous` in its stream. */
   const offer = (merchantId: number, previous: EventPosition, events: ReadonlyArray<CommittedEvent>): void => {
-    if (!behind.has(merchantId)) {
-      if (backlog.length + events.length > maximumBacklog) behind.set(merchantId, previous)
+    if (!catchUpFrom.has(merchantId)) {
+      if (backlog.length + events.length > maximumBacklog) catchUpFrom.set(merchantId, previous)
       else for (const event of events) backlog.push(event)
     }
     latch.openUnsafe()
@@ -47,28 +47,28 @@ export const makeSubscriber = (name: string, handler: EventHandler, source: Sour
   const catchUp = (merchantId: number, from: EventPosition) =>
     Effect.gen(function*() {
       let position = from
-      while (compareEventPositions(position, source.known(merchantId)) < 0) {
-        const known = source.known(merchantId)
+      while (compareEventPositions(position, source.positionOf(merchantId)) < 0) {
+        const busPosition = source.positionOf(merchantId)
         const page = yield* source.after(merchantId, position, pageSize)
-        const told = page.filter((event) => compareEventPositions(event.position, known) <= 0)
-        const last = told.at(-1)
+        const events = page.filter((event) => compareEventPositions(event.position, busPosition) <= 0)
+        const last = events.at(-1)
         if (last === undefined) break
-        yield* call(told)
+        yield* call(events)
         position = last.position
-        behind.set(merchantId, position)
+        catchUpFrom.set(merchantId, position)
       }
-      behind.delete(merchantId)
+      catchUpFrom.delete(merchantId)
     })
 
   const run = Effect.gen(function*() {
     while (true) {
       yield* latch.await
       latch.closeUnsafe()
-      while (backlog.length > 0 || behind.size > 0) {
+      while (backlog.length > 0 || catchUpFrom.size > 0) {
         const events = backlog
         backlog = []
         // Chosen before the call: whoever is behind now has nothing in the backlog but what is being told.
-        const [next] = behind
+        const [next] = catchUpFrom
         if (events.length > 0) yield* call(events)
         if (next !== undefined) yield* catchUp(next[0], next[1])
       }

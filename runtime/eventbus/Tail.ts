@@ -8,11 +8,11 @@ import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { CommitFeed, type Landed } from "../commit/Feed.ts"
+import { CommitFeed, type CommittedBatch } from "../commit/CommitFeed.ts"
 import type { CommittedEvent } from "../Commit.ts"
 import { EventBus, type EventHandler } from "../EventBus.ts"
 import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
-import { makeStored } from "./Stored.ts"
+import { makeEventRepo } from "./EventRepo.ts"
 import { makeSubscriber, type Subscriber } from "./Subscriber.ts"
 
 /** Milliseconds between looks at the streams that moved. */
@@ -30,14 +30,14 @@ const gapStreams = 50
 const gapEvents = 100
 
 /** Pauses between tries of a read that failed, up to the poll's own. */
-const again = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced(pollMillis)])
+const retryPauses = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced(pollMillis)])
 
 const start: EventPosition = { ms: 0n, seq: 0n }
 
-const insist = <A>(what: string, read: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A> =>
+const retryForever = <A>(what: string, read: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A> =>
   read.pipe(
     Effect.tapError((error) => Effect.logWarning(`${what} failed and is tried again`, error)),
-    Effect.retry(again),
+    Effect.retry(retryPauses),
     Effect.orDie
   )
 
@@ -45,91 +45,91 @@ const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const pg = yield* PgClient.PgClient
   const feed = yield* CommitFeed
-  const stored = yield* makeStored
+  const repo = yield* makeEventRepo
   const sender = randomUUID()
 
   const positions = new Map<number, EventPosition>()
   const subscribers = new Set<Subscriber>()
   /** Merchants with events in the table that were not told. */
   const gaps = new Set<number>()
-  const gapFound = Latch.makeUnsafe(false)
+  const gapLatch = Latch.makeUnsafe(false)
   /** Merchants the other instances have not been told of. */
-  const unannounced = new Set<number>()
-  const toAnnounce = Latch.makeUnsafe(false)
-  const lookNow = Latch.makeUnsafe(false)
+  const toNotify = new Set<number>()
+  const notifyLatch = Latch.makeUnsafe(false)
+  const pollNow = Latch.makeUnsafe(false)
   let ready = false
   const clock = yield* Clock.Clock
   const monotonicMillis = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   /** When the look began that has no answer yet. */
-  let lookingSince: number | undefined
+  let readSinceMillis: number | undefined
 
-  const known = (merchantId: number): EventPosition => positions.get(merchantId) ?? start
+  const positionOf = (merchantId: number): EventPosition => positions.get(merchantId) ?? start
 
   /** Tells what is news of `events`, which are all there is of the stream from some known position on. */
-  const tell = (merchantId: number, events: ReadonlyArray<CommittedEvent>): void => {
-    const previous = known(merchantId)
-    const news = events.filter(({ position }) => compareEventPositions(position, previous) > 0)
-    const last = news.at(-1)
+  const publish = (merchantId: number, events: ReadonlyArray<CommittedEvent>): void => {
+    const previous = positionOf(merchantId)
+    const newEvents = events.filter(({ position }) => compareEventPositions(position, previous) > 0)
+    const last = newEvents.at(-1)
     if (last === undefined) return
     positions.set(merchantId, last.position)
-    for (const subscriber of subscribers) subscriber.offer(merchantId, previous, news)
+    for (const subscriber of subscribers) subscriber.offer(merchantId, previous, newEvents)
   }
 
   const markGap = (merchantId: number): void => {
     gaps.add(merchantId)
-    gapFound.openUnsafe()
+    gapLatch.openUnsafe()
   }
 
-  const onLanded = (landed: ReadonlyArray<Landed>): void => {
-    for (const { events, merchantId, previous } of landed) {
-      unannounced.add(merchantId)
-      if (ready && compareEventPositions(previous, known(merchantId)) <= 0) tell(merchantId, events)
+  const onCommitted = (batches: ReadonlyArray<CommittedBatch>): void => {
+    for (const { events, merchantId, previous } of batches) {
+      toNotify.add(merchantId)
+      if (ready && compareEventPositions(previous, positionOf(merchantId)) <= 0) publish(merchantId, events)
       else markGap(merchantId)
     }
-    toAnnounce.openUnsafe()
+    notifyLatch.openUnsafe()
   }
 
   const fillGaps = Effect.gen(function*() {
     while (true) {
-      yield* gapFound.await
+      yield* gapLatch.await
       const merchants = [...gaps].slice(0, gapStreams)
       for (const merchantId of merchants) gaps.delete(merchantId)
-      if (gaps.size === 0) gapFound.closeUnsafe()
-      const streams = merchants.map((merchantId) => ({ merchantId, position: known(merchantId) }))
-      const found = yield* insist("Reading events", stored.afterEach(streams, gapEvents))
+      if (gaps.size === 0) gapLatch.closeUnsafe()
+      const streams = merchants.map((merchantId) => ({ merchantId, position: positionOf(merchantId) }))
+      const found = yield* retryForever("Reading events", repo.afterEach(streams, gapEvents))
       for (const [merchantId, events] of found) {
-        tell(merchantId, events)
+        publish(merchantId, events)
         if (events.length === gapEvents) markGap(merchantId)
       }
     }
   })
 
-  const look = (horizon: string | null) =>
+  const readPositions = (horizon: string | null) =>
     Effect.suspend(() => {
-      lookingSince = monotonicMillis()
-      return insist("Reading the streams' positions", stored.moved(horizon))
-    }).pipe(Effect.tap(() => Effect.sync(() => { lookingSince = undefined })))
+      readSinceMillis = monotonicMillis()
+      return retryForever("Reading the streams' positions", repo.moved(horizon))
+    }).pipe(Effect.tap(() => Effect.sync(() => { readSinceMillis = undefined })))
 
   const poll = (first: string) =>
     Effect.gen(function*() {
       let horizon = first
       while (true) {
-        yield* Effect.raceFirst(Effect.sleep(pollMillis), lookNow.await)
-        lookNow.closeUnsafe()
-        const moved = yield* look(horizon)
-        horizon = moved.horizon
-        for (const { merchantId, position } of moved.streams) {
-          if (compareEventPositions(position, known(merchantId)) > 0) markGap(merchantId)
+        yield* Effect.raceFirst(Effect.sleep(pollMillis), pollNow.await)
+        pollNow.closeUnsafe()
+        const positions = yield* readPositions(horizon)
+        horizon = positions.horizon
+        for (const { merchantId, position } of positions.streams) {
+          if (compareEventPositions(position, positionOf(merchantId)) > 0) markGap(merchantId)
         }
       }
     })
 
-  const announce = Effect.gen(function*() {
+  const notifyOthers = Effect.gen(function*() {
     while (true) {
-      yield* toAnnounce.await
-      toAnnounce.closeUnsafe()
-      const ids = [...unannounced].join(",")
-      unannounced.clear()
+      yield* notifyLatch.await
+      notifyLatch.closeUnsafe()
+      const ids = [...toNotify].join(",")
+      toNotify.clear()
       const payload = `${sender} ${ids.length > maximumPayload - sender.length ? "*" : ids}`
       yield* sql`select pg_notify(${channel}, ${payload})`.pipe(
         Effect.catch((error) => Effect.logWarning("Other instances were not notified; they poll", error))
@@ -141,11 +141,11 @@ const make = Effect.gen(function*() {
   const onNotification = (payload: string): void => {
     const [from, ids] = payload.split(" ")
     if (from === sender || ids === undefined) return
-    if (ids === "*") lookNow.openUnsafe()
+    if (ids === "*") pollNow.openUnsafe()
     else for (const id of ids.split(",")) markGap(Number(id))
   }
 
-  const hear = Effect.scoped(
+  const receiveNotifications = Effect.scoped(
     Effect.flatMap(pg.listen(channel), (notifications) =>
       Effect.forever(Effect.map(Queue.take(notifications), ({ payload }) => onNotification(payload))))
   )
@@ -153,8 +153,8 @@ const make = Effect.gen(function*() {
   const subscribe = (name: string, handler: EventHandler) =>
     Effect.gen(function*() {
       const subscriber = makeSubscriber(name, handler, {
-        known,
-        after: (merchantId, position, limit) => insist("Reading events", stored.after({ merchantId, position, limit }))
+        positionOf,
+        after: (merchantId, position, limit) => retryForever("Reading events", repo.after({ merchantId, position, limit }))
       })
       yield* Effect.acquireRelease(
         Effect.sync(() => void subscribers.add(subscriber)),
@@ -163,22 +163,22 @@ const make = Effect.gen(function*() {
       yield* Effect.forkScoped(subscriber.run)
     })
 
-  yield* feed.listen(onLanded)
-  const first = yield* stored.moved(null)
+  yield* feed.listen(onCommitted)
+  const first = yield* repo.moved(null)
   for (const { merchantId, position } of first.streams) positions.set(merchantId, position)
   ready = true
   yield* Effect.forkScoped(fillGaps)
   yield* Effect.forkScoped(poll(first.horizon))
-  yield* Effect.forkScoped(announce)
-  yield* Effect.forkScoped(insist("Listening for notifications", hear))
+  yield* Effect.forkScoped(notifyOthers)
+  yield* Effect.forkScoped(retryForever("Listening for notifications", receiveNotifications))
 
   return EventBus.of({
     subscribe,
-    after: (query) => Effect.orDie(stored.after(query)),
-    count: (query) => Effect.orDie(stored.count(query)),
-    prunedTo: (merchantId) => Effect.orDie(stored.prunedTo(merchantId)),
-    nextPosition: (merchantId) => Effect.orDie(stored.nextPosition(merchantId)),
-    staleMillis: () => lookingSince === undefined ? 0 : monotonicMillis() - lookingSince
+    readAfter: (query) => Effect.orDie(repo.after(query)),
+    countAfter: (query) => Effect.orDie(repo.count(query)),
+    prunedPosition: (merchantId) => Effect.orDie(repo.prunedTo(merchantId)),
+    nextPosition: (merchantId) => Effect.orDie(repo.nextPosition(merchantId)),
+    staleMillis: () => readSinceMillis === undefined ? 0 : monotonicMillis() - readSinceMillis
   })
 })
 

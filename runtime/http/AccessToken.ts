@@ -38,7 +38,7 @@ export interface AccessClaims extends AccessSubject {
 }
 
 /** A public key as `/.well-known/jwks.json` shows it (RFC 8037). */
-export interface PublishedKey {
+export interface PublicJwk {
   readonly kty: "OKP"
   readonly crv: "Ed25519"
   readonly x: string
@@ -58,7 +58,7 @@ const seedLabel = "tillwire/jwt/ed25519"
 interface SigningKey {
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
-  readonly published: PublishedKey
+  readonly published: PublicJwk
 }
 
 const signingKeyOf = ({ key }: DerivedKey): SigningKey => {

@@ -37,7 +37,7 @@ interface Input {
 }
 
 /** The part of a middleware's options that is needed here. */
-export interface Called {
+export interface CalledEndpoint {
   readonly endpoint: HttpApiEndpoint.Top
   readonly group: HttpApiGroup.Top
 }
@@ -45,7 +45,7 @@ export interface Called {
 const withEnvironment = (shape: Shape): Shape =>
   shape.fields.has("environment") ? shape : { ...shape, fields: new Map([...shape.fields, ["environment", leaf]]) }
 
-const readInput = ({ endpoint, group }: Called): Input => {
+const readInput = ({ endpoint, group }: CalledEndpoint): Input => {
   const query = endpoint.query === undefined ? leaf : shapeOfSchemas([endpoint.query])
   const body = shapeOfSchemas([...endpoint.payload.values()].flatMap(({ schemas }) => schemas))
   const middlewares = new Set([...endpoint.middlewares].map(({ key }) => key))
@@ -67,7 +67,7 @@ const readInput = ({ endpoint, group }: Called): Input => {
 const inputs = new WeakMap<HttpApiEndpoint.Top, Input>()
 
 /** Made at the first call of each endpoint. */
-const inputOf = (called: Called): Input => {
+const inputOf = (called: CalledEndpoint): Input => {
   const before = inputs.get(called.endpoint)
   if (before !== undefined) return before
   const input = readInput(called)
@@ -160,7 +160,7 @@ const isReadLater = ({ hasPayload, isIdempotent }: Input, { headers }: HttpServe
  * itself reads none. Without a `principal` nothing acts anywhere: `environment` is a name as any other.
  */
 export const admit = (
-  called: Called,
+  called: CalledEndpoint,
   principal?: Principal
 ): Effect.Effect<Environment | undefined, PublicError, HttpServerRequest.HttpServerRequest> =>
   Effect.withFiber((fiber) => {
@@ -185,5 +185,5 @@ export const admit = (
  * `app` after {@link admit}, for middlewares that let in callers who are no merchants. A refusal leaves as a defect: for a
  * failure `HttpApi` would try the next security scheme, and count the caller again.
  */
-export const admitting = <A, E, R>(app: Effect.Effect<A, E, R>, called: Called) =>
+export const afterAdmission = <A, E, R>(app: Effect.Effect<A, E, R>, called: CalledEndpoint) =>
   Effect.andThen(Effect.orDie(admit(called)), app)

@@ -25,7 +25,7 @@ export interface Asset {
 export const immutable = "public, max-age=31536000, immutable"
 
 /** May be kept, and is asked about before each use. */
-export const revalidated = "public, no-cache"
+export const revalidate = "public, no-cache"
 
 type Packed = (error: Error | null, packed: Uint8Array) => void
 
@@ -74,7 +74,7 @@ export const makeAsset = (body: string | Uint8Array, contentType: string): Effec
 const refused = /^\s*q=0(?:\.0*)?\s*$/
 
 /** Whether an `Accept-Encoding` takes a coding. */
-export const takes = (accepted: string, coding: string): boolean =>
+export const acceptsEncoding = (accepted: string, coding: string): boolean =>
   accepted.split(",").some((entry) => {
     const [name = "", ...parameters] = entry.split(";")
     return name.trim().toLowerCase() === coding && !parameters.some((parameter) => refused.test(parameter))
@@ -94,7 +94,7 @@ export const serve = (
   const accepted = asked["accept-encoding"] ?? ""
   const answer = (body: Uint8Array, encoding: Readonly<Record<string, string>> = {}) =>
     HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encoding } })
-  if (takes(accepted, "br")) return Effect.succeed(answer(brotli, { "content-encoding": "br" }))
-  if (takes(accepted, "gzip")) return Effect.succeed(answer(gzip, { "content-encoding": "gzip" }))
+  if (acceptsEncoding(accepted, "br")) return Effect.succeed(answer(brotli, { "content-encoding": "br" }))
+  if (acceptsEncoding(accepted, "gzip")) return Effect.succeed(answer(gzip, { "content-encoding": "gzip" }))
   return Effect.map(unpack, (body) => answer(body))
 }

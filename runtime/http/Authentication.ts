@@ -7,11 +7,11 @@ import { type Headers, HttpServerRequest, type HttpServerResponse } from "effect
 import type { Principal } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, Throttle } from "../Http.ts"
+import { Credentials, CurrentPrincipal, type Grant, MerchantAuth, RequestInfo, RateLimiter } from "../Http.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
-import { admit, type Called } from "./Admission.ts"
+import { admit, type CalledEndpoint } from "./Admission.ts"
 import { versionOf } from "./Versions.ts"
 
 /** How long a credential that was found good is not looked up again; with it a revoked one is refused within 5 s. */
@@ -130,7 +130,7 @@ export const credentials: Layer.Layer<Credentials> = Layer.effect(
 )
 
 /** Which credential a request is judged by, or why none. Two key headers never mean "the first one wins" by accident. */
-export type Presented =
+export type PresentedCredential =
   | { readonly _tag: "Key"; readonly key: string; readonly alias: string | undefined; readonly viaAlias: boolean }
   | { readonly _tag: "Bearer"; readonly token: string }
   | { readonly _tag: "Refused"; readonly error: PublicError }
@@ -138,7 +138,7 @@ export type Presented =
 const bearerPattern = /^bearer\b *(\S*) *$/i
 
 /** Reads the credential headers. A key header wins over `Authorization`. */
-export const presentedBy = (headers: Headers.Headers): Presented => {
+export const credentialOf = (headers: Headers.Headers): PresentedCredential => {
   const key = headers["x-api-key"]
   const alias = headers["x-commerce-api-key"]
   if (key !== undefined) return { _tag: "Key", key, alias, viaAlias: false }
@@ -161,7 +161,7 @@ const objectionToEnvironment = (
 /** What speaks against a known key in this request, if anything. */
 export const objectionTo = (
   { scope, environment }: Principal,
-  { key, alias, viaAlias }: Extract<Presented, { _tag: "Key" }>,
+  { key, alias, viaAlias }: Extract<PresentedCredential, { _tag: "Key" }>,
   served: ReadonlySet<Environment>
 ): PublicError | undefined => {
   if (viaAlias && scope !== "commerce") return publicError("SCOPE_MISMATCH")
@@ -177,12 +177,12 @@ type Request = HttpServerRequest.HttpServerRequest
  */
 export const makeKeyCheck = Effect.gen(function*() {
   const { verify } = yield* Credentials
-  const throttle = yield* Throttle
+  const rateLimiter = yield* RateLimiter
   const settings = yield* Settings
   const served = new Set(settings.environments)
   const callerOf = callerBehind(settings.http.trustProxy)
-  return (request: Request, presented: Extract<Presented, { _tag: "Key" }>): Effect.Effect<Grant, PublicError> =>
-    Effect.flatMap(verify(presented.key, throttle.address(request, "anonymous")), (grant) => {
+  return (request: Request, presented: Extract<PresentedCredential, { _tag: "Key" }>): Effect.Effect<Grant, PublicError> =>
+    Effect.flatMap(verify(presented.key, rateLimiter.address(request, "anonymous")), (grant) => {
       if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
       const objection = objectionTo(grant, presented, served)
       if (objection !== undefined) return Effect.fail(objection)
@@ -197,20 +197,20 @@ export const makeKeyCheck = Effect.gen(function*() {
  * security schemes, for the reference; all run the same check, and a further run of a refused request answers what the
  * first one found.
  */
-export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | Throttle> = Layer.effect(
+export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settings | RateLimiter> = Layer.effect(
   MerchantAuth,
   Effect.gen(function*() {
     const { verifyBearer } = yield* Credentials
     const byKey = yield* makeKeyCheck
     const settings = yield* Settings
-    const throttle = yield* Throttle
+    const rateLimiter = yield* RateLimiter
     const served = new Set(settings.environments)
     const refused = new WeakMap<object, PublicError>()
 
     type Authenticated = Effect.Effect<Grant, PublicError>
 
     /** The caller in the environment that the call is in: a wallet's is the one it names. */
-    const inNamedEnvironment = (called: Called, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
+    const inNamedEnvironment = (called: CalledEndpoint, grant: Grant): Effect.Effect<Grant, PublicError, Request> =>
       Effect.flatMap(admit(called, grant), (named): Authenticated => {
         if (grant.kind === "key") return Effect.succeed(grant)
         const environment = named ?? grant.environment
@@ -221,21 +221,21 @@ export const merchantAuth: Layer.Layer<MerchantAuth, never, Credentials | Settin
     const authenticate = (request: Request): Authenticated => {
       const before = refused.get(request)
       if (before !== undefined) return Effect.fail(before)
-      const presented = presentedBy(request.headers)
+      const presented = credentialOf(request.headers)
       const found = presented._tag === "Key"
         ? byKey(request, presented)
         : presented._tag === "Bearer"
         ? verifyBearer(presented.token)
         : Effect.fail(presented.error)
-      return Effect.catch(found, (error) => throttle.refused(request, error))
+      return Effect.catch(found, (error) => rateLimiter.refuse(request, error))
     }
 
-    const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>, called: Called) =>
+    const check = (app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, CurrentPrincipal>, called: CalledEndpoint) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.flatMap(authenticate(request), (grant) =>
           Effect.flatMap(RequestInfo, (facts) => {
             facts.apiVersion = versionOf(request.headers, grant.apiVersion)
-            return throttle.credential(grant, Effect.flatMap(inNamedEnvironment(called, grant), (principal) =>
+            return rateLimiter.credential(grant, Effect.flatMap(inNamedEnvironment(called, grant), (principal) =>
               Effect.provideService(app, CurrentPrincipal, principal)))
           })).pipe(
             // Only what was decided here: what the handler fails with passes by in a wrapper of `HttpApi`'s.

@@ -5,16 +5,16 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { Commit, Replayed, type ReplyWrite } from "../Commit.ts"
+import { Commit, IdempotentReplay, type ReplyWrite } from "../Commit.ts"
 import { CurrentPrincipal, Idempotency, IdempotencyRequired, Idempotent, jsonText, RequestInfo } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
 import { jsonBody } from "./Body.ts"
 import { canonicalJson, sha256 } from "./CanonicalJson.ts"
-import { errorResponse, familyOf, publicErrorOf } from "./Families.ts"
+import { errorResponse, familyOf, publicErrorOf } from "./ErrorResponses.ts"
 import { boundPath } from "./Paths.ts"
-import { makeFind, open, pruning, type SealedReply, type StoredReply } from "./Replies.ts"
-import { fromZero } from "../Telemetry.ts"
+import { makeFind, open, prunePeriodically, type SealedReply, type StoredReply } from "./Replies.ts"
+import { initializeSeries } from "../Telemetry.ts"
 
 /**
  * How long a second request waits for the first one with its key
@@ -74,9 +74,9 @@ const bodyText = ({ body }: HttpServerResponse.HttpServerResponse): string | und
   return body._tag === "Uint8Array" ? body.text ?? new TextDecoder().decode(body.body) : undefined
 }
 
-const replayedBy = (cause: Cause.Cause<unknown>): Replayed | undefined => {
+const replayedBy = (cause: Cause.Cause<unknown>): IdempotentReplay | undefined => {
   const error = Cause.squash(cause)
-  return error instanceof Replayed ? error : undefined
+  return error instanceof IdempotentReplay ? error : undefined
 }
 
 /** A request that sent no key: its commits carry no reply. */
@@ -134,7 +134,7 @@ const make = Effect.gen(function*() {
       }).pipe(
         Effect.as<Outcome>({ response, kept }),
         Effect.catchTags({
-          Replayed: (replayed) => answerSealed(replayed, keyed),
+          IdempotentReplay: (replayed) => answerSealed(replayed, keyed),
           Conflict: (conflict) => Effect.die(conflict),
           PublicError: (error) =>
             Effect.as(
@@ -238,8 +238,8 @@ export const layer: Layer.Layer<
 > = Layer.effectContext(
   Effect.gen(function*() {
     const middleware = yield* make
-    yield* fromZero(replays)
-    yield* pruning
+    yield* initializeSeries(replays)
+    yield* prunePeriodically
     return Context.make(Idempotent, middleware(false) as never).pipe(
       Context.add(IdempotencyRequired, middleware(true) as never)
     )

@@ -14,7 +14,7 @@ export const isOrigin = (text: string): boolean =>
   originOf(text) === text && !text.includes("*") && (text.startsWith("https://") || isLocalOrigin(text))
 
 /** Answers whether a page of an origin may open a merchant's stream: the service's own pages, and those of the settings. */
-export const allowingOrigins = (publicUrl: string, allowed: ReadonlyArray<string>): (origin: string) => boolean => {
+export const makeOriginCheck = (publicUrl: string, allowed: ReadonlyArray<string>): (origin: string) => boolean => {
   const known = new Set([...allowed, originOf(publicUrl)])
   return (origin) => known.has(origin)
 }

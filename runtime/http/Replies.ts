@@ -5,7 +5,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Leases } from "../Leases.ts"
 import { Secrets } from "../Secrets.ts"
-import * as Batch from "./Batch.ts"
+import * as Batch from "./CallBatcher.ts"
 
 /** Where a reply is kept: unique within (merchant, environment). */
 export interface ReplySlot {
@@ -29,7 +29,7 @@ export interface SealedReply {
   readonly sealedBody: string
 }
 
-/** Look-ups on their way at once. Two, as the commit log has lanes: one gathers while the other is answered. */
+/** Look-ups on their way at once. Two, as the commit log has shards: one gathers while the other is answered. */
 const lookUpLanes = 2
 
 /** A look-up that takes longer fails with `SERVICE_UNAVAILABLE`, as a commit does. */
@@ -109,7 +109,7 @@ export const pruneOnce: Effect.Effect<number, never, SqlClient.SqlClient> = Effe
 })
 
 /** Prunes every hour, on one instance at a time, for as long as the scope lives. A failed round is logged. */
-export const pruning: Effect.Effect<void, never, SqlClient.SqlClient | Leases | Scope.Scope> = Effect.gen(function*() {
+export const prunePeriodically: Effect.Effect<void, never, SqlClient.SqlClient | Leases | Scope.Scope> = Effect.gen(function*() {
   const leases = yield* Leases
   const round = pruneOnce.pipe(
     Effect.catchCause((cause) => Effect.logWarning("idempotency keys were not pruned", cause)),

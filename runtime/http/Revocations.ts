@@ -85,7 +85,7 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
     return Revocations.of({
       register: (kind, good) => Effect.sync(() => void owners.set(kind, good)),
       isGood: (id) => Effect.map(ask(kindOf(id), [id]), (good) => good?.has(id) === true),
-      ended: (id) =>
+      awaitEnd: (id) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const stream = Deferred.makeUnsafe<How>()
           const one = watched.get(id) ?? { streams: new Set(), goodAt: now }

@@ -4,7 +4,7 @@ import { FindMyWay, HttpRouter } from "effect/http"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { ErrorFamily } from "../../schemas/Errors.ts"
 import { AnyOrigin, TakesForms } from "../Http.ts"
-import { familyOf } from "./Families.ts"
+import { familyOf } from "./ErrorResponses.ts"
 import { decodablePath, hasEmptySegment } from "./Paths.ts"
 
 /**

@@ -10,7 +10,7 @@ import { type ApiVersion, findVersion, knownVersion, newestVersion, versions } f
 export const versionHeader = "x-service-version"
 
 /** Whether the request names something that is no version. */
-export const namesNoVersion = (headers: Headers.Headers): boolean => {
+export const hasUnknownVersion = (headers: Headers.Headers): boolean => {
   const named = headers[versionHeader]
   return named !== undefined && findVersion(named) === undefined
 }

@@ -47,14 +47,14 @@ const make = Effect.gen(function*() {
    * that still equals `expired` is taken before its end: nobody has renewed it for its whole duration, so the clock of the
    * database was set back and the stored end lies too far ahead.
    */
-  const acquire = (name: string, holder: string, ttlMillis: number, expired: LeaseObservation | undefined) =>
+  const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(
       sql<{ token: bigint; until: string | null }>`with taken as (
           insert into leases as l (name, holder, token, until)
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
             where l.until <= clock_timestamp()
-              or l.token = ${expired?.token ?? null}::bigint and l.until = ${expired?.until ?? null}::timestamptz
+              or l.token = ${expiredObservation?.token ?? null}::bigint and l.until = ${expiredObservation?.until ?? null}::timestamptz
           returning token)
         select token, null as until from taken
         union all select l.token, l.until::text from leases l where l.name = ${name} and not exists (select from taken)`,
@@ -76,24 +76,24 @@ const make = Effect.gen(function*() {
     )
 
   /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
-  const keep = (fence: Fence, ttlMillis: number, record: LeaseRecord): Effect.Effect<void> =>
+  const renewUntilLost = (fence: Fence, ttlMillis: number, record: LeaseRecord): Effect.Effect<void> =>
     Effect.gen(function*() {
       while (true) {
         yield* Effect.sleep(ttlMillis / renewalsPerTerm)
         const askedAtMillis = yield* monotonicMillis
-        const held = yield* renew(fence, ttlMillis).pipe(
+        const isHeld = yield* renew(fence, ttlMillis).pipe(
           Effect.timeoutOrElse({ duration: ttlMillis / renewalsPerTerm, orElse: () => Effect.succeed(undefined) }),
           Effect.catch((error: SqlError.SqlError) =>
             Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
           )
         )
-        if (held === true) record.renewedAtMillis = askedAtMillis
+        if (isHeld === true) record.renewedAtMillis = askedAtMillis
         const now = yield* monotonicMillis
-        if (held === false || now - record.renewedAtMillis >= ttlMillis) return
+        if (isHeld === false || now - record.renewedAtMillis >= ttlMillis) return
       }
     })
 
-  const acquired = (name: string, holder: string, ttlMillis: number, record: LeaseRecord): Effect.Effect<Fence> =>
+  const awaitLease = (name: string, holder: string, ttlMillis: number, record: LeaseRecord): Effect.Effect<Fence> =>
     Effect.gen(function*() {
       let observation: LeaseObservation | undefined
       while (true) {
@@ -127,11 +127,11 @@ const make = Effect.gen(function*() {
       const record: LeaseRecord = { name, ttlMillis, isHeldHere: false, renewedAtMillis: yield* monotonicMillis }
       records.set(holder, record)
       const term = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(acquired(name, holder, ttlMillis, record)), (fence) =>
+        Effect.flatMap(restore(awaitLease(name, holder, ttlMillis, record)), (fence) =>
           restore(
             Effect.raceFirst(
               Effect.map(Effect.exit(work(fence)), (exit): Exit.Exit<A, E> | undefined => exit),
-              Effect.as(keep(fence, ttlMillis, record), undefined)
+              Effect.as(renewUntilLost(fence, ttlMillis, record), undefined)
             )
           ).pipe(
             Effect.ensuring(Effect.sync(() => void (record.isHeldHere = false))),

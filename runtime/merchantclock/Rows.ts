@@ -5,9 +5,9 @@
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, Conflict, noCause, type Write } from "../Commit.ts"
-import { type Asked, maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
+import { type IdempotentCall, maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
 import { Settings } from "../Settings.ts"
-import { retriesEarlier } from "../webhooks/Queue.ts"
+import { advanceRetries } from "../webhooks/DeliveryRepo.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 
@@ -23,9 +23,9 @@ interface Row {
   readonly seconds: bigint
 }
 
-const unasked: Asked = { cause: noCause, reply: () => undefined }
+const defaultCall: IdempotentCall = { cause: noCause, reply: () => undefined }
 
-const tooFar = publicError("VALIDATION_ERROR", {
+const limitError = publicError("VALIDATION_ERROR", {
   param: "seconds",
   message: `seconds: a clock can be ${maximumAheadSeconds} s ahead in all`
 })
@@ -36,37 +36,37 @@ const make = Effect.gen(function*() {
   const ahead = new Map<number, number>()
   const listeners = new Set<(merchantId: number) => Effect.Effect<void>>()
   /** Steps are rare: one at a time here, so that only another instance's can be first. */
-  const oneStep = yield* Semaphore.make(1)
+  const stepLock = yield* Semaphore.make(1)
   /** Sum of the versions of all rows as last read: each step raises it. */
-  let known = 0n
+  let versionSum = 0n
 
   const learn = (merchantId: number, seconds: number) =>
     Effect.suspend(() => {
       if (seconds <= (ahead.get(merchantId) ?? 0)) return Effect.void
       ahead.set(merchantId, seconds)
-      return Effect.forEach([...listeners], (heard) => heard(merchantId), { discard: true })
+      return Effect.forEach([...listeners], (listener) => listener(merchantId), { discard: true })
     })
 
   const readAll = Effect.gen(function*() {
     const rows = yield* sql<Row>`SELECT merchant_id, version, seconds FROM merchant_clocks`
-    known = rows.reduce((sum, { version }) => sum + version, 0n)
+    versionSum = rows.reduce((sum, { version }) => sum + version, 0n)
     yield* Effect.forEach(rows, (row) => learn(row.merchant_id, Number(row.seconds)), { discard: true })
   })
 
-  const look = Effect.gen(function*() {
+  const poll = Effect.gen(function*() {
     const [sum] = yield* sql<{ readonly versions: bigint }>`
       SELECT coalesce(sum(version), 0)::bigint AS versions FROM merchant_clocks`
-    if (sum!.versions !== known) yield* readAll
+    if (sum!.versions !== versionSum) yield* readAll
   }).pipe(
     Effect.catch((error: SqlError.SqlError) => Effect.logWarning("Merchants' clocks were not read; they are read again", error))
   )
 
-  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: Asked) {
+  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: IdempotentCall) {
     const [row] = yield* sql<Row>`
       SELECT merchant_id, version, seconds FROM merchant_clocks WHERE merchant_id = ${merchantId}`.pipe(Effect.orDie)
     const next = Number(row?.seconds ?? 0n) + seconds
-    if (next > maximumAheadSeconds) return yield* tooFar
-    const kept = reply(next)
+    if (next > maximumAheadSeconds) return yield* limitError
+    const replyWrite = reply(next)
     const write: Write = {
       table: "merchant_clocks",
       row: { merchant_id: merchantId, version: Number(row?.version ?? 0n) + 1, seconds: next }
@@ -77,9 +77,9 @@ const make = Effect.gen(function*() {
       cause,
       writes: [write],
       events: [],
-      ...(kept === undefined ? {} : { reply: kept })
+      ...(replyWrite === undefined ? {} : { reply: replyWrite })
     })
-    yield* retriesEarlier(merchantId, seconds).pipe(
+    yield* advanceRetries(merchantId, seconds).pipe(
       Effect.provideService(SqlClient.SqlClient, sql),
       Effect.catch((error) => Effect.logWarning("Webhook retries keep their times though the clock has moved", error))
     )
@@ -87,12 +87,12 @@ const make = Effect.gen(function*() {
     return next
   })
 
-  const advance = (merchantId: number, seconds: number, asked: Asked = unasked) =>
-    step(merchantId, seconds, asked).pipe(
+  const advance = (merchantId: number, seconds: number, call: IdempotentCall = defaultCall) =>
+    step(merchantId, seconds, call).pipe(
       // Between the commit and what follows from it nobody goes away.
       Effect.uninterruptible,
       Effect.retry({ times: conflictRetries, while: (error) => error instanceof Conflict }),
-      oneStep.withPermits(1),
+      stepLock.withPermits(1),
       Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
     )
 
@@ -103,19 +103,19 @@ const make = Effect.gen(function*() {
     Effect.map(Clock.currentTimeMillis, (millis) => millis + aheadSeconds(merchantId, environment) * 1000)
 
   yield* readAll
-  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(pollMillis)))
+  yield* Effect.forkScoped(Effect.repeat(poll, Schedule.spaced(pollMillis)))
 
   return MerchantClock.of({
     nowMillis,
     nowSeconds: (merchantId, environment) =>
       Effect.map(nowMillis(merchantId, environment), (millis) => Math.floor(millis / 1000)),
     aheadSeconds,
-    ahead: () => ahead,
+    aheadByMerchant: () => ahead,
     advance,
-    onAdvance: (heard) =>
+    onAdvance: (listener) =>
       Effect.acquireRelease(
-        Effect.sync(() => void listeners.add(heard)),
-        () => Effect.sync(() => void listeners.delete(heard))
+        Effect.sync(() => void listeners.add(listener)),
+        () => Effect.sync(() => void listeners.delete(listener))
       )
   })
 })

@@ -1,10 +1,10 @@
-/** What a call can be refused with whoever serves it: the door, the limits and the middlewares of its group. */
+/** What a call can be refused with whoever serves it: the global middleware, the limits and the middlewares of its group. */
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { ErrorCode } from "../../schemas/Errors.ts"
 import { authenticationErrors, IdempotencyRequired, Idempotent, MerchantAuth } from "../Http.ts"
 
 /** Whether a middleware stands before an endpoint. */
-export const passes = (endpoint: HttpApiEndpoint.Top, middleware: { readonly key: string }): boolean =>
+export const hasMiddleware = (endpoint: HttpApiEndpoint.Top, middleware: { readonly key: string }): boolean =>
   [...endpoint.middlewares].some(({ key }) => key === middleware.key)
 
 const always: ReadonlyArray<ErrorCode> = [
@@ -21,7 +21,7 @@ const withIdempotencyKey: ReadonlyArray<ErrorCode> = [
 export const commonCodes = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<ErrorCode> => [
   ...always,
   ...endpoint.method !== "GET" ? withBody : [],
-  ...passes(endpoint, MerchantAuth) ? authenticationErrors : [],
-  ...passes(endpoint, IdempotencyRequired) ? ["IDEMPOTENCY_KEY_MISSING" as const] : [],
-  ...passes(endpoint, Idempotent) || passes(endpoint, IdempotencyRequired) ? withIdempotencyKey : []
+  ...hasMiddleware(endpoint, MerchantAuth) ? authenticationErrors : [],
+  ...hasMiddleware(endpoint, IdempotencyRequired) ? ["IDEMPOTENCY_KEY_MISSING" as const] : [],
+  ...hasMiddleware(endpoint, Idempotent) || hasMiddleware(endpoint, IdempotencyRequired) ? withIdempotencyKey : []
 ]

@@ -6,17 +6,17 @@
 import { Context, type JsonSchema, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { apiVersion } from "../../schemas/Event.ts"
-import { codesOf, IdempotencyRequired, Idempotent, MerchantAuth, Revalidated, SchemesTogether } from "../Http.ts"
-import { familyOf } from "../http/Families.ts"
+import { codesOf, IdempotencyRequired, Idempotent, MerchantAuth, ConditionalGet, RequiresAllSchemes } from "../Http.ts"
+import { familyOf } from "../http/ErrorResponses.ts"
 import { endpointsOf } from "../http/Routes.ts"
-import { commonCodes, passes } from "./CommonErrors.ts"
-import { errorResponses, sharingErrors } from "./ErrorResponses.ts"
-import { tellingEventsApart, webhooksOf } from "./Events.ts"
+import { commonCodes, hasMiddleware } from "./CommonErrors.ts"
+import { errorResponses, shareErrors } from "./ErrorResponses.ts"
+import { discriminateEvents, webhooksOf } from "./Events.ts"
 import { exampleOf } from "./Examples.ts"
 import { operationsPaths, operationsSchemas, operationsSchemes, operationsTag } from "./Operations.ts"
 import {
-  type Answering, errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions
-} from "./Parts.ts"
+  type ResponseTraits, errorSchemas, headers, headersOf, parameters, pathDescriptions, queryDescriptions, schemeDescriptions
+} from "./SharedComponents.ts"
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
 
@@ -49,16 +49,16 @@ const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApi
   const typed = propertiesOf(endpoint.query)
   const named = operation.parameters.map((parameter) => {
     const own = parameter.schema as JsonSchema.JsonSchema
-    const { description: said, ...rest } = isNumberText(own) ? typed[parameter.name] ?? own : own
+    const { description: ownDescription, ...rest } = isNumberText(own) ? typed[parameter.name] ?? own : own
     const known = parameter.in === "path" ? pathDescriptions : queryDescriptions
-    return { ...parameter, description: said ?? known[parameter.name] ?? parameter.name, schema: rest }
+    return { ...parameter, description: ownDescription ?? known[parameter.name] ?? parameter.name, schema: rest }
   })
-  const isMerchants = passes(endpoint, MerchantAuth) && endpoint.path.startsWith("/api/")
+  const isMerchants = hasMiddleware(endpoint, MerchantAuth) && endpoint.path.startsWith("/api/")
   const shared: ReadonlyArray<keyof typeof parameters> = [
     ...isMerchants && !named.some(({ name }) => name === "environment") ? ["Environment" as const] : [],
-    ...passes(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
-    ...passes(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
-    ...Context.get(endpoint.annotations, Revalidated) ? ["IfNoneMatch" as const] : [],
+    ...hasMiddleware(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
+    ...hasMiddleware(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
+    ...Context.get(endpoint.annotations, ConditionalGet) ? ["IfNoneMatch" as const] : [],
     "ServiceVersion",
     "RequestId"
   ]
@@ -71,18 +71,18 @@ const complete = (
   endpoint: HttpApiEndpoint.Top,
   schemas: Schemas
 ) => {
-  const answering: Answering = {
-    isReplayable: passes(endpoint, IdempotencyRequired) || passes(endpoint, Idempotent),
-    isRevalidated: Context.get(endpoint.annotations, Revalidated)
+  const traits: ResponseTraits = {
+    isReplayable: hasMiddleware(endpoint, IdempotencyRequired) || hasMiddleware(endpoint, Idempotent),
+    isConditional: Context.get(endpoint.annotations, ConditionalGet)
   }
   const successes = Object.entries(operation.responses).filter(([status]) => Number(status) < 400)
-  const same = { 304: { description: "Nothing has changed.", headers: headersOf(304, answering) } }
+  const same = { 304: { description: "Nothing has changed.", headers: headersOf(304, traits) } }
   const declared = [...endpoint.error].flatMap(codesOf)
   const { requestBody } = operation
   return {
     ...operation,
     parameters: parametersOf(operation, endpoint),
-    security: Context.get(group.annotations, SchemesTogether)
+    security: Context.get(group.annotations, RequiresAllSchemes)
       ? [Object.assign({}, ...operation.security)]
       : operation.security,
     ...requestBody === undefined
@@ -91,10 +91,10 @@ const complete = (
     responses: {
       ...Object.fromEntries(successes.map(([status, response]) => [status, {
         ...response,
-        headers: { ...response.headers, ...headersOf(Number(status), answering) },
+        headers: { ...response.headers, ...headersOf(Number(status), traits) },
         ...response.content === undefined ? {} : { content: withExample(response.content as Content, schemas) }
       }])),
-      ...answering.isRevalidated === true ? same : {}
+      ...traits.isConditional === true ? same : {}
     },
     errors: errorResponses([...declared, ...commonCodes(endpoint)], familyOf(endpoint))
   }
@@ -124,14 +124,14 @@ const choice = (anyOf: unknown): object => {
 }
 
 /** Schemas as a reader wants them: open, without bounds that bind nothing, and no choice of one. */
-const plain = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(plain)
+const simplify = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(simplify)
   if (typeof value !== "object" || value === null) return value
   const { anyOf, ...rest } = asConstant(value as Readonly<Record<string, unknown>>)
   return Object.fromEntries(
     Object.entries({ ...choice(anyOf), ...rest })
       .filter(([key, inner]) => !isClosing(key, inner) && !isNoBound(key, inner) && !isUnicodeOnly(key, inner))
-      .map(([key, inner]) => [key, plain(inner)])
+      .map(([key, inner]) => [key, simplify(inner)])
   )
 }
 
@@ -143,7 +143,7 @@ type Operation = ReturnType<typeof complete>
 const namesIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? "")
 
 /** The operation under `path`, which is its own path but for the names of the parameters. */
-const renamed = (operation: Operation, own: string, path: string): Operation => {
+const withPathParameters = (operation: Operation, own: string, path: string): Operation => {
   const names = new Map(namesIn(own).map((name, index) => [name, namesIn(path)[index] ?? name]))
   const parameters = operation.parameters.map((parameter) =>
     "in" in parameter && parameter.in === "path"
@@ -192,16 +192,16 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
   )
   const spec = yield* specOf(merged)
   const plainSchemas: Record<string, JsonSchema.JsonSchema> = {}
-  const described = { ...spec.components.schemas, ...errorSchemas, ...operationsSchemas }
+  const allSchemas = { ...spec.components.schemas, ...errorSchemas, ...operationsSchemas }
   // By name: a new schema then adds lines to the committed document and moves none.
-  for (const [name, schema] of Object.entries(described).toSorted(([one], [other]) => one < other ? -1 : 1)) {
-    plainSchemas[name] = plain(schema) as JsonSchema.JsonSchema
+  for (const [name, schema] of Object.entries(allSchemas).toSorted(([one], [other]) => one < other ? -1 : 1)) {
+    plainSchemas[name] = simplify(schema) as JsonSchema.JsonSchema
     yield
   }
-  const schemas = tellingEventsApart(plainSchemas)
+  const schemas = discriminateEvents(plainSchemas)
   const deliveries = webhooksOf(schemas)
-  const collected: Record<string, Record<string, Operation>> = {}
-  const known = new Map<string, string>()
+  const operationsByPath: Record<string, Record<string, Operation>> = {}
+  const pathByShape = new Map<string, string>()
   for (const [group, endpoint] of endpointsOf(merged)) {
     yield
     const own = pathOf(endpoint)
@@ -209,16 +209,16 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
     const operation = spec.paths[own]?.[method]
     if (operation === undefined) continue
     const shape = own.replaceAll(/\{\w+\}/g, "{}")
-    const path = known.get(shape) ?? own
-    known.set(shape, path)
-    const described = plain(operation) as OpenApi.OpenAPISpecOperation
-    collected[path] = {
-      ...collected[path],
-      [method]: renamed(complete(described, group, endpoint, schemas), own, path)
+    const path = pathByShape.get(shape) ?? own
+    pathByShape.set(shape, path)
+    const described = simplify(operation) as OpenApi.OpenAPISpecOperation
+    operationsByPath[path] = {
+      ...operationsByPath[path],
+      [method]: withPathParameters(complete(described, group, endpoint, schemas), own, path)
     }
   }
   yield
-  const { paths, responses } = sharingErrors(collected)
+  const { paths, responses } = shareErrors(operationsByPath)
   return {
     openapi: spec.openapi,
     info: {
@@ -230,7 +230,7 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
       license: { name: "MIT", identifier: "MIT" }
     },
     servers: [{ url: publicUrl, description: "This deployment." }],
-    tags: [...plain(spec.tags) as typeof spec.tags, operationsTag],
+    tags: [...simplify(spec.tags) as typeof spec.tags, operationsTag],
     paths: { ...paths, ...operationsPaths },
     ...deliveries.webhooks,
     components: {

@@ -1,6 +1,6 @@
 /** The errors of the OpenAPI document: what each looks like, and those that most calls share written once. */
 import { errorBody, type ErrorCode, type ErrorFamily, meaningOf, publicError, statusOf } from "../../schemas/Errors.ts"
-import { exampleRequestId, headersOf } from "./Parts.ts"
+import { exampleRequestId, headersOf } from "./SharedComponents.ts"
 
 const errorDescription = (codes: ReadonlyArray<ErrorCode>): string =>
   codes.map((code) => `\`${code}\`: ${meaningOf(code)}.`).join("\n\n")
@@ -40,7 +40,7 @@ const nameOf = (status: string, { content }: ErrorResponse) =>
  * Most operations share most errors: the commonest answer of each family and status stands once, under a name, and
  * operations refer to it.
  */
-export const sharingErrors = <A extends WithErrors>(paths: Readonly<Record<string, Readonly<Record<string, A>>>>) => {
+export const shareErrors = <A extends WithErrors>(paths: Readonly<Record<string, Readonly<Record<string, A>>>>) => {
   const counts = new Map<string, Map<string, number>>()
   const errors = Object.values(paths).flatMap((operations) => Object.values<A>(operations)).flatMap(({ errors }) => Object.entries(errors))
   for (const [status, response] of errors) {
@@ -55,21 +55,21 @@ export const sharingErrors = <A extends WithErrors>(paths: Readonly<Record<strin
       return count > 1 ? [[name, text] as const] : []
     })
   )
-  const shared = (status: string, response: ErrorResponse) => {
+  const reference = (status: string, response: ErrorResponse) => {
     const name = nameOf(status, response)
     return commonest.get(name) === JSON.stringify(response) ? { $ref: `#/components/responses/${name}` } : response
   }
-  const written = ({ errors, responses, ...operation }: A) => ({
+  const withResponses = ({ errors, responses, ...operation }: A) => ({
     ...operation,
     responses: {
       ...responses,
-      ...Object.fromEntries(Object.entries(errors).map(([status, response]) => [status, shared(status, response)]))
+      ...Object.fromEntries(Object.entries(errors).map(([status, response]) => [status, reference(status, response)]))
     }
   })
   return {
     paths: Object.fromEntries(Object.entries(paths).map(([path, operations]) => [
       path,
-      Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, written(operation)]))
+      Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, withResponses(operation)]))
     ])),
     responses: Object.fromEntries([...commonest].map(([name, text]) => [name, JSON.parse(text) as unknown]))
   }

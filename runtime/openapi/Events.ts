@@ -52,11 +52,11 @@ const changes: Readonly<Partial<Record<EventType, Change>>> = {
   "invoice_payment.refunded": { object: { settlement_status: "refunded" }, previous: { settlement_status: "settled" } }
 }
 
-const unchanged: Change = { object: {}, previous: {} }
+const noChange: Change = { object: {}, previous: {} }
 
 const withExample = (type: EventType, schema: JsonSchema.JsonSchema, schemas: Schemas): JsonSchema.JsonSchema => {
   const { data, ...envelope } = exampleOf(schema, schemas) as { readonly data: { readonly object: object } }
-  const { object, previous } = changes[type] ?? unchanged
+  const { object, previous } = changes[type] ?? noChange
   return {
     ...schema,
     examples: [{ ...envelope, data: { object: { ...data.object, ...object }, previous_attributes: previous } }]
@@ -83,7 +83,7 @@ const schemasByType = (schemas: Schemas): ReadonlyMap<EventType, string> =>
  * `Event` as one of the types that this service sends, with an example of each. The member for types of later versions is
  * for clients that are older than their service, so it is left out.
  */
-export const tellingEventsApart = (schemas: Schemas): Schemas => {
+export const discriminateEvents = (schemas: Schemas): Schemas => {
   const { Event: event } = schemas
   if (event === undefined) return schemas
   const names = membersOf(event)

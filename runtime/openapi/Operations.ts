@@ -6,7 +6,7 @@ import { type JsonSchema, Schema } from "effect"
 import { HealthReport } from "../telemetry/HealthReport.ts"
 import { errorResponses } from "./ErrorResponses.ts"
 import { exampleOf } from "./Examples.ts"
-import { headersOf } from "./Parts.ts"
+import { headersOf } from "./SharedComponents.ts"
 
 const reportSchema = Schema.toJsonSchemaDocument(HealthReport).definitions["HealthReport"] ?? {}
 
@@ -20,13 +20,13 @@ export const operationsSchemes = {
 
 export const operationsTag = { name: "operations", description: "What an operator's probes and metrics ask." }
 
-const shared = {
+const commonFields = {
   tags: [operationsTag.name],
   parameters: [{ $ref: "#/components/parameters/RequestId" }],
   security: []
 }
 
-const bare = (status: number) => headersOf(status, { isLimited: false })
+const unlimitedHeaders = (status: number) => headersOf(status, { isLimited: false })
 
 const liveSchema = { type: "object", properties: { status: { const: "ok" } }, required: ["status"] }
 
@@ -54,14 +54,14 @@ const { 401: unauthorized } = errorResponses(["UNAUTHORIZED"], "wrapped")
 export const operationsPaths = {
   "/health/live": {
     get: {
-      ...shared,
+      ...commonFields,
       operationId: "operations.live",
       summary: "See whether the process runs",
       description: "200 while the process answers at all. For a liveness probe: it asks neither the database nor a network.",
       responses: {
         200: {
           description: "The process runs.",
-          headers: bare(200),
+          headers: unlimitedHeaders(200),
           content: { "application/json": { schema: liveSchema, example: { status: "ok" } } }
         }
       }
@@ -69,20 +69,20 @@ export const operationsPaths = {
   },
   "/health/ready": {
     get: {
-      ...shared,
+      ...commonFields,
       operationId: "operations.ready",
       summary: "See whether the service can do its work",
       description: "For a readiness probe: 503 means that this instance should get no requests now, and `unavailable` says why. "
         + "`degraded` is 200: it serves, and an operator should look.",
       responses: {
-        200: { description: "It serves.", headers: bare(200), content: reportContent(readyExample) },
-        503: { description: "Send it no requests now.", headers: bare(503), content: reportContent(unreadyExample) }
+        200: { description: "It serves.", headers: unlimitedHeaders(200), content: reportContent(readyExample) },
+        503: { description: "Send it no requests now.", headers: unlimitedHeaders(503), content: reportContent(unreadyExample) }
       }
     }
   },
   "/metrics": {
     get: {
-      ...shared,
+      ...commonFields,
       operationId: "operations.metrics",
       summary: "Scrape the metrics",
       description: "All metrics of this instance as Prometheus text, each name prefixed `tillwire_`. Needs `ops.token` on the "
@@ -91,10 +91,10 @@ export const operationsPaths = {
       responses: {
         200: {
           description: "The metrics, in the Prometheus text format 0.0.4.",
-          headers: bare(200),
+          headers: unlimitedHeaders(200),
           content: { "text/plain": { schema: { type: "string" }, example: metricsExample } }
         },
-        401: { ...unauthorized, headers: bare(401) }
+        401: { ...unauthorized, headers: unlimitedHeaders(401) }
       }
     }
   }

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { type HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpApi } from "effect/http-api"
-import { Throttle } from "../Http.ts"
-import { makeAsset, revalidated, serve } from "../http/Asset.ts"
+import { RateLimiter } from "../Http.ts"
+import { makeAsset, revalidate, serve } from "../http/Asset.ts"
 import { runInSlices } from "../http/Preparation.ts"
 import { documentSteps, textSteps } from "./Document.ts"
 
@@ -22,14 +22,14 @@ export const mount = Effect.fnUntraced(function*(
       Effect.flatMap((text) => makeAsset(text, "application/json"))
     )
   )
-  const throttle = yield* Throttle
+  const rateLimiter = yield* RateLimiter
   yield* router.add(
     "GET",
     "/openapi.json",
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      throttle.address(request, "document").pipe(
+      rateLimiter.address(request, "document").pipe(
         Effect.andThen(asset),
-        Effect.flatMap((document) => serve(document, request, revalidated, headers))
+        Effect.flatMap((document) => serve(document, request, revalidate, headers))
       ))
   )
 })

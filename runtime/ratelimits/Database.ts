@@ -7,12 +7,12 @@ import { Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../Clock.ts"
 import { Leases } from "../Leases.ts"
-import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
-import { fromZero } from "../Telemetry.ts"
+import { RateLimits, type RateLimitResult, windowMillis } from "../RateLimits.ts"
+import { initializeSeries } from "../Telemetry.ts"
 import { LocalWindows } from "./LocalWindows.ts"
 
 /** A call does not wait longer for the database; then it is not asked for {@link pauseMillis}. */
-const defaultPatienceMillis = 500
+const defaultTimeoutMillis = 500
 const pauseMillis = 1_000
 
 /** Callers over their limit that this instance remembers, so that their flood does not reach the database. */
@@ -63,41 +63,41 @@ const pruneLeaseMillis = 30_000
 
 interface Options {
   readonly span?: number
-  readonly patienceMillis?: number
+  readonly timeoutMillis?: number
 }
 
-const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: Options) => Effect.gen(function*() {
+const make = ({ timeoutMillis = defaultTimeoutMillis, span = windowMillis }: Options) => Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const refusedUntil = new Map<string, number>()
   const local = new LocalWindows(span)
   let pausedUntil = -Infinity
 
 
-  const refuse = (key: string, now: number, resetMillis: number): Verdict => {
+  const refuse = (key: string, now: number, resetMillis: number): RateLimitResult => {
     refusedUntil.delete(key)
     if (refusedUntil.size >= maximumRefused) refusedUntil.delete(refusedUntil.keys().next().value!)
     refusedUntil.set(key, now + resetMillis)
     return { accepted: false, remaining: 0, resetMillis }
   }
 
-  const ask = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
+  const takeShared = Effect.fnUntraced(function*(name: string, who: string, limit: number) {
     const values = [name, who, limit, span]
     const key = `${name} ${who}`
-    const asked = yield* monotonicMillis
-    const unrecorded = local.unrecordedCalls(key, asked)
+    const startMillis = yield* monotonicMillis
+    const unrecorded = local.unrecordedCalls(key, startMillis)
     if (unrecorded.length > 0) {
-      yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => asked - at)])
-      local.markRecorded(key, unrecorded, asked)
+      yield* sql.unsafe(recordSql, [name, who, limit, unrecorded.map((at) => startMillis - at)])
+      local.markRecorded(key, unrecorded, startMillis)
     }
-    const [taken] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
-    if (taken !== undefined) {
-      local.recordAnswer(key, taken.used, yield* monotonicMillis)
-      return { accepted: true, remaining: Math.max(0, limit - taken.used), resetMillis: Number(taken.reset) }
+    const [row] = yield* sql.unsafe<{ readonly used: number; readonly reset: number }>(takeSql, values)
+    if (row !== undefined) {
+      local.recordAnswer(key, row.used, yield* monotonicMillis)
+      return { accepted: true, remaining: Math.max(0, limit - row.used), resetMillis: Number(row.reset) }
     }
-    const [waiting] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
+    const [wait] = yield* sql.unsafe<{ readonly reset: number | null }>(waitSql, values)
     local.recordAnswer(key, limit, yield* monotonicMillis)
     // Counted from the answer: what it took to ask would else be missing from the wait that later callers are told.
-    return refuse(key, yield* monotonicMillis, Math.max(0, Number(waiting?.reset ?? 0)))
+    return refuse(key, yield* monotonicMillis, Math.max(0, Number(wait?.reset ?? 0)))
   })
 
   /** Counts a call in this instance alone. */
@@ -110,7 +110,7 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
       return Effect.logWarning("rate limits are counted by this instance alone until the database answers", cause)
     })
 
-  const take = (name: string, who: string, limit: number): Effect.Effect<Verdict> =>
+  const take = (name: string, who: string, limit: number): Effect.Effect<RateLimitResult> =>
     Effect.flatMap(monotonicMillis, (now) => {
       const until = refusedUntil.get(`${name} ${who}`)
       if (until !== undefined && now < until) {
@@ -119,10 +119,10 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
       if (until !== undefined) refusedUntil.delete(`${name} ${who}`)
       const key = `${name} ${who}`
       if (now < pausedUntil) return takeAlone(key, limit)
-      local.beginAsk(key)
-      return ask(name, who, limit).pipe(
-        Effect.timeoutOrElse({ duration: patienceMillis, orElse: () => Effect.fail("no answer in time" as const) }),
-        Effect.ensuring(Effect.sync(() => local.endAsk(key))),
+      local.beginCall(key)
+      return takeShared(name, who, limit).pipe(
+        Effect.timeoutOrElse({ duration: timeoutMillis, orElse: () => Effect.fail("no answer in time" as const) }),
+        Effect.ensuring(Effect.sync(() => local.endCall(key))),
         Effect.catch((cause) => Effect.andThen(pause(cause), takeAlone(key, limit)))
       )
     })
@@ -132,7 +132,7 @@ const make = ({ patienceMillis = defaultPatienceMillis, span = windowMillis }: O
     Effect.andThen(Effect.sleep(span)),
     Effect.forever
   )
-  yield* fromZero(failures)
+  yield* initializeSeries(failures)
   const leases = yield* Leases
   yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
 

@@ -3,7 +3,7 @@
  * the database's last answer, and those accepted since. No clock: the caller supplies all times, in milliseconds of a
  * clock that never goes back.
  */
-import type { Verdict } from "../RateLimits.ts"
+import type { RateLimitResult } from "../RateLimits.ts"
 
 /**
  * Windows kept at once: some 200 bytes each, and 8 for each call accepted without the database. The oldest are dropped
@@ -22,7 +22,7 @@ interface LocalWindow {
 export class LocalWindows {
   private readonly windows = new Map<string, LocalWindow>()
   /** How many calls the database is being asked about: it may have accepted each of them. */
-  private readonly asking = new Map<string, number>()
+  private readonly callsInFlight = new Map<string, number>()
   /** Until when a window that was dropped for want of room may still hold calls. */
   private forgottenUntil = -Infinity
   private readonly span: number
@@ -33,16 +33,16 @@ export class LocalWindows {
     this.capacity = capacity
   }
 
-  /** The database is asked about a call, until {@link endAsk}. */
-  beginAsk(key: string): void {
-    this.asking.set(key, (this.asking.get(key) ?? 0) + 1)
+  /** The database is asked about a call, until {@link endCall}. */
+  beginCall(key: string): void {
+    this.callsInFlight.set(key, (this.callsInFlight.get(key) ?? 0) + 1)
   }
 
   /** The database answered, or its answer is not waited for any more. */
-  endAsk(key: string): void {
-    const left = (this.asking.get(key) ?? 1) - 1
-    if (left > 0) this.asking.set(key, left)
-    else this.asking.delete(key)
+  endCall(key: string): void {
+    const left = (this.callsInFlight.get(key) ?? 1) - 1
+    if (left > 0) this.callsInFlight.set(key, left)
+    else this.callsInFlight.delete(key)
   }
 
   /** The database counts `used` calls in the window at `now`. */
@@ -66,20 +66,20 @@ export class LocalWindows {
    * Decides without the database. One instance never accepts more than the limit in a window this way; a window that was
    * dropped counts as full.
    */
-  take(key: string, limit: number, now: number): Verdict {
+  take(key: string, limit: number, now: number): RateLimitResult {
     const found = this.windows.get(key)
     if (found === undefined && now <= this.forgottenUntil) {
       return { accepted: false, remaining: 0, resetMillis: this.forgottenUntil - now }
     }
     const { until, used } = this.inWindow(key, now) ?? { until: now, used: 0 }
     const unrecordedCalls = this.unrecordedCalls(key, now)
-    const taken = used + unrecordedCalls.length + (this.asking.get(key) ?? 0)
-    if (taken >= limit) {
+    const callCount = used + unrecordedCalls.length + (this.callsInFlight.get(key) ?? 0)
+    if (callCount >= limit) {
       const free = used > 0 ? until : (unrecordedCalls[0] ?? now) + this.span
       return { accepted: false, remaining: 0, resetMillis: Math.max(0, free - now) }
     }
     this.put(key, { used, until, unrecordedCalls: [...unrecordedCalls, now] }, now)
-    return { accepted: true, remaining: limit - taken - 1, resetMillis: this.span }
+    return { accepted: true, remaining: limit - callCount - 1, resetMillis: this.span }
   }
 
   /** The calls of the last answer, while any of them may still be in the window. */

@@ -1,6 +1,6 @@
 /** Windows in the memory of this process: for one instance, about a microsecond a call. */
 import { Clock, Effect, Layer } from "effect"
-import { RateLimits, type Verdict, windowMillis } from "../RateLimits.ts"
+import { RateLimits, type RateLimitResult, windowMillis } from "../RateLimits.ts"
 
 /**
  * Windows of one limit at once. A window takes 341 bytes with one call in it (measured) and 8 for each further one: 17 MB
@@ -30,7 +30,7 @@ class SlidingWindow {
   }
 
   /** Two calls a window apart are in one window still: stamps are rounded, the limit is not. */
-  take(limit: number, now: number, span: number): Verdict {
+  take(limit: number, now: number, span: number): RateLimitResult {
     const { stamps } = this
     while (this.head < stamps.length && now - stamps[this.head]! > span) this.head++
     const used = stamps.length - this.head
@@ -54,25 +54,25 @@ class SlidingWindow {
  * flood needs 150,000 accepted calls in two minutes from addresses of their own.
  */
 class Windows {
-  private readonly known = new Map<string, SlidingWindow>()
+  private readonly byCaller = new Map<string, SlidingWindow>()
   /** The same windows by the calls they held at the last accepted one; the emptiest is found without a search. */
   private readonly levels = new Map<number, Map<string, SlidingWindow>>()
 
-  take(who: string, limit: number, now: number, span: number, capacity: number): Verdict {
-    const found = this.known.get(who)
+  take(who: string, limit: number, now: number, span: number, capacity: number): RateLimitResult {
+    const found = this.byCaller.get(who)
     if (found !== undefined) return this.takeFrom(found, who, who, limit, now, span)
     this.forgetIdle(now, span)
-    const [victim, window] = this.known.size < capacity ? [who, new SlidingWindow()] : this.emptiest()
+    const [victim, window] = this.byCaller.size < capacity ? [who, new SlidingWindow()] : this.emptiest()
     return this.takeFrom(window, victim, who, limit, now, span)
   }
 
   /** A call of `who` in `window`, which was `holder`'s until then. A refused call changes nothing. */
-  private takeFrom(window: SlidingWindow, holder: string, who: string, limit: number, now: number, span: number): Verdict {
+  private takeFrom(window: SlidingWindow, holder: string, who: string, limit: number, now: number, span: number): RateLimitResult {
     const verdict = window.take(limit, now, span)
     if (verdict.accepted) {
       this.remove(holder, window)
       window.level = window.size
-      this.known.set(who, window)
+      this.byCaller.set(who, window)
       const level = this.levels.get(window.level)
       if (level === undefined) this.levels.set(window.level, new Map([[who, window]]))
       else level.set(who, window)
@@ -81,7 +81,7 @@ class Windows {
   }
 
   private remove(who: string, window: SlidingWindow): void {
-    if (!this.known.delete(who)) return
+    if (!this.byCaller.delete(who)) return
     const level = this.levels.get(window.level)!
     level.delete(who)
     if (level.size === 0) this.levels.delete(window.level)
@@ -90,7 +90,7 @@ class Windows {
   /** Up to two that nobody needs: so they are gone before the memory is full. */
   private forgetIdle(now: number, span: number): void {
     for (let round = 0; round < 2; round++) {
-      const [oldest] = this.known
+      const [oldest] = this.byCaller
       if (oldest === undefined || now - oldest[1].newest <= span) break
       this.remove(...oldest)
     }

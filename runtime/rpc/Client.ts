@@ -5,19 +5,19 @@ import { RpcClient, RpcSerialization } from "effect/rpc"
 import { rpcPath } from "./Server.ts"
 
 export interface RpcAddress {
-  /** Base of the internal door, e.g. `http://127.0.0.1:8081`. */
+  /** Base of the internal port, e.g. `http://127.0.0.1:8081`. */
   readonly url: string
   /** `rpc.token` of the deployment. */
   readonly token: Redacted.Redacted
 }
 
 /**
- * The protocol for `RpcClient.make`. A wrong credential or an unreachable door fails the call with `RpcClientError`.
+ * The protocol for `RpcClient.make`. A wrong credential or an unreachable port fails the call with `RpcClientError`.
  *
  * @example
  * const client = yield* RpcClient.make(InvoicesRpc)
  * const found = yield* client["invoices.get"]({ merchant_id, invoice_id })
- * // …, Effect.provide(RpcDoor.layer({ url: "http://127.0.0.1:8081", token }))
+ * // …, Effect.provide(InternalRpc.layer({ url: "http://127.0.0.1:8081", token }))
  */
 export const layer = ({ token, url }: RpcAddress): Layer.Layer<RpcClient.Protocol> =>
   RpcClient.layerProtocolHttp({

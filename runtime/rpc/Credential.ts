@@ -1,7 +1,7 @@
-/** The bearer credential of the internal door, and how bearer credentials are compared. */
+/** The bearer credential of the internal port, and how bearer credentials are compared. */
 import { Effect, type FileSystem, Path, Redacted } from "effect"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
-import { keptSecret, SecretsInvalid } from "../secrets/Master.ts"
+import { ensureSecretFile, SecretsError } from "../secrets/Master.ts"
 import { Settings } from "../Settings.ts"
 
 /** Name of the devnet credential file in the data directory. */
@@ -13,19 +13,19 @@ const tokenBytes = 32
 /** `rpc.token` of the settings; without mainnet the one in the data directory, made if absent. */
 export const rpcToken: Effect.Effect<
   Redacted.Redacted,
-  SecretsInvalid,
+  SecretsError,
   Settings | FileSystem.FileSystem | Path.Path
 > = Effect.gen(function*() {
   const settings = yield* Settings
   if (settings.rpc.token !== undefined) return Redacted.make(settings.rpc.token)
   if (settings.environments.includes("mainnet")) {
-    return yield* new SecretsInvalid({
+    return yield* new SecretsError({
       reason: "mainnet needs rpc.token: set it to \"${file:/path}\" or \"${env:NAME}\" (openssl rand -hex 32)"
     })
   }
   const path = yield* Path.Path
   const file = path.join(settings.dataDirectory, rpcTokenFile)
-  return Redacted.make(yield* keptSecret(file, () => randomBytes(tokenBytes).toString("hex")))
+  return Redacted.make(yield* ensureSecretFile(file, () => randomBytes(tokenBytes).toString("hex")))
 })
 
 const digest = (text: string) => createHash("sha256").update(text).digest()

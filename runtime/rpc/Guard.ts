@@ -2,8 +2,8 @@
 import { Context, Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { errorBody, publicError, type PublicError } from "../../schemas/Errors.ts"
-import { isRequestTarget, malformedRequestTarget } from "../http/Door.ts"
-import { allowingHosts } from "./Hosts.ts"
+import { isRequestTarget, malformedRequestTarget } from "../http/GlobalMiddleware.ts"
+import { makeHostCheck } from "./Hosts.ts"
 
 const hostNotAllowed = publicError("HOST_NOT_ALLOWED")
 
@@ -17,7 +17,7 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
  * `Host` that is neither `localhost`, an IP address nor one of `names`.
  */
 export const guard = (names: ReadonlyArray<string>) => {
-  const isAllowed = allowingHosts(names)
+  const isAllowed = makeHostCheck(names)
   return (app: App): App =>
     Effect.withFiber((fiber) => {
       const { headers, url } = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)

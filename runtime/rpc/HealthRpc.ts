@@ -1,4 +1,4 @@
-/** The runtime's own calls on the internal door: definitions only. */
+/** The runtime's own calls on the internal port: definitions only. */
 import { Rpc, RpcGroup } from "effect/rpc"
 import { HealthReport } from "../telemetry/HealthReport.ts"
 

@@ -22,7 +22,7 @@ const comparable = (name: string): string => name.toLowerCase().replace(/\.$/, "
  * redirected this way: a browser sends it only for a page of that address, or across origins, where the same-origin
  * policy keeps the answer from the page. A call without the header comes from no browser.
  */
-export const allowingHosts = (names: ReadonlyArray<string>): (host: string | undefined) => boolean => {
+export const makeHostCheck = (names: ReadonlyArray<string>): (host: string | undefined) => boolean => {
   const allowed = new Set(["localhost", ...names.map(comparable)])
   return (host) => {
     if (host === undefined) return true

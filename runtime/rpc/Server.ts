@@ -5,36 +5,36 @@ import { type Rpc as Procedure, RpcGroup, RpcSerialization, RpcServer } from "ef
 import { Rpc } from "../Rpc.ts"
 import { bearerMatches } from "./Credential.ts"
 
-/** Where the internal door answers calls. */
+/** Where the internal port answers calls. */
 export const rpcPath = "/rpc"
 
 
-interface Served {
+interface RegisteredGroup {
   readonly group: RpcGroup.RpcGroup<Procedure.Any>
   readonly handlers: Context.Context<never>
 }
 
-/** What registered so far; the door reads it once, after the last plugin. */
+/** What registered so far; boot.ts reads it once, after the last plugin. */
 export class RpcRegistry extends Context.Service<RpcRegistry, {
-  readonly served: () => ReadonlyArray<Served>
+  readonly groups: () => ReadonlyArray<RegisteredGroup>
 }>()("tillwire/runtime/rpc/RpcRegistry") {}
 
-/** `Rpc` for the plugins, and the registry for the door. */
+/** `Rpc` for the plugins, and the registry for boot.ts. */
 export const layer: Layer.Layer<Rpc | RpcRegistry> = Layer.effectContext(Effect.sync(() => {
-  const served: Array<Served> = []
+  const groups: Array<RegisteredGroup> = []
   const rpc = Rpc.of({
     serve: (group, handlers) =>
       Effect.gen(function*() {
-        const built = yield* Layer.build(handlers)
+        const context = yield* Layer.build(handlers)
         // The group's own calls are known to whoever registers it; here they are only carried.
-        const entry = { group, handlers: built } as unknown as Served
+        const entry = { group, handlers: context } as unknown as RegisteredGroup
         yield* Effect.acquireRelease(
-          Effect.sync(() => served.push(entry)),
-          () => Effect.sync(() => served.splice(served.indexOf(entry), 1))
+          Effect.sync(() => groups.push(entry)),
+          () => Effect.sync(() => groups.splice(groups.indexOf(entry), 1))
         )
       })
   })
-  return Context.make(Rpc, rpc).pipe(Context.add(RpcRegistry, RpcRegistry.of({ served: () => served })))
+  return Context.make(Rpc, rpc).pipe(Context.add(RpcRegistry, RpcRegistry.of({ groups: () => groups })))
 }))
 
 const unauthorized = HttpServerResponse.jsonUnsafe(
@@ -42,8 +42,8 @@ const unauthorized = HttpServerResponse.jsonUnsafe(
   { status: 401, headers: { "www-authenticate": "Bearer realm=\"tillwire-internal\"" } }
 )
 
-/** Ends the body of an answer that streams when `closing` is done: an open stream would hold the door for its grace. */
-const endedBy = (closing: Deferred.Deferred<void>) => (response: HttpServerResponse.HttpServerResponse) => {
+/** Ends the body of an answer that streams when `closing` is done: an open stream would hold the listener for its grace period. */
+const endStreamOn = (closing: Deferred.Deferred<void>) => (response: HttpServerResponse.HttpServerResponse) => {
   const { body } = response
   return body._tag !== "Stream" ? response : HttpServerResponse.setBody(
     response,
@@ -57,20 +57,20 @@ const endedBy = (closing: Deferred.Deferred<void>) => (response: HttpServerRespo
  */
 export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter, token: Redacted.Redacted) {
   const registry = yield* RpcRegistry
-  const served = registry.served()
-  const group = RpcGroup.make().merge(...served.map((entry) => entry.group)) as RpcGroup.RpcGroup<never>
-  const handlers = served.reduce((all, entry) => Context.merge(all, entry.handlers), Context.empty())
+  const registered = registry.groups()
+  const group = RpcGroup.make().merge(...registered.map((entry) => entry.group)) as RpcGroup.RpcGroup<never>
+  const handlers = registered.reduce((all, entry) => Context.merge(all, entry.handlers), Context.empty())
   const answer = yield* RpcServer.toHttpEffect(group, { disableTracing: true, disableFatalDefects: true }).pipe(
     Effect.provideContext(handlers),
     Effect.provide(RpcSerialization.layerNdjson)
   )
   const closing = yield* Deferred.make<void>()
-  const ended = Effect.map(answer, endedBy(closing))
+  const response = Effect.map(answer, endStreamOn(closing))
   yield* router.add(
     "POST",
     rpcPath,
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      bearerMatches(headers["authorization"], token) ? ended : Effect.succeed(unauthorized))
+      bearerMatches(headers["authorization"], token) ? response : Effect.succeed(unauthorized))
   )
   return Effect.asVoid(Deferred.succeed(closing, undefined))
 })

@@ -16,7 +16,7 @@ export const masterFile = "master.key"
 const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply"]
 
 /** The masters cannot be used: what is wrong and what to do. Never holds a key. */
-export class SecretsInvalid extends Schema.TaggedError<SecretsInvalid>()("SecretsInvalid", { reason: Schema.String }) {
+export class SecretsError extends Schema.TaggedError<SecretsError>()("SecretsError", { reason: Schema.String }) {
   override get message() {
     return this.reason
   }
@@ -54,7 +54,7 @@ export class MasterKeys extends Context.Service<MasterKeys, {
   /** Whether `keptIn` is a file that the service creates where there is none. */
   readonly isFile: boolean
   /** Writes the file if this start found none: its key is a draft until the database is known to fit it. */
-  readonly keepDraft: Effect.Effect<void, SecretsInvalid> | undefined
+  readonly keepDraft: Effect.Effect<void, SecretsError> | undefined
 }>()("tillwire/runtime/secrets/MasterKeys") {}
 
 type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
@@ -62,24 +62,24 @@ type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
 /** The service over `masters`, newest first. Fails when two share an id: their values could not be told apart. */
 export const fromMasters = (
   masters: readonly [Buffer, ...ReadonlyArray<Buffer>]
-): Effect.Effect<Secrets["Service"], SecretsInvalid> => {
+): Effect.Effect<Secrets["Service"], SecretsError> => {
   const ids = masters.map(idOf)
-  const repeated = ids.findIndex((id, index) => ids.indexOf(id) !== index)
-  if (repeated !== -1) {
+  const duplicate = ids.findIndex((id, index) => ids.indexOf(id) !== index)
+  if (duplicate !== -1) {
     return Effect.fail(
-      new SecretsInvalid({
-        reason: `secrets.master[${ids.indexOf(ids[repeated] ?? 0)}] and [${repeated}] have the same key id: make another key`
+      new SecretsError({
+        reason: `secrets.master[${ids.indexOf(ids[duplicate] ?? 0)}] and [${duplicate}] have the same key id: make another key`
       })
     )
   }
   const [newest, ...older] = masters
-  const derived = new Map(
+  const derivedKeys = new Map(
     labels.map((label): readonly [SecretLabel, Keys] => [
       label,
       [derive(newest, label), ...older.map((master) => derive(master, label))]
     ])
   )
-  const keys = (label: SecretLabel): Keys => derived.get(label) ?? [derive(newest, label)]
+  const keys = (label: SecretLabel): Keys => derivedKeys.get(label) ?? [derive(newest, label)]
   return Effect.succeed({ keys, seal: sealWith(keys), open: openWith(keys) })
 }
 
@@ -92,8 +92,8 @@ const sealWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, plai
   return Buffer.concat([Buffer.of(key.id), nonce, cipher.getAuthTag(), text]).toString("base64")
 }
 
-const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, sealed: string): string | undefined => {
-  const bytes = Buffer.from(sealed, "base64")
+const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, sealedText: string): string | undefined => {
+  const bytes = Buffer.from(sealedText, "base64")
   const key = keys(label).find((candidate) => candidate.id === bytes[0])
   if (key === undefined || bytes.length < 1 + nonceBytes + tagBytes) return undefined
   const nonce = bytes.subarray(1, 1 + nonceBytes)
@@ -116,12 +116,12 @@ const masters = Effect.gen(function*() {
       Option.match(parseMaster(text), {
         onSome: Effect.succeed,
         onNone: () =>
-          new SecretsInvalid({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
+          new SecretsError({ reason: `secrets.master[${index}] is not 32 bytes in hex or base64: openssl rand -hex 32` })
       }))
     return { keys: [first, ...rest] as const, keptIn: "secrets.master", isFile: false, keepDraft: undefined }
   }
   if (settings.environments.includes("mainnet")) {
-    return yield* new SecretsInvalid({
+    return yield* new SecretsError({
       reason: "mainnet needs a master key: set secrets.master to [\"${file:/path}\"] or [\"${env:NAME}\"] "
         + "with 32 bytes (openssl rand -hex 32), and keep a copy: without it no stored secret can be read"
     })
@@ -132,7 +132,7 @@ const masters = Effect.gen(function*() {
   return Option.match(parseMaster(text), {
     onSome: (master) => ({ keys: [master] as const, keptIn: file, isFile: true, keepDraft: keep }),
     onNone: () => undefined
-  }) ?? (yield* new SecretsInvalid({ reason: `${file} is not 32 bytes in hex: restore it, or remove it with the data` }))
+  }) ?? (yield* new SecretsError({ reason: `${file} is not 32 bytes in hex: restore it, or remove it with the data` }))
 })
 
 /**
@@ -144,23 +144,23 @@ const keyFile = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const draft = `${file}.new`
-  const readKept = fs.readFileString(file).pipe(
+  const readKeyFile = fs.readFileString(file).pipe(
     Effect.map((text) => text.trim()),
     Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
-    Effect.mapError((error) => new SecretsInvalid({ reason: `${file} cannot be used: ${error.message}` }))
+    Effect.mapError((error) => new SecretsError({ reason: `${file} cannot be used: ${error.message}` }))
   )
-  const kept = yield* readKept
-  if (kept !== undefined) return { text: kept, keep: undefined }
+  const storedText = yield* readKeyFile
+  if (storedText !== undefined) return { text: storedText, keep: undefined }
   const text = yield* Effect.acquireRelease(
-    keptSecret(draft, () => randomBytes(keyBytes).toString("hex")),
+    ensureSecretFile(draft, () => randomBytes(keyBytes).toString("hex")),
     () => Effect.ignore(fs.remove(draft))
   )
   // A process that started together with this one may have kept its draft since.
-  const keptMeanwhile = yield* readKept
-  if (keptMeanwhile !== undefined) return { text: keptMeanwhile, keep: undefined }
+  const concurrentText = yield* readKeyFile
+  if (concurrentText !== undefined) return { text: concurrentText, keep: undefined }
   const keep = Effect.gen(function*() {
-    if ((yield* keptSecret(file, () => text)) !== text) {
-      return yield* new SecretsInvalid({ reason: `another process has just written another key to ${file}: start again` })
+    if ((yield* ensureSecretFile(file, () => text)) !== text) {
+      return yield* new SecretsError({ reason: `another process has just written another key to ${file}: start again` })
     }
     // Not with the scope: a process that is killed must not leave a second copy of the key for years.
     yield* Effect.ignore(fs.remove(draft))
@@ -172,10 +172,10 @@ const keyFile = Effect.fnUntraced(function*(file: string) {
  * The secret in `file`, made once and kept with mode 600. Written beside it and linked into place, so that it is never
  * half there, and of two processes that start together both read the same one.
  */
-export const keptSecret = (
+export const ensureSecretFile = (
   file: string,
   make: () => string
-): Effect.Effect<string, SecretsInvalid, FileSystem.FileSystem | Path.Path> =>
+): Effect.Effect<string, SecretsError, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
@@ -189,9 +189,9 @@ export const keptSecret = (
       )
     }
     return (yield* fs.readFileString(file)).trim()
-  }).pipe(Effect.mapError((error) => new SecretsInvalid({ reason: `${file} cannot be used: ${error.message}` })))
+  }).pipe(Effect.mapError((error) => new SecretsError({ reason: `${file} cannot be used: ${error.message}` })))
 
-export const layer: Layer.Layer<Secrets | MasterKeys, SecretsInvalid, Settings | FileSystem.FileSystem | Path.Path> = Layer
+export const layer: Layer.Layer<Secrets | MasterKeys, SecretsError, Settings | FileSystem.FileSystem | Path.Path> = Layer
   .effectContext(Effect.gen(function*() {
     const { isFile, keepDraft, keptIn, keys } = yield* masters
     return Context.make(Secrets, yield* fromMasters(keys)).pipe(

@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import { type CheckValue, MasterKeys, SecretsInvalid } from "./Master.ts"
+import { type CheckValue, MasterKeys, SecretsError } from "./Master.ts"
 
 /** How many of the newest sealed values of each kind are tried when the database remembers no key yet. */
 const sampleCount = 20
@@ -29,7 +29,7 @@ export interface Evidence {
   /** The key it was last used with; undefined where none is remembered yet. */
   readonly last: RememberedKey | undefined
   /** Whether a given key opens the sealed values; `none`: there are none, or a key is remembered and they were not read. */
-  readonly sealed: "none" | "opens" | "closed"
+  readonly sealedValues: "none" | "opens" | "closed"
 }
 
 /** The keys this service was given. */
@@ -43,7 +43,7 @@ export interface GivenKeys {
   /** Whether that file was absent at this start: the key given is a new one, not written yet. */
   readonly isFileAbsent: boolean
   /** Fingerprints of keys that the operator has given up. */
-  readonly lost: ReadonlyArray<string>
+  readonly lostKeys: ReadonlyArray<string>
 }
 
 /** The name of a key in messages. It may be shown: the key cannot be found from it. */
@@ -57,23 +57,23 @@ const consequence = "Without it no API key, session or webhook secret in this da
  *
  * The last key must be among the given ones, at any place: a key is replaced by putting the new one before it.
  */
-export const checkKeys = ({ last, sealed }: Evidence, given: GivenKeys): { readonly remember: boolean } | string => {
-  const newest = given.values[0]!
+export const checkKeys = ({ last, sealedValues }: Evidence, givenKeys: GivenKeys): { readonly remember: boolean } | string => {
+  const newest = givenKeys.values[0]!
   if (last === undefined) {
-    if (sealed !== "closed" || given.lost.includes("unknown")) return { remember: true }
-    const finding = given.isFileAbsent
-      ? `${given.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
-      : `no key of ${given.keptIn} opens the sealed values in this database: they were made with another master key. `
+    if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) return { remember: true }
+    const finding = givenKeys.isFileAbsent
+      ? `${givenKeys.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
+      : `no key of ${givenKeys.keptIn} opens the sealed values in this database: they were made with another master key. `
     return finding
-      + `${restoreAdvice(given, "the key it was made with")} ${consequence} ${giveUpAdvice(given, "unknown")}`
+      + `${restoreAdvice(givenKeys, "the key it was made with")} ${consequence} ${giveUpAdvice(givenKeys, "unknown")}`
   }
-  if (given.values.includes(last.value)) return { remember: newest !== last.value }
+  if (givenKeys.values.includes(last.value)) return { remember: newest !== last.value }
   const name = fingerprintOf(last.value)
-  if (given.lost.includes(name)) return { remember: true }
-  const finding = given.isFileAbsent ? "is missing" : `gives ${given.values.map(fingerprintOf).join(", ")}`
+  if (givenKeys.lostKeys.includes(name)) return { remember: true }
+  const finding = givenKeys.isFileAbsent ? "is missing" : `gives ${givenKeys.values.map(fingerprintOf).join(", ")}`
   return `this database belongs to the master key ${name}, in use since ${last.since} from ${last.keptIn}, and `
-    + `${given.keptIn} ${finding}. ${restoreAdvice(given, `the key ${name}`)} `
-    + `${consequence} ${giveUpAdvice(given, name)}`
+    + `${givenKeys.keptIn} ${finding}. ${restoreAdvice(givenKeys, `the key ${name}`)} `
+    + `${consequence} ${giveUpAdvice(givenKeys, name)}`
 }
 
 const restoreAdvice = ({ isFile, keptIn }: GivenKeys, key: string) =>
@@ -101,32 +101,32 @@ const sealedSamples = Effect.gen(function*() {
  */
 export const checkMaster: Effect.Effect<
   void,
-  SecretsInvalid | SqlError.SqlError,
+  SecretsError | SqlError.SqlError,
   SqlClient.SqlClient | Secrets | Settings | MasterKeys
 > = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
   const { secrets: setting } = yield* Settings
   const keys = yield* MasterKeys
-  const given: GivenKeys = { ...keys, isFileAbsent: keys.keepDraft !== undefined, lost: setting?.lostKeys ?? [] }
+  const givenKeys: GivenKeys = { ...keys, isFileAbsent: keys.keepDraft !== undefined, lostKeys: setting?.lostKeys ?? [] }
   yield* sql.withTransaction(Effect.gen(function*() {
     // When two instances start at once on an empty database, the second must have the first one's key.
     yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`
     const [last] = yield* sql<RememberedKey>`
       select check_value as value, kept_in as "keptIn", to_char(adopted_at at time zone 'UTC', 'YYYY-MM-DD') as since
       from master_keys order by place desc limit 1`
-    const found = last === undefined ? yield* sealedSamples : []
-    const opens = found.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
-    const result = checkKeys({ last, sealed: found.length === 0 ? "none" : opens ? "opens" : "closed" }, given)
+    const samples = last === undefined ? yield* sealedSamples : []
+    const opens = samples.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
+    const result = checkKeys({ last, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" }, givenKeys)
     if (typeof result === "string") {
-      const summary = given.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
-      return yield* new SecretsInvalid({ reason: `${summary}: ${result}` })
+      const summary = givenKeys.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
+      return yield* new SecretsError({ reason: `${summary}: ${result}` })
     }
     // The file before the row: a database must never belong to a key that is kept nowhere.
     if (keys.keepDraft !== undefined) yield* keys.keepDraft
     if (result.remember) {
       yield* sql`insert into master_keys (place, check_value, kept_in)
-        select coalesce(max(place), 0) + 1, ${given.values[0]!}, ${given.keptIn} from master_keys`
+        select coalesce(max(place), 0) + 1, ${givenKeys.values[0]!}, ${givenKeys.keptIn} from master_keys`
     }
   }))
 })

@@ -8,7 +8,7 @@ import type { Socket as TcpSocket } from "node:net"
 import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { EventStreamName, StreamFilters } from "./Filters.ts"
-import { type Ending, endings, heartbeatSeconds, heartbeatText, pingFrame, textFrame } from "./Frames.ts"
+import { type CloseReason, closeReasons, heartbeatSeconds, heartbeatText, pingFrame, textFrame } from "./Frames.ts"
 
 /** Frames that may wait for a slow reader (modules/docs/reference/websockets.md#limits). */
 export const maximumFramesBehind = 1_000
@@ -26,7 +26,7 @@ const maximumMisses = 2
 const maximumMessagesPerSecond = 10
 
 /** Sockets of a stream that are open, and those that were dropped because they read too slowly. */
-export interface Tally {
+export interface ConnectionCounts {
   open: number
   slow: number
 }
@@ -42,7 +42,7 @@ export type Audience =
   }
 
 /** What a connection is made for. */
-export interface Listener {
+export interface Subscription {
   readonly audience: Audience
   /** Whose connections are counted together. */
   readonly holder: string
@@ -54,90 +54,90 @@ export interface Listener {
   readonly expiresAtMillis: number
 }
 
-interface Waiting {
+interface BufferedFrame {
   readonly position: EventPosition | null
   readonly frame: Buffer
 }
 
 export class Connection {
-  readonly listener: Listener
+  readonly subscription: Subscription
   /** When an invoice that reached its end lets its listeners go, epoch milliseconds. */
   closeAtMillis: number | null = null
-  isOver = false
+  isEnded = false
 
   private readonly socket: WebSocket
   private readonly tcp: TcpSocket
-  private readonly tally: Tally
+  private readonly counts: ConnectionCounts
   /** Live frames that wait until the opening is written; null once it is. */
-  private held: Array<Waiting> | null = []
+  private liveBuffer: Array<BufferedFrame> | null = []
   /** Live events are dropped: the replay under way will read them from the table. */
-  private passing: boolean
+  private dropsLive: boolean
   /** The last stored event written by the replay: live events up to it are repeats. */
-  private replayed: EventPosition | null = null
+  private replayedUpTo: EventPosition | null = null
   /** Bytes written by us, and where each frame ends that has not left the process; null while none waits. */
-  private written = 0
-  private behind: Array<number> | null = null
+  private bytesWritten = 0
+  private frameEnds: Array<number> | null = null
   private progress = 0
   private progressAt: number
   private heartbeatAt: number
   private bytesRead: number
-  private pinged = false
-  private misses = 0
+  private isPingSent = false
+  private missedPings = 0
   private messages = 0
   private messagesSince = 0
 
   constructor(
     socket: WebSocket,
     tcp: TcpSocket,
-    listener: Listener,
-    tally: Tally,
+    listener: Subscription,
+    tally: ConnectionCounts,
     replays: boolean,
     nowMillis: number
   ) {
     this.socket = socket
     this.tcp = tcp
-    this.listener = listener
-    this.tally = tally
-    this.passing = replays
+    this.subscription = listener
+    this.counts = tally
+    this.dropsLive = replays
     this.progressAt = nowMillis
     this.heartbeatAt = nowMillis + heartbeatSeconds * 1000
     this.bytesRead = tcp.bytesRead
   }
 
   /** Ends the stream from our side, with its last words; the first reason counts. A peer that does not answer is cut. */
-  end(ending: Ending): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.held = null
-    if (ending === endings.slowConsumer) this.tally.slow++
+  end(ending: CloseReason): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    this.liveBuffer = null
+    if (ending === closeReasons.slowConsumer) this.counts.slow++
     if (ending.error !== null && this.tcp.writable) this.tcp.write(textFrame(ending.error))
     this.socket.close(ending.code, ending.reason)
   }
 
   /** It is closed: nothing is sent any more. */
-  closed(): void {
-    this.isOver = true
-    this.held = null
+  markClosed(): void {
+    this.isEnded = true
+    this.liveBuffer = null
   }
 
   /** Sends a live frame; `position` is that of a stored event. */
   send(frame: Buffer, position: EventPosition | null): void {
-    if (this.isOver || this.passing) return
-    if (this.held === null) {
+    if (this.isEnded || this.dropsLive) return
+    if (this.liveBuffer === null) {
       if (!this.isRepeat(position)) this.write(frame)
     } else {
-      this.held.push({ position, frame })
+      this.liveBuffer.push({ position, frame })
     }
   }
 
   /** Writes at once, ahead of what waits for the opening. `flushed` is called when the bytes have left the process. */
   write(frame: Buffer, flushed?: () => void): void {
-    if (this.isOver || !this.tcp.writable) return flushed?.()
+    if (this.isEnded || !this.tcp.writable) return flushed?.()
     this.tcp.write(frame, flushed === undefined ? undefined : () => flushed())
-    this.written += frame.length
+    this.bytesWritten += frame.length
     const waiting = this.tcp.writableLength
-    if (waiting === 0) this.behind = null
-    else this.judge(waiting)
+    if (waiting === 0) this.frameEnds = null
+    else this.checkBacklog(waiting)
   }
 
   /** Bytes that have not left the process. */
@@ -146,54 +146,54 @@ export class Connection {
   }
 
   /** From here on live events are dropped: what the table holds is about to be read. */
-  pass(): void {
-    this.passing = true
-    if (this.held !== null) this.held = []
+  dropLive(): void {
+    this.dropsLive = true
+    if (this.liveBuffer !== null) this.liveBuffer = []
   }
 
-  /** From here on live frames are kept until {@link opened}. */
-  gather(): void {
-    this.passing = false
+  /** From here on live frames are kept until {@link finishOpening}. */
+  bufferLive(): void {
+    this.dropsLive = false
   }
 
   /** More is kept than a reader may be behind: better read from the table again. */
-  get overflows(): boolean {
-    return this.held !== null && this.held.length > maximumFramesBehind
+  get isOverflowing(): boolean {
+    return this.liveBuffer !== null && this.liveBuffer.length > maximumFramesBehind
   }
 
   /** Live events up to `position` have been replayed. */
-  replayedTo(position: EventPosition): void {
-    this.replayed = position
+  markReplayed(position: EventPosition): void {
+    this.replayedUpTo = position
   }
 
   /** Replay and greeting are written: what came meanwhile follows, without repeats, and then everything live. */
-  opened(): void {
-    const held = this.held ?? []
-    this.held = null
+  finishOpening(): void {
+    const held = this.liveBuffer ?? []
+    this.liveBuffer = null
     for (const { frame, position } of held) if (!this.isRepeat(position)) this.write(frame)
   }
 
   /** Something came in: answers `ws_ping`, ignores the rest, ends the stream of a client that sends too much. */
-  received(isPing: boolean, nowMillis: number): void {
+  receive(isPing: boolean, nowMillis: number): void {
     if (nowMillis - this.messagesSince >= 1000) {
       this.messagesSince = nowMillis
       this.messages = 0
     }
     this.messages++
-    if (this.messages > maximumMessagesPerSecond) return this.end(endings.tooManyMessages)
+    if (this.messages > maximumMessagesPerSecond) return this.end(closeReasons.tooManyMessages)
     if (isPing) this.write(textFrame(heartbeatText(Math.floor(nowMillis / 1000))))
   }
 
   /** Once a second: ends what is due, pings what is quiet. Any byte from the peer since the last ping is a sign of life. */
   tick(nowMillis: number, heartbeat: () => Buffer): void {
-    if (this.isOver) return
-    if (nowMillis >= this.listener.expiresAtMillis) return this.end(endings.tokenExpired)
-    if (this.closeAtMillis !== null && nowMillis >= this.closeAtMillis) return this.end(endings.terminal)
-    if (this.isStalled(nowMillis)) return this.end(endings.slowConsumer)
+    if (this.isEnded) return
+    if (nowMillis >= this.subscription.expiresAtMillis) return this.end(closeReasons.tokenExpired)
+    if (this.closeAtMillis !== null && nowMillis >= this.closeAtMillis) return this.end(closeReasons.terminal)
+    if (this.isStalled(nowMillis)) return this.end(closeReasons.slowConsumer)
     if (nowMillis < this.heartbeatAt) return
-    this.misses = this.pinged && this.tcp.bytesRead === this.bytesRead ? this.misses + 1 : 0
-    if (this.misses >= maximumMisses) return this.end(endings.heartbeat)
-    this.pinged = true
+    this.missedPings = this.isPingSent && this.tcp.bytesRead === this.bytesRead ? this.missedPings + 1 : 0
+    if (this.missedPings >= maximumMisses) return this.end(closeReasons.heartbeat)
+    this.isPingSent = true
     this.bytesRead = this.tcp.bytesRead
     this.heartbeatAt = nowMillis + heartbeatSeconds * 1000
     this.write(heartbeat())
@@ -212,18 +212,18 @@ export class Connection {
   }
 
   /** Something waits: counts the frames, and ends the stream of a reader that is too far behind. */
-  private judge(waiting: number): void {
-    const behind = this.behind ??= []
-    behind.push(this.written)
-    const left = this.written - waiting
+  private checkBacklog(waiting: number): void {
+    const behind = this.frameEnds ??= []
+    behind.push(this.bytesWritten)
+    const left = this.bytesWritten - waiting
     while (behind[0]! <= left) behind.shift()
-    if (waiting > maximumBytesBehind || behind.length > maximumFramesBehind) this.end(endings.slowConsumer)
+    if (waiting > maximumBytesBehind || behind.length > maximumFramesBehind) this.end(closeReasons.slowConsumer)
   }
 
   private isRepeat(position: EventPosition | null): boolean {
-    if (position === null || this.replayed === null) return false
-    if (compareEventPositions(position, this.replayed) <= 0) return true
-    this.replayed = null
+    if (position === null || this.replayedUpTo === null) return false
+    if (compareEventPositions(position, this.replayedUpTo) <= 0) return true
+    this.replayedUpTo = null
     return false
   }
 }

@@ -4,11 +4,11 @@
  */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type Credentials, revocableAs, Revocations, Throttle } from "../Http.ts"
-import { makeKeyCheck, presentedBy } from "../http/Authentication.ts"
-import { allowingOrigins } from "../http/Origins.ts"
+import { type Credentials, revocableAs, Revocations, RateLimiter } from "../Http.ts"
+import { makeKeyCheck, credentialOf } from "../http/Authentication.ts"
+import { makeOriginCheck } from "../http/Origins.ts"
 import { queryOf } from "../http/Query.ts"
-import { namesNoVersion, versionOf } from "../http/Versions.ts"
+import { hasUnknownVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
@@ -43,9 +43,9 @@ export type RedeemTicket = (ticket: string) => Effect.Effect<StreamGrant, Public
 const environmentOf = (
   stream: EventStreamName,
   { environment: own }: StreamGrant,
-  asked: Environment | null
+  requested: Environment | null
 ): Environment | PublicError =>
-  asked === null || asked === own || stream === "merchant" ? asked ?? own : publicError("ENVIRONMENT_FORBIDDEN")
+  requested === null || requested === own || stream === "merchant" ? requested ?? own : publicError("ENVIRONMENT_FORBIDDEN")
 
 /**
  * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to pages
@@ -57,13 +57,13 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
   Effect.gen(function*() {
     const checkKey = yield* makeKeyCheck
     const revocations = yield* Revocations
-    const throttle = yield* Throttle
+    const rateLimiter = yield* RateLimiter
     const sockets = yield* Sockets
     const { http, publicUrl } = yield* Settings
-    const isAllowed = allowingOrigins(publicUrl, http.allowedOrigins)
+    const isAllowed = makeOriginCheck(publicUrl, http.allowedOrigins)
 
-    const byKey = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-      const presented = presentedBy(request.headers)
+    const grantByKey = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+      const presented = credentialOf(request.headers)
       if (presented._tag !== "Key") {
         return yield* publicError("UNAUTHORIZED", {
           message: "This stream takes an API key in x-api-key, or a `token` from POST /api/v1/ws/token"
@@ -75,35 +75,35 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
     })
 
     /** A ticket may be older than the end of its key, and a key was perhaps remembered as good: a stream is for long. */
-    const opener = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, ticket: string | null) {
-      const grant: StreamGrant = yield* ticket === null ? byKey(request) : redeem(ticket)
+    const findGrant = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, ticket: string | null) {
+      const grant: StreamGrant = yield* ticket === null ? grantByKey(request) : redeem(ticket)
       if (yield* revocations.isGood(grant.revocableAs)) return grant
       return yield* publicError(grant.revocableAs.startsWith("key_") ? "API_KEY_INVALID" : "TOKEN_INVALID")
     })
 
     /** Everything that can be judged before a credential is looked at: a ticket is not used up by a mistake. */
-    const asked = (request: HttpServerRequest.HttpServerRequest) => {
+    const readRequest = (request: HttpServerRequest.HttpServerRequest) => {
       const { origin } = request.headers
       if (origin !== undefined && !isAllowed(origin)) return publicError("ORIGIN_NOT_ALLOWED")
-      if (namesNoVersion(request.headers)) return publicError("INVALID_VERSION")
+      if (hasUnknownVersion(request.headers)) return publicError("INVALID_VERSION")
       const parameters = queryOf(request.url)
       const query = readStreamQuery(stream, parameters)
       if (query instanceof PublicError) return query
       const objection = objectionToHandshake(request)
       if (objection !== undefined) return objection
       const ticket = parameters.get("token")
-      return ticket !== null && presentedBy(request.headers)._tag === "Key"
+      return ticket !== null && credentialOf(request.headers)._tag === "Key"
         ? publicError("AMBIGUOUS_CREDENTIALS", { message: "Send a key or `token`, not both" })
         : { ...query, ticket }
     }
 
     const serve = Effect.gen(function*() {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const wanted = asked(request)
-      if (wanted instanceof PublicError) return yield* throttle.refused(request, wanted)
-      const { filters, since, ticket } = wanted
-      const grant = yield* Effect.catch(opener(request, ticket), (error) => throttle.refused(request, error))
-      const environment = environmentOf(stream, grant, wanted.environment)
+      const streamRequest = readRequest(request)
+      if (streamRequest instanceof PublicError) return yield* rateLimiter.refuse(request, streamRequest)
+      const { filters, since, ticket } = streamRequest
+      const grant = yield* Effect.catch(findGrant(request, ticket), (error) => rateLimiter.refuse(request, error))
+      const environment = environmentOf(stream, grant, streamRequest.environment)
       if (grant.scope !== stream) return yield* publicError("SCOPE_MISMATCH")
       if (environment instanceof PublicError) return yield* environment
       const { credential, merchantId } = grant
@@ -118,7 +118,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
         since
       })
       // A ticket was counted when it was made; without one, the stream was opened by a key.
-      return yield* ticket === null ? throttle.credential({ credential, merchantId, kind: "key" }, opened) : opened
+      return yield* ticket === null ? rateLimiter.credential({ credential, merchantId, kind: "key" }, opened) : opened
     })
 
     return Effect.catch(serve, (error: PublicError) => refuseUpgrade(error)) as Effect.Effect<
@@ -126,4 +126,4 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       never,
       HttpServerRequest.HttpServerRequest
     >
-  }) satisfies Effect.Effect<unknown, never, Credentials | Revocations | Settings | Sockets | Throttle>
+  }) satisfies Effect.Effect<unknown, never, Credentials | Revocations | Settings | Sockets | RateLimiter>

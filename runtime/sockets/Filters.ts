@@ -36,17 +36,17 @@ export interface StreamQuery {
 /** Where secrets that last would stand in logs and histories: refused, whatever they are. */
 const secretParameters = ["x-api-key", "x-commerce-api-key", "api_key", "access_token", "authorization"]
 
-const shared = ["format", "token", "types", "invoice_id", "invoice_type", "customer_id", "environment", "since"]
-const ofCommerce = ["order_id", "wallet_address", "wallet_network"]
+const commonParameters = ["format", "token", "types", "invoice_id", "invoice_type", "customer_id", "environment", "since"]
+const commerceParameters = ["order_id", "wallet_address", "wallet_network"]
 
 /** A problem with the parameters as a whole, before any is read. */
 const objectionTo = (stream: EventStreamName, query: URLSearchParams): PublicError | undefined => {
   if (secretParameters.some((name) => query.has(name))) {
     return publicError("UNAUTHORIZED", { message: "A key never belongs in an address: send x-api-key, or a `token` made for this" })
   }
-  const twice = [...shared, ...ofCommerce].find((name) => query.getAll(name).length > 1)
+  const twice = [...commonParameters, ...commerceParameters].find((name) => query.getAll(name).length > 1)
   if (twice !== undefined) return publicError("VALIDATION_ERROR", { message: `${twice}: Send it once`, param: twice })
-  const elsewhere = stream === "merchant" ? ofCommerce.find((name) => query.has(name)) : undefined
+  const elsewhere = stream === "merchant" ? commerceParameters.find((name) => query.has(name)) : undefined
   return elsewhere === undefined ? undefined : publicError("VALIDATION_ERROR", {
     message: `${elsewhere}: A filter of /ws/commerce/events only`,
     param: elsewhere
@@ -79,9 +79,9 @@ export const readStreamQuery = (stream: EventStreamName, query: URLSearchParams)
   const objection = objectionTo(stream, query)
   if (objection !== undefined) return objection
   if ((query.get("format") ?? "event_v1") !== "event_v1") return publicError("INVALID_FORMAT", { param: "format" })
-  const listed = query.get("types")
-  const types = listed === null ? null : readEventFilters(listed)
-  if (listed !== null && types === null) {
+  const typesText = query.get("types")
+  const types = typesText === null ? null : readEventFilters(typesText)
+  if (typesText !== null && types === null) {
     return invalidParameter("types", "at most 20 event types, each exact, `prefix.*` or `*`", "INVALID_EVENT_TYPE")
   }
   const environment = readOneOf(query, "environment", Environment.literals)
@@ -120,19 +120,19 @@ const isSameAddress = (a: string, b: unknown): boolean =>
   a === b || typeof b === "string" && /^0x/i.test(a) && a.toLowerCase() === b.toLowerCase()
 
 /** An event as filters see it: what takes work is made once, when the first filter asks. */
-export interface Facts {
+export interface FilterInput {
   readonly event: CommittedEvent
   /** Every type filter that selects it. */
-  readonly selectedBy: ReadonlyArray<string>
+  readonly matchingFilters: ReadonlyArray<string>
   /** The object it carries. */
   readonly object: () => Readonly<Record<string, unknown>>
 }
 
-export const factsOf = (event: CommittedEvent): Facts => {
+export const filterInputOf = (event: CommittedEvent): FilterInput => {
   let object: Readonly<Record<string, unknown>> | undefined
   return {
     event,
-    selectedBy: filtersMatching(event.type),
+    matchingFilters: filtersMatching(event.type),
     object: () => object ??= JSON.parse(event.data).object as Readonly<Record<string, unknown>>
   }
 }
@@ -150,12 +150,12 @@ export const isShown = (
   stream: EventStreamName,
   environment: Environment,
   filters: StreamFilters,
-  { event, object, selectedBy }: Facts
+  { event, object, matchingFilters }: FilterInput
 ): boolean =>
   event.environment === environment &&
   (stream === "merchant" || event.commerce) &&
   isCarried(stream, event.type) &&
-  (filters.types === null || filters.types.some((filter) => selectedBy.includes(filter))) &&
+  (filters.types === null || filters.types.some((filter) => matchingFilters.includes(filter))) &&
   (filters.invoiceId === null || event.invoiceId === filters.invoiceId) &&
   (filters.customerId === null || event.customerId === filters.customerId) &&
   (filters.orderId === null || event.orderId === filters.orderId) &&

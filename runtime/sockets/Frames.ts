@@ -47,29 +47,29 @@ export const resyncText = (reason: "cursor_too_old" | "too_many_events", oldestE
   control({ type: "resync_required", reason, oldest_event_id: oldestEventId })
 
 /** How a stream ends, and what the client is told first: a `ws_error` precedes every code from 4400. */
-export interface Ending {
+export interface CloseReason {
   readonly code: number
   readonly reason: string
   readonly error: string | null
 }
 
-const failing = (code: number, error: string, message: string, retryable: boolean): Ending => ({
+const withError = (code: number, error: string, message: string, retryable: boolean): CloseReason => ({
   code,
   reason: error,
   error: JSON.stringify({ object: "ws_error", code: error, message, retryable })
 })
 
 /** Every way a stream ends from our side (modules/docs/reference/websockets.md#endings). */
-export const endings = {
+export const closeReasons = {
   terminal: { code: 1000, reason: "invoice settled", error: null },
   restart: { code: 1001, reason: "restart", error: null },
-  badSince: failing(4400, "INVALID_EVENT_ID", "`since` looks like evt_<ms>-<seq>", false),
-  tooManyMessages: failing(4400, "RATE_LIMIT_EXCEEDED", "At most 10 messages and pings a second", true),
-  tokenExpired: failing(4401, "TOKEN_EXPIRED", "This token has expired: get a new one", true),
-  keyEnded: failing(4401, "API_KEY_INVALID", "This API key was revoked or has expired", false),
-  sessionEnded: failing(4401, "TOKEN_INVALID", "The session behind this stream has ended: sign in again", false),
-  heartbeat: failing(4408, "HEARTBEAT_MISSED", "Two pings were not answered", true),
-  slowConsumer: failing(4409, "SLOW_CONSUMER", "Frames are not read fast enough", true),
-  tooManyOfSession: failing(4429, "TOO_MANY_CONNECTIONS", "At most 5 connections per payment session", true),
-  tooManyOfKey: failing(4429, "TOO_MANY_CONNECTIONS", "At most 20 connections per key", true)
-} as const satisfies Readonly<Record<string, Ending>>
+  badSince: withError(4400, "INVALID_EVENT_ID", "`since` looks like evt_<ms>-<seq>", false),
+  tooManyMessages: withError(4400, "RATE_LIMIT_EXCEEDED", "At most 10 messages and pings a second", true),
+  tokenExpired: withError(4401, "TOKEN_EXPIRED", "This token has expired: get a new one", true),
+  keyEnded: withError(4401, "API_KEY_INVALID", "This API key was revoked or has expired", false),
+  sessionEnded: withError(4401, "TOKEN_INVALID", "The session behind this stream has ended: sign in again", false),
+  heartbeat: withError(4408, "HEARTBEAT_MISSED", "Two pings were not answered", true),
+  slowConsumer: withError(4409, "SLOW_CONSUMER", "Frames are not read fast enough", true),
+  tooManyOfSession: withError(4429, "TOO_MANY_CONNECTIONS", "At most 5 connections per payment session", true),
+  tooManyOfKey: withError(4429, "TOO_MANY_CONNECTIONS", "At most 20 connections per key", true)
+} as const satisfies Readonly<Record<string, CloseReason>>

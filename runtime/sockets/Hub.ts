@@ -4,15 +4,15 @@ import { HttpServerResponse } from "effect/http"
 import { type CommittedEvent } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import { RequestInfo, Revocations } from "../Http.ts"
-import { errorResponse } from "../http/Families.ts"
+import { errorResponse } from "../http/ErrorResponses.ts"
 import { type EventStream, type InvoiceStream, Sockets } from "../Sockets.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText, payorEventText } from "../../schemas/Event.ts"
 import { readEventId } from "../../schemas/Ids.ts"
-import { Connection, type Listener, type Tally } from "./Connection.ts"
-import { type Facts, factsOf, isShown } from "./Filters.ts"
-import { endings, heartbeatText, readyText, type Subject, textFrame } from "./Frames.ts"
-import { type Missed, replay, writeTexts } from "./Replay.ts"
+import { Connection, type Subscription, type ConnectionCounts } from "./Connection.ts"
+import { type FilterInput, filterInputOf, isShown } from "./Filters.ts"
+import { closeReasons, heartbeatText, readyText, type Subject, textFrame } from "./Frames.ts"
+import { type ReplayQuery, replay, writeTexts } from "./Replay.ts"
 import * as Upgrade from "./Upgrade.ts"
 
 /** Sockets per payment session and per key, on one instance (modules/docs/reference/websockets.md#limits). */
@@ -56,7 +56,7 @@ const decodePing = Schema.decodeUnknownOption(
 const terminalStatuses: ReadonlySet<string> = new Set(["paid", "expired", "canceled"])
 
 /** Whether the event leaves the invoice at its end; undefined when it does not tell. */
-const isTerminal = ({ event, object }: Facts): boolean | undefined =>
+const isTerminal = ({ event, object }: FilterInput): boolean | undefined =>
   event.type.startsWith("invoice.") ? terminalStatuses.has(String(object()["status"])) : undefined
 
 /** The frame of a text in each version somebody listens in, made once. */
@@ -74,7 +74,7 @@ export const refuseUpgrade = (error: PublicError): Effect.Effect<HttpServerRespo
   Effect.map(RequestInfo, ({ requestId }) => errorResponse(error, "wrapped", requestId))
 
 const connections = Metric.gauge("ws_connections", { description: "Open websockets" })
-const dropped = Metric.counter("ws_slow_consumers_total", {
+const slowConsumers = Metric.counter("ws_slow_consumers_total", {
   description: "Websockets closed because their reader was too slow",
   incremental: true
 })
@@ -98,7 +98,7 @@ const makeIndex = <Key>() => {
 }
 
 /** Streams end by themselves when their tokens do, or never: then revocation ends them. */
-const never = Number.POSITIVE_INFINITY
+const neverExpires = Number.POSITIVE_INFINITY
 
 const make = Effect.gen(function*() {
   const bus = yield* EventBus
@@ -110,29 +110,29 @@ const make = Effect.gen(function*() {
   const byHolder = makeIndex<string>()
   const byRevocable = makeIndex<string>()
   const watches = new Map<string, Fiber.Fiber<void>>()
-  const tallies: Readonly<Record<Subject["stream"], Tally>> = {
+  const countsByStream: Readonly<Record<Subject["stream"], ConnectionCounts>> = {
     payment: { open: 0, slow: 0 },
     merchant: { open: 0, slow: 0 },
     commerce: { open: 0, slow: 0 }
   }
-  const everyone = function*(): Iterable<Connection> {
+  const allConnections = function*(): Iterable<Connection> {
     for (const index of [byInvoice, byMerchant]) for (const listeners of index.sets.values()) yield* listeners
   }
 
   /** One watch for all streams of a credential. */
   const watch = (id: string) =>
-    revocations.ended(id).pipe(
+    revocations.awaitEnd(id).pipe(
       Effect.flatMap((how) => Effect.sync(() => {
-        const revoked = id.startsWith("key_") ? endings.keyEnded : endings.sessionEnded
-        const ending = how === "unknown" ? endings.restart : revoked
+        const revoked = id.startsWith("key_") ? closeReasons.keyEnded : closeReasons.sessionEnded
+        const ending = how === "unknown" ? closeReasons.restart : revoked
         for (const connection of byRevocable.sets.get(id) ?? []) connection.end(ending)
       })),
       Effect.forkIn(scope)
     )
 
   const join = (connection: Connection) => {
-    const { audience, holder, revocableAs } = connection.listener
-    tallies[audience.stream].open++
+    const { audience, holder, revocableAs } = connection.subscription
+    countsByStream[audience.stream].open++
     byHolder.add(holder, connection)
     if (audience.stream === "payment") byInvoice.add(audience.invoiceId, connection)
     else byMerchant.add(audience.merchantId, connection)
@@ -141,9 +141,9 @@ const make = Effect.gen(function*() {
   }
 
   const leave = (connection: Connection): void => {
-    const { audience, holder, revocableAs } = connection.listener
-    connection.closed()
-    tallies[audience.stream].open--
+    const { audience, holder, revocableAs } = connection.subscription
+    connection.markClosed()
+    countsByStream[audience.stream].open--
     byHolder.remove(holder, connection)
     if (audience.stream === "payment") byInvoice.remove(audience.invoiceId, connection)
     else byMerchant.remove(audience.merchantId, connection)
@@ -152,12 +152,12 @@ const make = Effect.gen(function*() {
     watches.delete(revocableAs)
   }
 
-  const noteEnd = (connection: Connection, terminal: boolean | undefined, now: number) => {
+  const scheduleClose = (connection: Connection, terminal: boolean | undefined, now: number) => {
     if (terminal === true) connection.closeAtMillis ??= now + terminalMillis
     if (terminal === false) connection.closeAtMillis = null
   }
 
-  const tellPayors = (facts: Facts, now: number): void => {
+  const sendToPayors = (facts: FilterInput, now: number): void => {
     const { event } = facts
     const { invoiceId, payorData } = event
     const listeners = invoiceId === null ? undefined : byInvoice.sets.get(invoiceId)
@@ -165,18 +165,18 @@ const make = Effect.gen(function*() {
     const frame = frames((version) => payorEventText(event, payorData, version))
     const terminal = isTerminal(facts)
     for (const connection of listeners) {
-      connection.send(frame(connection.listener.apiVersion), event.position)
-      noteEnd(connection, terminal, now)
+      connection.send(frame(connection.subscription.apiVersion), event.position)
+      scheduleClose(connection, terminal, now)
     }
   }
 
-  const tellMerchants = (facts: Facts): void => {
+  const sendToMerchants = (facts: FilterInput): void => {
     const { event } = facts
     const listeners = byMerchant.sets.get(event.merchantId)
     if (listeners === undefined) return
     const frame = frames((version) => eventText(event, event.pendingWebhooks, version))
     for (const connection of listeners) {
-      const { apiVersion, audience } = connection.listener
+      const { apiVersion, audience } = connection.subscription
       if (audience.stream === "payment" || !isShown(audience.stream, audience.environment, audience.filters, facts)) continue
       connection.send(frame(apiVersion), event.position)
     }
@@ -185,50 +185,50 @@ const make = Effect.gen(function*() {
   yield* bus.subscribe("sockets", (events) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       for (const event of events) {
-        const facts = factsOf(event)
-        tellPayors(facts, now)
-        tellMerchants(facts)
+        const facts = filterInputOf(event)
+        sendToPayors(facts, now)
+        sendToMerchants(facts)
       }
     }))
 
-  const measured = Object.entries(tallies).map(([stream, tally]) => {
+  const series = Object.entries(countsByStream).map(([stream, tally]) => {
     const attributes = { stream }
-    return { tally, open: Metric.withAttributes(connections, attributes), slow: Metric.withAttributes(dropped, attributes) }
+    return { tally, open: Metric.withAttributes(connections, attributes), slow: Metric.withAttributes(slowConsumers, attributes) }
   })
-  const measure = Effect.forEach(measured, ({ open, slow, tally }) => {
+  const updateMetrics = Effect.forEach(series, ({ open, slow, tally }) => {
     const newlySlow = tally.slow
     tally.slow = 0
     return Effect.andThen(Metric.update(open, tally.open), Metric.update(slow, newlySlow))
   }, { discard: true })
 
-  yield* measure
+  yield* updateMetrics
 
   /** Payors hear nothing while the database does not answer, and must not think that nothing happens. */
   const endStale = () => {
     if (bus.staleMillis() < maximumStaleMillis) return
-    const open = [...byInvoice.sets.values()].flatMap((listeners) => [...listeners].filter(({ isOver }) => !isOver))
-    for (const connection of open.slice(0, maximumStaleEnds)) connection.end(endings.restart)
+    const open = [...byInvoice.sets.values()].flatMap((listeners) => [...listeners].filter(({ isEnded }) => !isEnded))
+    for (const connection of open.slice(0, maximumStaleEnds)) connection.end(closeReasons.restart)
   }
 
   const tick = Effect.flatMap(Clock.currentTimeMillis, (now) => {
     endStale()
     let frame: Buffer | undefined
     const heartbeat = () => frame ??= textFrame(heartbeatText(Math.floor(now / 1000)))
-    for (const connection of everyone()) connection.tick(now, heartbeat)
-    return measure
+    for (const connection of allConnections()) connection.tick(now, heartbeat)
+    return updateMetrics
   })
   yield* Effect.forkScoped(Effect.repeat(tick, Schedule.spaced("1 second")))
 
   /** Why a listener may not join, if it may not. */
-  const objectionTo = ({ audience, holder }: Listener) => {
+  const objectionTo = ({ audience, holder }: Subscription) => {
     const held = byHolder.sets.get(holder)?.size ?? 0
-    if (audience.stream === "payment") return held >= maximumPerSession ? endings.tooManyOfSession : undefined
-    return held >= maximumPerKey ? endings.tooManyOfKey : undefined
+    if (audience.stream === "payment") return held >= maximumPerSession ? closeReasons.tooManyOfSession : undefined
+    return held >= maximumPerKey ? closeReasons.tooManyOfKey : undefined
   }
 
   /** Accepts the request's handshake and joins; then `open` writes what a new listener is told first. */
   const serve = (
-    listener: Listener,
+    listener: Subscription,
     subject: Subject,
     replays: boolean,
     open: (connection: Connection) => Effect.Effect<void>
@@ -236,24 +236,24 @@ const make = Effect.gen(function*() {
     Effect.gen(function*() {
       const accepted = yield* Upgrade.accept
       const now = clock.currentTimeMillisUnsafe()
-      const tally = tallies[subject.stream]
+      const tally = countsByStream[subject.stream]
       const connection = new Connection(accepted.socket, accepted.connection, listener, tally, replays, now)
       const objection = objectionTo(listener)
       if (objection !== undefined) return connection.end(objection)
       const isOpen = Upgrade.serve(accepted.socket, {
-        message: (bytes) => connection.received(isPing(bytes.toString("utf8")), clock.currentTimeMillisUnsafe()),
-        signal: () => connection.received(false, clock.currentTimeMillisUnsafe()),
-        closed: () => leave(connection)
+        onMessage: (bytes) => connection.receive(isPing(bytes.toString("utf8")), clock.currentTimeMillisUnsafe()),
+        onPing: () => connection.receive(false, clock.currentTimeMillisUnsafe()),
+        onClose: () => leave(connection)
       })
       if (!isOpen) return
       yield* join(connection)
       connection.write(textFrame(readyText(subject, Math.floor(now / 1000))))
       const opening = open(connection).pipe(
-        Effect.andThen(Effect.sync(() => connection.opened())),
+        Effect.andThen(Effect.sync(() => connection.finishOpening())),
         Effect.catchCause((cause) =>
           Effect.andThen(
             Effect.logWarning("A websocket was not opened; its client comes back", cause),
-            Effect.sync(() => connection.end(endings.restart))
+            Effect.sync(() => connection.end(closeReasons.restart))
           )
         )
       )
@@ -271,14 +271,14 @@ const make = Effect.gen(function*() {
 
   const serveInvoice = (stream: InvoiceStream) => {
     const { apiVersion, greeting, invoiceId, merchantId, sessionKey, since } = stream
-    const listener: Listener = {
+    const listener: Subscription = {
       audience: { stream: "payment", invoiceId },
       holder: `session ${sessionKey}`,
       revocableAs: null,
       apiVersion,
       expiresAtMillis: stream.expiresAt * 1000
     }
-    const missed = (connection: Connection): Missed | undefined => {
+    const replayQuery = (connection: Connection): ReplayQuery | undefined => {
       const position = since === null ? undefined : readEventId(since)
       if (since === null || position === undefined) return undefined
       return {
@@ -288,29 +288,29 @@ const make = Effect.gen(function*() {
         maximumEvents: maximumReplay,
         maximumMillis: maximumReplayMillis,
         textOf: (event) => event.payorData === null ? null : payorEventText(event, event.payorData, apiVersion),
-        shown: (event) => noteEnd(connection, isTerminal(factsOf(event)), clock.currentTimeMillisUnsafe())
+        onShown: (event) => scheduleClose(connection, isTerminal(filterInputOf(event)), clock.currentTimeMillisUnsafe())
       }
     }
     const open = Effect.fnUntraced(function*(connection: Connection) {
-      const found = missed(connection)
+      const found = replayQuery(connection)
       if (found !== undefined) yield* replay(bus, connection, found)
-      else if (since !== null) return connection.end(endings.badSince)
+      else if (since !== null) return connection.end(closeReasons.badSince)
       yield* writeTexts(connection, yield* greeting)
-      if (connection.overflows) connection.end(endings.slowConsumer)
+      if (connection.isOverflowing) connection.end(closeReasons.slowConsumer)
     })
     return serve(listener, { stream: "payment", invoice_id: invoiceId }, since !== null, open)
   }
 
   const serveEvents = ({ apiVersion, credential, environment, filters, merchantId, revocableAs, since, stream }: EventStream) => {
-    const listener: Listener = {
+    const listener: Subscription = {
       audience: { stream, merchantId, environment, filters },
       holder: credential,
       revocableAs,
       apiVersion,
-      expiresAtMillis: never
+      expiresAtMillis: neverExpires
     }
     const textOf = (event: CommittedEvent): string | null =>
-      isShown(stream, environment, filters, factsOf(event)) ? eventText(event, event.pendingWebhooks, apiVersion) : null
+      isShown(stream, environment, filters, filterInputOf(event)) ? eventText(event, event.pendingWebhooks, apiVersion) : null
     const open = (connection: Connection) =>
       since === null ? Effect.void : replay(bus, connection, {
         since: since.id,
@@ -324,30 +324,30 @@ const make = Effect.gen(function*() {
         maximumEvents: maximumEventReplay,
         maximumMillis: null,
         textOf,
-        shown: () => {}
+        onShown: () => {}
       })
     return serve(listener, { stream, environment }, since !== null, open)
   }
 
-  const tell = (invoiceId: string, text: (version: string) => string) =>
+  const send = (invoiceId: string, text: (version: string) => string) =>
     Effect.sync(() => {
       const listeners = byInvoice.sets.get(invoiceId)
       if (listeners === undefined) return
       const frame = frames(text)
       for (const connection of listeners) {
         // Whoever was told that the invoice has ended is offered nothing for it any more, however late the offer was made.
-        if (connection.closeAtMillis === null) connection.send(frame(connection.listener.apiVersion), null)
+        if (connection.closeAtMillis === null) connection.send(frame(connection.subscription.apiVersion), null)
       }
     })
 
-  const listened = () => [...byInvoice.sets.keys()]
+  const watchedInvoices = () => [...byInvoice.sets.keys()]
 
   const close = Effect.sync(() => {
-    for (const connection of everyone()) connection.end(endings.restart)
+    for (const connection of allConnections()) connection.end(closeReasons.restart)
   })
   yield* Effect.addFinalizer(() => close)
 
-  return Sockets.of({ serveInvoice, serveEvents, tell, listened, close })
+  return Sockets.of({ serveInvoice, serveEvents, send, watchedInvoices, close })
 })
 
 /** The hub of this instance: tells its own connections what any instance committed. */

@@ -1,7 +1,7 @@
 /** The route `/ws/payment`: who may listen, and to which invoice (modules/docs/reference/websockets.md#streams). */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { merchantCredentials, RequestInfo, Throttle } from "../Http.ts"
+import { merchantCredentials, RequestInfo, RateLimiter } from "../Http.ts"
 import type { Secrets } from "../Secrets.ts"
 import { queryOf } from "../http/Query.ts"
 import { Sockets } from "../Sockets.ts"
@@ -39,22 +39,22 @@ export const paymentSocketRoute = <R = never>(
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   never,
-  HttpServerRequest.HttpServerRequest | Sockets | Secrets | Throttle | R
+  HttpServerRequest.HttpServerRequest | Sockets | Secrets | RateLimiter | R
 > =>
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const throttle = yield* Throttle
+    const rateLimiter = yield* RateLimiter
     const query = queryOf(request.url)
     const objection = objectionTo(query, request.headers) ?? objectionToHandshake(request)
-    if (objection !== undefined) return yield* Effect.andThen(throttle.address(request, "payor"), objection)
+    if (objection !== undefined) return yield* Effect.andThen(rateLimiter.address(request, "payor"), objection)
     const token = tokenOf(query, request.headers["sec-websocket-protocol"])
     const check = token === undefined
       ? Effect.fail(publicError("TOKEN_INVALID", { message: "This stream needs `token`" }))
       : PayorTickets.check(token)
     // A ticket proves itself by its signature, so it is not counted for its address: many payors may share one.
     const { expiresAt, invoiceId, merchantId } = yield* Effect.catch(check, (error) =>
-      Effect.andThen(throttle.address(request, "payor"), throttle.refused(request, error)))
-    yield* throttle.session(invoiceId)
+      Effect.andThen(rateLimiter.address(request, "payor"), rateLimiter.refuse(request, error)))
+    yield* rateLimiter.session(invoiceId)
     const { apiVersion } = yield* RequestInfo
     const context = yield* Effect.context<R>()
     return yield* (yield* Sockets).serveInvoice({

@@ -23,45 +23,45 @@ const closeMillis = 1_000
 
 /** Who serves an accepted socket. */
 export interface SocketServer {
-  readonly message: (bytes: Buffer) => void
+  readonly onMessage: (bytes: Buffer) => void
   /** A ping or a pong came in. */
-  readonly signal: () => void
+  readonly onPing: () => void
   /** It is closed, whoever ended it. Called once. */
-  readonly closed: () => void
+  readonly onClose: () => void
 }
 
-const accepted = new WeakMap<Duplex, NodeWS.WebSocket>()
+const socketsByConnection = new WeakMap<Duplex, NodeWS.WebSocket>()
 
-/** A socket of the door, found again by its connection: `HttpServerRequest.upgrade` hands out a wrapper only. */
-class FoundSocket extends NodeWS.WebSocket {
+/** A socket of the public port, found again by its connection: `HttpServerRequest.upgrade` hands out a wrapper only. */
+class TrackedSocket extends NodeWS.WebSocket {
   /** The library calls it once, with the connection. Its types leave it out, as it is not for callers. */
   setSocket(...given: Array<unknown>): void {
     const inherited: { readonly setSocket: (...given: Array<unknown>) => void } = NodeWS.WebSocket.prototype as never
     inherited.setSocket.apply(this, given)
-    accepted.set(given[0] as Duplex, this)
+    socketsByConnection.set(given[0] as Duplex, this)
   }
 }
 
-/** What the public door gives the library. */
+/** What the public port gives the library. */
 export const websocketOptions = {
   maxPayload: maximumMessageBytes,
   maxFragments: maximumFragments,
   closeTimeout: closeMillis,
   // The library's own list of sockets is kept by a listener of theirs, and the hub has its own.
   clientTracking: false,
-  WebSocket: FoundSocket
+  WebSocket: TrackedSocket
 }
 
 /** The library closes by itself what breaks the protocol. */
 const ignore = () => {}
 
 /** Hands what happens on an open socket to `server`; false where it has closed already, and nobody is told. */
-export const serve = (socket: NodeWS.WebSocket, { closed, message, signal }: SocketServer): boolean => {
+export const serve = (socket: NodeWS.WebSocket, { onClose, onMessage, onPing }: SocketServer): boolean => {
   if (socket.readyState !== NodeWS.WebSocket.OPEN) return false
-  socket.on("message", message)
-  socket.on("ping", signal)
-  socket.on("pong", signal)
-  socket.on("close", closed)
+  socket.on("message", onMessage)
+  socket.on("ping", onPing)
+  socket.on("pong", onPing)
+  socket.on("close", onClose)
   return true
 }
 
@@ -87,8 +87,8 @@ export const accept = Effect.gen(function*() {
   const scope = yield* Scope.make()
   yield* Scope.provide(wrapper.reader, scope)
   const connection = NodeHttpServerRequest.toIncomingMessage(request).socket
-  const socket = accepted.get(connection)
-  if (socket === undefined) return yield* Effect.die(new Error("The door was opened without websocketOptions"))
+  const socket = socketsByConnection.get(connection)
+  if (socket === undefined) return yield* Effect.die(new Error("The listener was opened without websocketOptions"))
   socket.removeAllListeners()
   socket.on("error", ignore)
   return { socket, connection }

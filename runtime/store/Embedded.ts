@@ -18,7 +18,7 @@ import type { Cluster, SocketPaths } from "./embedded/Cluster.ts"
 import { ensureServer, stopServer } from "./embedded/Server.ts"
 import { advisoryLock, lockSpace } from "./Locks.ts"
 import { maxConnectionsOption, pool } from "./Postgres.ts"
-import { saidBy, StoreError } from "./StoreError.ts"
+import { databaseMessage, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
 /** The server takes 50: the pool, the lock, listeners, and an operator's tools. */
@@ -44,21 +44,21 @@ const lockRetry = Duration.millis(50)
 const answerPatience = Duration.seconds(5)
 const answerRetry = Duration.millis(100)
 
-const taken = (cluster: Cluster) =>
+const directoryInUse = (cluster: Cluster) =>
   new StoreError({
     what: `Another service is already using the data directory ${dirname(cluster.directory)}.`,
     hint: "Stop it first, or set data.directory to another directory for this one."
   })
 
 /** The server is there but the connection failed: it may be stopping, or restarting after a crash. */
-class Unanswered extends Data.TaggedError("Unanswered")<{ readonly error: StoreError }> {}
+class ServerUnreachable extends Data.TaggedError("ServerUnreachable")<{ readonly error: StoreError }> {}
 
-const unanswered = (cluster: Cluster, pid: number) => (cause: unknown) =>
-  new Unanswered({ error: broken(cluster, pid, cause) })
+const unreachable = (cluster: Cluster, pid: number) => (cause: unknown) =>
+  new ServerUnreachable({ error: unreachableError(cluster, pid, cause) })
 
-const broken = (cluster: Cluster, pid: number, cause: unknown) =>
+const unreachableError = (cluster: Cluster, pid: number, cause: unknown) =>
   new StoreError({
-    what: `The embedded database (process ${pid}) does not answer on its socket: ${saidBy(cause)}.`,
+    what: `The embedded database (process ${pid}) does not answer on its socket: ${databaseMessage(cause)}.`,
     hint: `Stop it with kill -INT ${pid}, then start again. Its messages are in ${cluster.log}.`,
     cause
   })
@@ -66,8 +66,8 @@ const broken = (cluster: Cluster, pid: number, cause: unknown) =>
 /** The server of the cluster, held by this process alone until the scope closes; closing it stops the server. */
 const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths) {
   const server = yield* ensureServer(cluster, sockets)
-  const mine = yield* Ref.make(!server.adopted)
-  const stop = Effect.when(stopServer(server.pid), Ref.getAndSet(mine, false))
+  const isOwner = yield* Ref.make(!server.isAdopted)
+  const stop = Effect.when(stopServer(server.pid), Ref.getAndSet(isOwner, false))
   // Twice: before the connection exists, for a start that fails half-way; after the lock, so that it is held meanwhile.
   yield* Effect.addFinalizer(() => stop)
   const connection = yield* PgConnection.make({
@@ -75,28 +75,28 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths)
     username: role,
     database: role,
     applicationName: "tillwire guard"
-  }).pipe(Effect.mapError(unanswered(cluster, server.pid)))
+  }).pipe(Effect.mapError(unreachable(cluster, server.pid)))
   yield* connection.query("select pg_try_advisory_lock($1, $2) as held", [lockSpace, advisoryLock.service]).pipe(
-    Effect.mapError(unanswered(cluster, server.pid)),
-    Effect.filterOrFail((result) => result.rows[0]?.["held"] === true, () => taken(cluster)),
+    Effect.mapError(unreachable(cluster, server.pid)),
+    Effect.filterOrFail((result) => result.rows[0]?.["held"] === true, () => directoryInUse(cluster)),
     Effect.retry({ schedule: Schedule.spaced(lockRetry).pipe(Schedule.upTo({ duration: lockPatience })) }),
-    Effect.tapError(() => Ref.set(mine, false))
+    Effect.tapError(() => Ref.set(isOwner, false))
   )
-  yield* Ref.set(mine, true)
+  yield* Ref.set(isOwner, true)
   yield* Effect.addFinalizer(() => stop)
   // Nobody notifies this channel: waiting on it is how the driver tells that the connection broke.
   const silence = yield* connection.listen("tillwire_guard").pipe(
-    Effect.mapError(unanswered(cluster, server.pid))
+    Effect.mapError(unreachable(cluster, server.pid))
   )
-  const lost = Effect.flip(Effect.forever(Queue.take(silence))).pipe(
-    Effect.tap(() => Ref.set(mine, false)),
-    Effect.map((cause) => broken(cluster, server.pid, cause))
+  const awaitLoss = Effect.flip(Effect.forever(Queue.take(silence))).pipe(
+    Effect.tap(() => Ref.set(isOwner, false)),
+    Effect.map((cause) => unreachableError(cluster, server.pid, cause))
   )
-  yield* Effect.logInfo(server.adopted ? "embedded database adopted" : "embedded database started", {
+  yield* Effect.logInfo(server.isAdopted ? "embedded database adopted" : "embedded database started", {
     pid: server.pid,
     sockets: server.sockets
   })
-  return { server, lost }
+  return { server, lost: awaitLoss }
 })
 
 /** Takes the hold in a new scope, after the last one is closed. */
@@ -108,10 +108,10 @@ const renew = (cluster: Cluster, sockets: SocketPaths, current: Ref.Ref<Scope.Cl
     return yield* Scope.provide(hold(cluster, sockets), scope)
   }).pipe(
     Effect.retry({
-      while: (error) => error._tag === "Unanswered",
+      while: (error) => error._tag === "ServerUnreachable",
       schedule: Schedule.spaced(answerRetry).pipe(Schedule.upTo({ duration: answerPatience }))
     }),
-    Effect.mapError((error) => error._tag === "Unanswered" ? error.error : error)
+    Effect.mapError((error) => error._tag === "ServerUnreachable" ? error.error : error)
   )
 
 /** Keeps the hold: a server that crashed is started again. Fails when another process took the hold meanwhile. */
@@ -121,11 +121,11 @@ const keep = Effect.fnUntraced(function*(
   first: Effect.Success<ReturnType<typeof renew>>,
   current: Ref.Ref<Scope.Closeable>
 ) {
-  let held = first
+  let active = first
   while (true) {
-    const error = yield* held.lost
+    const error = yield* active.lost
     yield* Effect.logError("lost the embedded database, trying to get it back", error.what)
-    held = yield* renew(cluster, sockets, current)
+    active = yield* renew(cluster, sockets, current)
   }
 })
 
@@ -143,7 +143,7 @@ const objectionToRoot = (
       + `"store": { "use": "postgres" }. In a container that runs nothing else, store.options.allowRoot: true permits it.`
   })
 
-const guarded = Effect.fnUntraced(function*(
+const openStore = Effect.fnUntraced(function*(
   options: EmbeddedOptions,
   dataDirectory: string,
   environments: ReadonlyArray<Environment>
@@ -158,12 +158,12 @@ const guarded = Effect.fnUntraced(function*(
     (ref) => Effect.flatMap(Ref.get(ref), (scope) => Scope.close(scope, Exit.void))
   )
   const first = yield* renew(cluster, sockets, current)
-  const lost = yield* Deferred.make<never, StoreError>()
+  const loss = yield* Deferred.make<never, StoreError>()
   yield* keep(cluster, sockets, first, current).pipe(
-    Effect.catch((error) => Effect.andThen(Effect.logFatal(error.message), Deferred.fail(lost, error))),
+    Effect.catch((error) => Effect.andThen(Effect.logFatal(error.message), Deferred.fail(loss, error))),
     Effect.forkScoped
   )
-  return { sockets: first.server.sockets, guard: StoreGuard.of({ lost: Deferred.await(lost) }) }
+  return { sockets: first.server.sockets, guard: StoreGuard.of({ awaitLoss: Deferred.await(loss) }) }
 })
 
 /**
@@ -178,7 +178,7 @@ export const layer = (
   dataDirectory: string,
   environments: ReadonlyArray<Environment>
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> =>
-  Layer.unwrap(Effect.map(guarded(options, dataDirectory, environments), ({ guard, sockets }) =>
+  Layer.unwrap(Effect.map(openStore(options, dataDirectory, environments), ({ guard, sockets }) =>
     Layer.merge(
       pool({ host: sockets, username: role, database: role }, sockets, options.maxConnections),
       Layer.succeed(StoreGuard, guard)

@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
  * Finds rows by the index that has their key or their order and in no other way, until the transaction ends: a plan made
  * for a small table, or without statistics, reads all of a large one.
  */
-export const byIndex: Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient> = Effect.flatMap(
+export const preferIndexScans: Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) =>
     sql`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),

@@ -3,7 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import { saidBy, sqlStateOf, StoreError } from "./StoreError.ts"
+import { databaseMessage, sqlStateOf, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
 /** Oldest PostgreSQL the SQL of this service is tested on; the first with `MERGE` and per-table `CREATE` grants. */
@@ -60,23 +60,23 @@ export type Address = Pick<PgClient.PgClientConfig, "url" | "host" | "username" 
 
 /** A failed connection attempt as an operator reads it. Never shows the URL: it holds a password. */
 export const explainConnection = (error: SqlError.SqlError, where: string): StoreError => {
-  const said = saidBy(error)
+  const message = databaseMessage(error)
   const fail = (what: string, hint: string) => new StoreError({ what, hint, cause: error })
   const state = sqlStateOf(error)
   if (state !== undefined && state.startsWith("28")) {
-    return fail(`PostgreSQL at ${where} refused the login: ${said}.`, "Check user and password in store.options.url.")
+    return fail(`PostgreSQL at ${where} refused the login: ${message}.`, "Check user and password in store.options.url.")
   }
   switch (state) {
     case "3D000":
-      return fail(`PostgreSQL at ${where} has no such database: ${said}.`, "Create it, or correct store.options.url.")
+      return fail(`PostgreSQL at ${where} has no such database: ${message}.`, "Create it, or correct store.options.url.")
     case "53300":
       return fail(
-        `PostgreSQL at ${where} has no free connection: ${said}.`,
+        `PostgreSQL at ${where} has no free connection: ${message}.`,
         "Raise its max_connections, or lower store.options.maxConnections."
       )
     default:
       return fail(
-        `PostgreSQL at ${where} cannot be reached: ${said}.`,
+        `PostgreSQL at ${where} cannot be reached: ${message}.`,
         "Check host, port and sslmode in store.options.url, and that the server is running."
       )
   }
@@ -100,7 +100,7 @@ export const pool = (
   )
 
 /** Not there yet: the address does not answer, or the server says it is starting (57P03). */
-const mayComeUp = (error: SqlError.SqlError) =>
+const isStarting = (error: SqlError.SqlError) =>
   sqlStateOf(error) === "57P03" || (error.reason._tag === "ConnectionError" && sqlStateOf(error) === undefined)
 
 interface ServerFacts {
@@ -139,13 +139,13 @@ const checkServer = (where: string) =>
         current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
         current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as durable`.pipe(
       Effect.retry({
-        while: mayComeUp,
+        while: isStarting,
         schedule: Schedule.spaced(bootRetry).pipe(Schedule.upTo({ duration: bootPatience }))
       }),
       Effect.mapError((error) => explainConnection(error, where))
     )
-    const found = facts === undefined ? undefined : objection(facts)
-    if (found !== undefined) return yield* new StoreError(found)
+    const fault = facts === undefined ? undefined : objection(facts)
+    if (fault !== undefined) return yield* new StoreError(fault)
     if (facts?.durable === false) {
       yield* Effect.logWarning(
         "this PostgreSQL runs with fsync or synchronous_commit off: its crash loses acknowledged payments"
@@ -154,7 +154,7 @@ const checkServer = (where: string) =>
   })
 
 /** Host, port and database of a URL, without user and password; fit for logs. */
-export const whereIs = (url: Redacted.Redacted<string>): string => {
+export const locationOf = (url: Redacted.Redacted<string>): string => {
   const parsed = URL.parse(Redacted.value(url))
   return parsed === null ? "store.options.url" : `${decodeURIComponent(parsed.host)}${parsed.pathname}`
 }
@@ -163,9 +163,9 @@ export const whereIs = (url: Redacted.Redacted<string>): string => {
 export const layer = (
   options: PostgresOptions
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
-  const where = whereIs(options.url)
+  const where = locationOf(options.url)
   return Layer.effectDiscard(checkServer(where)).pipe(
     Layer.provideMerge(pool({ url: options.url }, where, options.maxConnections)),
-    Layer.merge(Layer.succeed(StoreGuard, { lost: Effect.never }))
+    Layer.merge(Layer.succeed(StoreGuard, { awaitLoss: Effect.never }))
   )
 }

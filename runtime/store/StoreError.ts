@@ -26,5 +26,5 @@ export const sqlStateOf = (error: unknown): string | undefined => {
 }
 
 /** What PostgreSQL (or the connection) said, on one line: the driver's own message only names the operation. */
-export const saidBy = (error: unknown): string =>
+export const databaseMessage = (error: unknown): string =>
   reasonOf((error as { reason?: { cause?: unknown } } | undefined)?.reason?.cause ?? error)

@@ -9,5 +9,5 @@ import type { StoreError } from "./StoreError.ts"
  * processes on one data directory.
  */
 export class StoreGuard extends Context.Service<StoreGuard, {
-  readonly lost: Effect.Effect<never, StoreError>
+  readonly awaitLoss: Effect.Effect<never, StoreError>
 }>()("tillwire/runtime/StoreGuard") {}

@@ -3,9 +3,9 @@ import { Effect, Layer, Metric, Ref, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../Clock.ts"
 import { Health, type HealthCheck } from "../Telemetry.ts"
-import { lag, show } from "../webhooks/Lag.ts"
+import { lag, recordLag } from "../webhooks/Lag.ts"
 import { commitId, version } from "./Build.ts"
-import { databasePatienceMillis, type Finding, type Findings, judge } from "./HealthReport.ts"
+import { databaseTimeoutMillis, type Finding, type Findings, makeReport } from "./HealthReport.ts"
 
 /** Probes are public and cost a few queries: answers, and the metrics of the checks, are shared for this long. */
 const cacheMillis = 1_000
@@ -20,15 +20,15 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const stopping = yield* Ref.make(false)
     const checks = new Set<HealthCheck>()
     const turn = yield* Semaphore.make(1)
-    let last: { readonly atMillis: number; readonly found: Omit<Findings, "migrated" | "stopping"> } | undefined
+    let last: { readonly atMillis: number; readonly found: Omit<Findings, "isMigrated" | "isStopping"> } | undefined
     let isBuildShown = false
 
-    const patience = Effect.timeout(databasePatienceMillis)
+    const withTimeout = Effect.timeout(databaseTimeoutMillis)
 
     /** Null while unknown: a queue that takes long to look at is no reason to turn requests away. */
-    const owed = lag.pipe(
-      patience,
-      Effect.tap(show),
+    const queueLag = lag.pipe(
+      withTimeout,
+      Effect.tap(recordLag),
       Effect.map(({ outboxLagSeconds }): number | null => outboxLagSeconds),
       Effect.catchCause((cause) => Effect.as(Effect.logWarning("the webhook queue was not looked at", cause), null)),
       Effect.provideService(SqlClient.SqlClient, sql)
@@ -42,9 +42,9 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     }
 
     const database = sql<{ postgres: string }>`select current_setting('server_version') as postgres`.pipe(
-      patience,
+      withTimeout,
       Effect.tap(([row]) => showBuild(row!.postgres)),
-      Effect.andThen(Effect.flatMap(Ref.get(migrated), (done) => done ? owed : Effect.succeed(null))),
+      Effect.andThen(Effect.flatMap(Ref.get(migrated), (done) => done ? queueLag : Effect.succeed(null))),
       Effect.map((outboxLagSeconds) => ({ database: true, outboxLagSeconds })),
       Effect.catchCause((cause) =>
         Effect.as(Effect.logWarning("the database does not answer", cause), { database: false, outboxLagSeconds: null })
@@ -53,7 +53,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
 
     const runCheck = ({ name, run }: HealthCheck) =>
       run.pipe(
-        patience,
+        withTimeout,
         Effect.catchCause((cause) =>
           Effect.as(
             Effect.logWarning("a health check failed and counts as passed until it answers again", { check: name }, cause),
@@ -78,7 +78,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     return Health.of({
       report: Effect.gen(function*() {
         const found = yield* findings
-        return judge({ ...found, migrated: yield* Ref.get(migrated), stopping: yield* Ref.get(stopping) })
+        return makeReport({ ...found, isMigrated: yield* Ref.get(migrated), isStopping: yield* Ref.get(stopping) })
       }),
       register: (check) =>
         Effect.acquireRelease(
@@ -88,8 +88,8 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
           }),
           () => Effect.sync(() => void checks.delete(check))
         ),
-      migrated: Ref.set(migrated, true),
-      stopping: Ref.set(stopping, true)
+      markMigrated: Ref.set(migrated, true),
+      markStopping: Ref.set(stopping, true)
     })
   })
 )

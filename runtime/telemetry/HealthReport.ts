@@ -22,7 +22,7 @@ export const HealthReport = Schema.Struct({
   /** What an operator should look at; empty while nothing is wrong. */
   degraded: Schema.Array(HealthProblem),
   checks: Schema.Struct({
-    /** The database answered within {@link databasePatienceMillis}. */
+    /** The database answered within {@link databaseTimeoutMillis}. */
     database: Check,
     /** Every table is at this build's version. */
     migrations: Check,
@@ -70,7 +70,7 @@ export const HealthReport = Schema.Struct({
 export type HealthReport = typeof HealthReport.Type
 
 /** Milliseconds the database may take to answer the check. */
-export const databasePatienceMillis = 2_000
+export const databaseTimeoutMillis = 2_000
 
 /** Seconds after which a delivery that could have been sent means that something of ours is stuck: ten leases over. */
 export const staleDeliverySeconds = 300
@@ -81,31 +81,31 @@ export interface Finding {
   readonly message: string
 }
 
-/** What was found out, before it is judged. */
+/** What was found out, before the report is made. */
 export interface Findings {
   readonly database: boolean
-  readonly migrated: boolean
+  readonly isMigrated: boolean
   readonly outboxLagSeconds: number | null
-  readonly stopping: boolean
+  readonly isStopping: boolean
   readonly checkFindings: ReadonlyArray<Finding & { readonly check: CheckName }>
 }
 
 /** The report of `findings`. Pure. */
-export const judge = ({ database, migrated, outboxLagSeconds, checkFindings, stopping }: Findings): HealthReport => {
-  const timely = outboxLagSeconds === null || outboxLagSeconds <= staleDeliverySeconds
+export const makeReport = ({ database, isMigrated, outboxLagSeconds, checkFindings, isStopping }: Findings): HealthReport => {
+  const isTimely = outboxLagSeconds === null || outboxLagSeconds <= staleDeliverySeconds
   const problems = (effect: Finding["effect"]) =>
     checkFindings.filter((part) => part.effect === effect).map(({ check, message }): HealthProblem => ({ check, message }))
   const unavailable: ReadonlyArray<HealthProblem> = [
-    ...(stopping ? [{ check: "accepting", message: "The service is stopping." }] : []),
+    ...(isStopping ? [{ check: "accepting", message: "The service is stopping." }] : []),
     ...(database ? [] : [{
       check: "database",
-      message: `The database did not answer in ${databasePatienceMillis / 1000} s: nothing can be read or written until it does.`
+      message: `The database did not answer in ${databaseTimeoutMillis / 1000} s: nothing can be read or written until it does.`
     }]),
-    ...(migrated ? [] : [{ check: "migrations", message: "The service is starting: its tables are not ready yet." }]),
+    ...(isMigrated ? [] : [{ check: "migrations", message: "The service is starting: its tables are not ready yet." }]),
     ...problems("unavailable")
   ]
   const degraded: ReadonlyArray<HealthProblem> = [
-    ...(timely ? [] : [{
+    ...(isTimely ? [] : [{
       check: "deliveries",
       message: `A webhook delivery could have been sent ${outboxLagSeconds} s ago and was not: see the log for deliveries that fail.`
     }]),
@@ -118,9 +118,9 @@ export const judge = ({ database, migrated, outboxLagSeconds, checkFindings, sto
     degraded,
     checks: {
       database: { ok: database },
-      migrations: { ok: migrated },
-      deliveries: { ok: timely, oldest_due_seconds: outboxLagSeconds },
-      accepting: { ok: !stopping },
+      migrations: { ok: isMigrated },
+      deliveries: { ok: isTimely, oldest_due_seconds: outboxLagSeconds },
+      accepting: { ok: !isStopping },
       writes: isWell("writes"),
       networks: isWell("networks"),
       leases: isWell("leases"),

@@ -1,7 +1,7 @@
 /** Counts and times of requests by route pattern and status: never by path, which would hold ids. */
 import { Clock, Context, Effect, Metric } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { fromZero } from "../Telemetry.ts"
+import { initializeSeries } from "../Telemetry.ts"
 
 /** Upper bounds in seconds: from a cached read to the longest a handler may take. */
 const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -19,9 +19,9 @@ const serverErrors = Metric.counter("http_server_errors_total", {
 })
 
 /** Statuses there are always series for, so that an alert on them can fire at the first one. */
-export const errorsFromZero = fromZero(serverErrors, ["500", "503"].map((status) => ({ status })))
+export const initializeErrorSeries = initializeSeries(serverErrors, ["500", "503"].map((status) => ({ status })))
 
-/** The route pattern of the request being served, found by {@link probe}, read by {@link measure}. */
+/** The route pattern of the request being served, found by {@link recordRoute}, read by {@link measure}. */
 class MatchedRoute extends Context.Reference<{ pattern: string | undefined }>(
   "tillwire/runtime/telemetry/MatchedRoute",
   { defaultValue: () => ({ pattern: undefined }) }
@@ -50,20 +50,20 @@ const observe = (route: string, status: string, seconds: number) => {
 /** The outermost global middleware: add it first. */
 export const measure = (app: App): App =>
   Effect.gen(function*() {
-    const matched: { pattern: string | undefined } = { pattern: undefined }
-    const started = yield* Clock.currentTimeNanos
-    const response = yield* Effect.provideService(app, MatchedRoute, matched)
-    const seconds = Number(yield* Clock.currentTimeNanos) / 1e9 - Number(started) / 1e9
+    const matchedRoute: { pattern: string | undefined } = { pattern: undefined }
+    const startNanos = yield* Clock.currentTimeNanos
+    const response = yield* Effect.provideService(app, MatchedRoute, matchedRoute)
+    const seconds = Number(yield* Clock.currentTimeNanos) / 1e9 - Number(startNanos) / 1e9
     const { method } = yield* Effect.service(HttpServerRequest.HttpServerRequest) as unknown as Effect.Effect<
       HttpServerRequest.HttpServerRequest
     >
-    const route = matched.pattern === undefined ? "unknown" : `${method} ${matched.pattern}`
+    const route = matchedRoute.pattern === undefined ? "unknown" : `${method} ${matchedRoute.pattern}`
     yield* observe(route, String(response.status), seconds)
     return response
   })
 
 /** The innermost global middleware: add it last. The router leaves its match in the fiber's context. */
-export const probe = (app: App): App =>
+export const recordRoute = (app: App): App =>
   Effect.onExit(app, () =>
     Effect.withFiber((fiber) => {
       const match = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)

@@ -55,20 +55,20 @@ const jsonOf = (value: unknown): string => {
 /** The entry as one line of JSON: `ts, level, msg`, then its annotations, then `cause`. */
 export const formatJson: Logger.Logger<unknown, string> = Logger.make((options) => {
   const { annotations, cause, ...entry } = entryOf(options)
-  const head = { ...entry, msg: cut(entry.msg) }
-  const tail = cause === undefined ? {} : { cause: cut(cause) }
+  const head = { ...entry, msg: truncate(entry.msg) }
+  const tail = cause === undefined ? {} : { cause: truncate(cause) }
   // The head comes first for whoever reads, and last so that no annotation replaces it.
   return redactText(jsonOf(Object.assign({}, head, annotations, head, tail)))
 })
 
-const cut = (text: string) => text.length > maximumEntryLength ? `${text.slice(0, maximumEntryLength)}…` : text
+const truncate = (text: string) => text.length > maximumEntryLength ? `${text.slice(0, maximumEntryLength)}…` : text
 
 /** The entry for people: time, level where it is not the usual one, message, `name=value` pairs, cause below. */
 export const formatPretty: Logger.Logger<unknown, string> = Logger.make((options) => {
   const { annotations, cause, level, msg, ts } = entryOf(options)
   const pairs = Object.entries(annotations).map(([name, value]) => ` ${name}=${textOf(value)}`).join("")
   const below = cause === undefined ? "" : `\n  ${cause.replaceAll("\n", "\n  ")}`
-  return redactText(cut(`${ts.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${msg}${pairs}${below}`))
+  return redactText(truncate(`${ts.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${msg}${pairs}${below}`))
 })
 
 const levels: Readonly<Record<SettingsValue["telemetry"]["level"], LogLevel.LogLevel>> = {

@@ -1,13 +1,13 @@
-/** `/health/live`, `/health/ready` and `/metrics`, on both doors (modules/docs/reference/operations.md#health). */
+/** `/health/live`, `/health/ready` and `/metrics`, on both ports (modules/docs/reference/operations.md#health). */
 import { Clock, Effect, Metric, Redacted } from "effect"
 import { type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { publicError } from "../../schemas/Errors.ts"
 import { RequestInfo } from "../Http.ts"
-import { errorResponse } from "../http/Families.ts"
+import { errorResponse } from "../http/ErrorResponses.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
 import { Health, metricsPrefix } from "../Telemetry.ts"
-import { errorsFromZero } from "./HttpMetrics.ts"
+import { initializeErrorSeries } from "./HttpMetrics.ts"
 
 const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
 const memory = Metric.gauge("process_resident_memory_bytes", { description: "Memory of the process" })
@@ -53,7 +53,7 @@ const unauthorized = Effect.map(RequestInfo, ({ requestId }) =>
   }))
 
 /**
- * Mounts the three routes. `metrics` is open (the internal door, on loopback) or behind a bearer credential; with
+ * Mounts the three routes. `metrics` is open (the internal port, on loopback) or behind a bearer credential; with
  * `"closed"` it answers 401 to everyone.
  */
 export const mount = Effect.fnUntraced(function*(
@@ -61,9 +61,9 @@ export const mount = Effect.fnUntraced(function*(
   metrics: "open" | "closed" | Redacted.Redacted
 ) {
   const health = yield* Health
-  yield* errorsFromZero
+  yield* initializeErrorSeries
   const started = yield* Clock.currentTimeMillis
-  const allowed = (header: string | undefined) =>
+  const isAllowed = (header: string | undefined) =>
     metrics === "open" || metrics !== "closed" && bearerMatches(header, metrics)
   const provide = Effect.provideService(Health, health)
   yield* router.add("GET", "/health/live", live)
@@ -72,6 +72,6 @@ export const mount = Effect.fnUntraced(function*(
     "GET",
     "/metrics",
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      allowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized)
+      isAllowed(headers["authorization"]) ? provide(scrape(started)) : unauthorized)
   )
 })

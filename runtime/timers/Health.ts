@@ -34,11 +34,11 @@ export const timerFindings = (times: ReadonlyArray<DueTime>, nowMillis: number):
 
 /** Registers the health check of the timers. */
 export const healthLayer: Layer.Layer<never, never, Health | DueTimes> = Layer.effectDiscard(Effect.gen(function*() {
-  const due = yield* DueTimes
+  const dueTimes = yield* DueTimes
   yield* (yield* Health).register({
     name: "timers",
     run: Effect.gen(function*() {
-      const times = yield* due.read
+      const times = yield* dueTimes.read
       const now = yield* Clock.currentTimeMillis
       yield* Effect.forEach(times, ({ dueMillis, name }) =>
         Metric.update(

@@ -32,8 +32,8 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
    * To read from in place of the table: whole rows, at most `limit`, due when the system's clock says `now` (epoch
    * seconds). Each is then decided at its merchant's time.
    */
-  const due = (now: number, limit: number): Statement.Fragment => {
-    const merchants = clock.ahead()
+  const dueRows = (now: number, limit: number): Statement.Fragment => {
+    const merchants = clock.aheadByMerchant()
     const usual = sql`(SELECT * FROM ${rows} WHERE due_at <= ${now}::bigint ORDER BY due_at LIMIT ${limit})`
     if (merchants.size === 0) return usual
     return sql`(${usual} UNION ALL (
@@ -46,20 +46,20 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
   }
 
   /** Epoch seconds at which the system's clock finds the earliest row due; null: no row is. */
-  const next = Effect.suspend(() => {
-    const merchants = clock.ahead()
+  const nextDueAt = Effect.suspend(() => {
+    const merchants = clock.aheadByMerchant()
     const usual = sql<Next>`SELECT min(due_at) AS due_at FROM ${rows} WHERE due_at IS NOT NULL`
-    const sooner = sql`SELECT e.due_at - a.s AS due_at FROM ${ahead(merchants)} CROSS JOIN LATERAL (
+    const aheadRows = sql`SELECT e.due_at - a.s AS due_at FROM ${ahead(merchants)} CROSS JOIN LATERAL (
         SELECT merchant_id, due_at FROM ${rows} WHERE ${waitsOnDevnet} AND ${place} >= (a.m, 0::bigint)
         ORDER BY ${inOrder} LIMIT 1
       ) e WHERE e.merchant_id = a.m`
-    const found = merchants.size === 0
+    const earliest = merchants.size === 0
       ? usual
-      : sql<Next>`SELECT min(due_at) AS due_at FROM (${usual} UNION ALL ${sooner}) earliest`
-    return Effect.map(found, ([row]) => row?.due_at == null ? null : Number(row.due_at))
+      : sql<Next>`SELECT min(due_at) AS due_at FROM (${usual} UNION ALL ${aheadRows}) earliest`
+    return Effect.map(earliest, ([row]) => row?.due_at == null ? null : Number(row.due_at))
   })
 
-  return { due, next }
+  return { due: dueRows, next: nextDueAt }
 })
 
 interface Next {

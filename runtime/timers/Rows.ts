@@ -31,14 +31,14 @@ const make = Effect.gen(function*() {
   /** Runs until less than a batch was due, then says how long nothing is. */
   const runDue = (source: DueSource) =>
     Effect.gen(function*() {
-      let handled: number
+      let count: number
       do {
-        handled = yield* source.run(yield* Clock.currentTimeMillis, source.batchSize)
-      } while (handled >= source.batchSize)
-      const due = yield* source.nextDueMillis
+        count = yield* source.run(yield* Clock.currentTimeMillis, source.batchSize)
+      } while (count >= source.batchSize)
+      const nextDueMillis = yield* source.nextDueMillis
       const now = yield* Clock.currentTimeMillis
-      if (due === null) return pollMillis
-      return Math.min(pollMillis, Math.max(handled === 0 ? unhandledMillis : 0, due - now))
+      if (nextDueMillis === null) return pollMillis
+      return Math.min(pollMillis, Math.max(count === 0 ? unhandledMillis : 0, nextDueMillis - now))
     })
 
   const follow = (source: DueSource, latch: Latch.Latch): Effect.Effect<never> =>

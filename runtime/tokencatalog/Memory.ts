@@ -54,7 +54,7 @@ interface Snapshot {
   readonly byKey: ReadonlyMap<string, Token>
   readonly lists: Readonly<Record<Environment, ReadonlyArray<Token>>>
   /** As the sources list them, before any contract was asked. */
-  readonly listed: ReadonlyArray<Token>
+  readonly listedTokens: ReadonlyArray<Token>
   /** Changes with every insert and update of the table. */
   readonly mark: string
 }
@@ -69,29 +69,29 @@ const byNetworkSymbolId = (a: Token, b: Token): number =>
 const networkKey = ({ environment, network }: Pick<Token, "environment" | "network">): string => `${network}:${environment}`
 
 /** What contracts said of the decimals of tokens, and the networks on which that counts. */
-class Attestations {
-  readonly guarded = new Set<string>()
+class VerifiedDecimals {
+  readonly requiredNetworks = new Set<string>()
   readonly decimals = new Map<number, number | null>()
 
   /** A token whose contract was not asked yet, or says something else, takes no payments. */
-  judge(token: Token): Token {
-    const trusted = token.address === null || !this.guarded.has(networkKey(token)) ||
+  applyTo(token: Token): Token {
+    const isTrusted = token.address === null || !this.requiredNetworks.has(networkKey(token)) ||
       this.decimals.get(token.id) === token.decimals
-    return trusted || !token.active ? token : { ...token, active: false }
+    return isTrusted || !token.active ? token : { ...token, active: false }
   }
 }
 
-const snapshotOf = (listed: ReadonlyArray<Token>, mark: string, attestations: Attestations): Snapshot => {
-  const tokens = listed.map((token) => attestations.judge(token))
-  const sorted = tokens.toSorted(byNetworkSymbolId)
+const snapshotOf = (listedTokens: ReadonlyArray<Token>, mark: string, verifiedDecimals: VerifiedDecimals): Snapshot => {
+  const tokens = listedTokens.map((token) => verifiedDecimals.applyTo(token))
+  const sortedTokens = tokens.toSorted(byNetworkSymbolId)
   return {
     byId: new Map(tokens.map((token) => [token.id, token])),
     byKey: new Map(tokens.map((token) => [tokenKey(token), token])),
     lists: {
-      devnet: sorted.filter(({ environment }) => environment === "devnet"),
-      mainnet: sorted.filter(({ environment }) => environment === "mainnet")
+      devnet: sortedTokens.filter(({ environment }) => environment === "devnet"),
+      mainnet: sortedTokens.filter(({ environment }) => environment === "mainnet")
     },
-    listed,
+    listedTokens,
     mark
   }
 }
@@ -106,16 +106,16 @@ const distinct = (source: string, listings: ReadonlyArray<TokenListing>) => [
 
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const oneAtATime = yield* Semaphore.make(1)
+  const writeLock = yield* Semaphore.make(1)
   /** What each source lists, in order of precedence; undefined: declared, and not heard of yet. */
   const sources = new Map<string, ReadonlyArray<TokenListing> | undefined>()
-  const attestations = new Attestations()
-  let latest = snapshotOf([], "", attestations)
+  const verifiedDecimals = new VerifiedDecimals()
+  let latest = snapshotOf([], "", verifiedDecimals)
   let isOutdated = false
-  /** Attestations come by the thousand after a start: they are judged together, when the next look is taken. */
+  /** Decimals are recorded by the thousand after a start: they are applied together, at the next read. */
   const current = (): Snapshot => {
     if (isOutdated) {
-      latest = snapshotOf(latest.listed, latest.mark, attestations)
+      latest = snapshotOf(latest.listedTokens, latest.mark, verifiedDecimals)
       isOutdated = false
     }
     return latest
@@ -134,32 +134,32 @@ const make = Effect.gen(function*() {
       SELECT id, network, environment, symbol, name, address, decimals, type, requires_memo, asset, stable, active,
         photo_uri
       FROM tokens`
-    latest = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, attestations)
+    latest = snapshotOf((yield* Schema.decodeUnknownEffect(Schema.Array(Row))(rows)).map(tokenOf), mark, verifiedDecimals)
     isOutdated = false
   })
 
-  const guard: TokenCatalog["Service"]["guard"] = (network, environment) => {
+  const requireVerifiedDecimals: TokenCatalog["Service"]["requireVerifiedDecimals"] = (network, environment) => {
     const key = networkKey({ network, environment })
-    const setTo = (guarded: boolean) =>
+    const setTo = (isRequired: boolean) =>
       Effect.sync(() => {
-        if (guarded) attestations.guarded.add(key)
-        else attestations.guarded.delete(key)
+        if (isRequired) verifiedDecimals.requiredNetworks.add(key)
+        else verifiedDecimals.requiredNetworks.delete(key)
         isOutdated = true
       })
     return Effect.acquireRelease(setTo(true), () => setTo(false))
   }
 
-  const unattested: TokenCatalog["Service"]["unattested"] = (network, environment) =>
-    latest.listed.filter((token) =>
+  const unverifiedTokens: TokenCatalog["Service"]["unverifiedTokens"] = (network, environment) =>
+    latest.listedTokens.filter((token) =>
       token.network === network && token.environment === environment && token.active && token.address !== null &&
-      typeof attestations.decimals.get(token.id) !== "number"
+      typeof verifiedDecimals.decimals.get(token.id) !== "number"
     )
 
-  const attest: TokenCatalog["Service"]["attest"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
-    if (attestations.decimals.get(id) === decimals) return
-    attestations.decimals.set(id, decimals)
+  const recordDecimals: TokenCatalog["Service"]["recordDecimals"] = Effect.fnUntraced(function*(id: number, decimals: number | null) {
+    if (verifiedDecimals.decimals.get(id) === decimals) return
+    verifiedDecimals.decimals.set(id, decimals)
     isOutdated = true
-    const token = latest.listed.find((each) => each.id === id)
+    const token = latest.listedTokens.find((each) => each.id === id)
     if (token === undefined || token.decimals === decimals) return
     const reason = decimals === null
       ? "there is no token contract at its address"
@@ -170,7 +170,7 @@ const make = Effect.gen(function*() {
   })
 
   /** Writes one source; leaves alone what `unheard` sources, which come before it, had listed before this start. */
-  const write = (source: string, listings: ReadonlyArray<TokenListing>, unheard: ReadonlyArray<string>) =>
+  const write = (source: string, listings: ReadonlyArray<TokenListing>, pendingSources: ReadonlyArray<string>) =>
     sql.withTransaction(Effect.gen(function*() {
       const rows = JSON.stringify(distinct(source, listings))
       // One writer at a time, so that no id is taken in vain and the listing order is the id order; readers go on.
@@ -190,7 +190,7 @@ const make = Effect.gen(function*() {
           = (listed.source, listed.symbol, listed.name, listed.address, listed.decimals, listed.type,
             listed.requires_memo, listed.asset, listed.stable, listed.active, listed.photo_uri)
         FROM json_populate_recordset(null::tokens, ${rows}::json) AS listed
-        WHERE tokens.key = listed.key AND tokens.source <> ALL (${unheard}::text[]) AND
+        WHERE tokens.key = listed.key AND tokens.source <> ALL (${pendingSources}::text[]) AND
           (tokens.source, tokens.symbol, tokens.name, tokens.address, tokens.decimals, tokens.type,
             tokens.requires_memo, tokens.asset, tokens.stable, tokens.active, tokens.photo_uri)
           IS DISTINCT FROM
@@ -208,18 +208,18 @@ const make = Effect.gen(function*() {
     })
 
   /** Writes `changed` and the sources after it, each without what the ones before it list. */
-  const writeFrom = Effect.fnUntraced(function*(changed: string) {
-    const held = new Set<string>()
-    const unheard: Array<string> = []
-    let reached = false
+  const writeFrom = Effect.fnUntraced(function*(changedSource: string) {
+    const takenKeys = new Set<string>()
+    const pendingSources: Array<string> = []
+    let isReached = false
     for (const [source, listings] of sources) {
-      reached ||= source === changed
+      isReached ||= source === changedSource
       if (listings === undefined) {
-        unheard.push(source)
+        pendingSources.push(source)
         continue
       }
-      if (reached) yield* write(source, listings.filter((listing) => !held.has(tokenKey(listing))), unheard)
-      for (const listing of listings) held.add(tokenKey(listing))
+      if (isReached) yield* write(source, listings.filter((listing) => !takenKeys.has(tokenKey(listing))), pendingSources)
+      for (const listing of listings) takenKeys.add(tokenKey(listing))
     }
   })
 
@@ -231,12 +231,12 @@ const make = Effect.gen(function*() {
       sources.set(source, listings)
       return Effect.andThen(writeFrom(source), reload)
     })
-    yield* oneAtATime.withPermit(change).pipe(Effect.orDie)
+    yield* writeLock.withPermit(change).pipe(Effect.orDie)
   })
 
   const follow = Effect.gen(function*() {
     yield* Effect.sleep(followMillis)
-    if ((yield* readMark) !== latest.mark) yield* oneAtATime.withPermit(reload)
+    if ((yield* readMark) !== latest.mark) yield* writeLock.withPermit(reload)
   }).pipe(
     Effect.catchCause((cause) => Effect.logWarning("The token catalogue could not be read again", cause)),
     Effect.forever
@@ -248,9 +248,9 @@ const make = Effect.gen(function*() {
   return TokenCatalog.of({
     declare,
     sync,
-    guard,
-    unattested,
-    attest,
+    requireVerifiedDecimals,
+    unverifiedTokens,
+    recordDecimals,
     get: (id) => current().byId.get(id),
     find: (network, environment, address) => current().byKey.get(tokenKey({ network, environment, address })),
     list: (environment) => current().lists[environment]

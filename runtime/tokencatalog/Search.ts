@@ -17,7 +17,7 @@ export interface TokenQuery {
   readonly active: boolean | null
   readonly stable: boolean | null
   /** Asked last, of the few that fit everything else. */
-  readonly keep: ((tokenId: number) => boolean) | null
+  readonly accepts: ((tokenId: number) => boolean) | null
   readonly offset: number
   readonly limit: number
 }
@@ -30,10 +30,10 @@ export interface TokenPage {
 }
 
 /** Characters of the longest run with postings: a text of up to this length is found by its posting alone. */
-const longestRun = 3
+const maximumNgram = 3
 
 /** Tokens indexed before other work gets its turn: a few milliseconds. */
-const turn = 50
+const tokensPerSlice = 50
 
 /** Between the fields of a token; no text holds it, so no match spans two fields. */
 const separator = "\u0000"
@@ -47,8 +47,8 @@ const factsOf = (token: Token): number =>
   networks.indexOf(token.network) | (TokenType.literals.indexOf(token.type) << typeBit) |
   (token.active ? activeBit : 0) | (token.stable ? stableBit : 0)
 
-const flag = (wanted: boolean | null, bit: number) =>
-  wanted === null ? { mask: 0, value: 0 } : { mask: bit, value: wanted ? bit : 0 }
+const flag = (required: boolean | null, bit: number) =>
+  required === null ? { mask: 0, value: 0 } : { mask: bit, value: required ? bit : 0 }
 
 /** A token fits where `(facts & mask) === value`. */
 const filterOf = ({ active, network, stable, type }: TokenQuery) => {
@@ -74,37 +74,37 @@ export interface TokenIndex {
 const fieldsOf = ({ address, name, symbol }: Token): ReadonlyArray<string> =>
   [symbol, name, address ?? nativeAddress].map((field) => field.toLowerCase())
 
-const addRuns = (postings: Map<string, Array<number>>, field: string, place: number): void => {
+const addNgrams = (postings: Map<string, Array<number>>, field: string, place: number): void => {
   for (let from = 0; from < field.length; from++) {
-    const last = Math.min(longestRun, field.length - from)
+    const last = Math.min(maximumNgram, field.length - from)
     for (let length = 1; length <= last; length++) {
-      const run = field.slice(from, from + length)
-      const known = postings.get(run)
-      if (known === undefined) postings.set(run, [place])
-      else if (known[known.length - 1] !== place) known.push(place)
+      const ngram = field.slice(from, from + length)
+      const places = postings.get(ngram)
+      if (places === undefined) postings.set(ngram, [place])
+      else if (places[places.length - 1] !== place) places.push(place)
     }
   }
 }
 
-/** Indexes `tokens` in their order, giving way to other work every {@link turn} tokens. */
-export const index = Effect.fnUntraced(function*(tokens: ReadonlyArray<Token>): Effect.fn.Return<TokenIndex> {
+/** Indexes `tokens` in their order, giving way to other work every {@link tokensPerSlice} tokens. */
+export const buildIndex = Effect.fnUntraced(function*(tokens: ReadonlyArray<Token>): Effect.fn.Return<TokenIndex> {
   const postings = new Map<string, Array<number>>()
   const texts: Array<string> = []
   for (const [place, token] of tokens.entries()) {
     const fields = fieldsOf(token)
-    for (const field of fields) addRuns(postings, field, place)
+    for (const field of fields) addNgrams(postings, field, place)
     texts.push(fields.join(separator))
-    if (place % turn === turn - 1) yield* Effect.yieldNow
+    if (place % tokensPerSlice === tokensPerSlice - 1) yield* Effect.yieldNow
   }
   return { tokens, texts, facts: Uint16Array.from(tokens, factsOf), postings }
 })
 
 /** The shortest posting among the runs of `text`; undefined: no token holds one of them. */
-const rarest = ({ postings }: TokenIndex, text: string): ReadonlyArray<number> | undefined => {
-  if (text.length <= longestRun) return postings.get(text)
-  let shortest = postings.get(text.slice(0, longestRun))
-  for (let from = 1; shortest !== undefined && from <= text.length - longestRun; from++) {
-    const posting = postings.get(text.slice(from, from + longestRun))
+const rarestPosting = ({ postings }: TokenIndex, text: string): ReadonlyArray<number> | undefined => {
+  if (text.length <= maximumNgram) return postings.get(text)
+  let shortest = postings.get(text.slice(0, maximumNgram))
+  for (let from = 1; shortest !== undefined && from <= text.length - maximumNgram; from++) {
+    const posting = postings.get(text.slice(from, from + maximumNgram))
     if (posting === undefined || posting.length < shortest.length) shortest = posting
   }
   return shortest
@@ -113,18 +113,18 @@ const rarest = ({ postings }: TokenIndex, text: string): ReadonlyArray<number> |
 /** The tokens of `query`. Costs what the rarest run of its text costs, and nothing per token that lacks it. */
 export const search = (index: TokenIndex, query: TokenQuery): TokenPage => {
   const text = query.text === null ? "" : query.text.toLowerCase()
-  const places = text === "" ? null : rarest(index, text) ?? []
-  const verified = text.length > longestRun
+  const places = text === "" ? null : rarestPosting(index, text) ?? []
+  const mustCompareText = text.length > maximumNgram
   const { mask, value } = filterOf(query)
-  const { keep, limit, offset } = query
+  const { accepts, limit, offset } = query
   const tokens: Array<Token> = []
   let total = 0
   const candidates = places === null ? index.tokens.length : places.length
   for (let at = 0; at < candidates; at++) {
     const place = places === null ? at : places[at]!
     if ((index.facts[place]! & mask) !== value) continue
-    if (verified && !index.texts[place]!.includes(text)) continue
-    if (keep !== null && !keep(index.tokens[place]!.id)) continue
+    if (mustCompareText && !index.texts[place]!.includes(text)) continue
+    if (accepts !== null && !accepts(index.tokens[place]!.id)) continue
     if (total >= offset && tokens.length < limit) tokens.push(index.tokens[place]!)
     total++
   }
@@ -134,23 +134,23 @@ export const search = (index: TokenIndex, query: TokenQuery): TokenPage => {
 /** Searches the catalogue as it is now: a changed list is indexed once, by the first search after the change. */
 export const make = Effect.gen(function*() {
   const catalog = yield* TokenCatalog
-  const known = new Map<Environment, TokenIndex>()
-  const oneAtATime = yield* Semaphore.make(1)
+  const indexes = new Map<Environment, TokenIndex>()
+  const buildLock = yield* Semaphore.make(1)
 
   const current = (environment: Environment): Effect.Effect<TokenIndex> =>
     Effect.suspend(() => {
       const tokens = catalog.list(environment)
-      const found = known.get(environment)
+      const found = indexes.get(environment)
       if (found?.tokens === tokens) return Effect.succeed(found)
-      return Effect.tap(index(tokens), (made) => Effect.sync(() => known.set(environment, made)))
+      return Effect.tap(buildIndex(tokens), (newIndex) => Effect.sync(() => indexes.set(environment, newIndex)))
     })
 
   return (environment: Environment, query: TokenQuery): Effect.Effect<TokenPage> =>
     Effect.suspend(() => {
-      const found = known.get(environment)
+      const found = indexes.get(environment)
       const ready = found?.tokens === catalog.list(environment)
         ? Effect.succeed(found)
-        : oneAtATime.withPermit(current(environment))
+        : buildLock.withPermit(current(environment))
       return Effect.map(ready, (index) => search(index, query))
     })
 })

@@ -12,16 +12,16 @@ import { Settings, type SettingsValue } from "../Settings.ts"
 import { type DeliveryAnswer, type Transport, TransportFailed, Webhooks } from "../Webhooks.ts"
 import {
   type AttemptOutcome, attemptOutcome, maximumAttempts, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings
-} from "./Attempts.ts"
-import { makeLanes } from "./Lanes.ts"
+} from "./RetryPolicy.ts"
+import { makeEndpointQueues } from "./EndpointQueues.ts"
 import {
-  claim, type Claimed, type Mark, renewLanes, sendWithinMillis, showDelivering
-} from "./Queue.ts"
-import { makeResults } from "./Results.ts"
+  claim, type ClaimedDelivery, type DeliveryResult, extendLeases, sendWithinMillis, markDelivering
+} from "./DeliveryRepo.ts"
+import { makeResultWriter } from "./ResultWriter.ts"
 import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
 import { makeTransports } from "./Transports.ts"
 import { monotonicMillis } from "../Clock.ts"
-import { fromZero } from "../Telemetry.ts"
+import { initializeSeries } from "../Telemetry.ts"
 
 /** An answer counts within 10 s (modules/docs/reference/webhooks.md#delivery). */
 export const attemptTimeoutMillis = 10_000
@@ -63,20 +63,20 @@ const retrySettings = (settings: SettingsValue["webhooks"], mainnet: boolean): R
   factor: settings.retryFactor ?? 8
 })
 
-const answered = (answer: DeliveryAnswer, nowMillis: number): Outcome => ({
+const outcomeOfAnswer = (answer: DeliveryAnswer, nowMillis: number): Outcome => ({
   _tag: "Answered",
   status: answer.status,
   retryAfterMillis: retryAfterMillis(answer.retryAfter, nowMillis),
   body: answer.body
 })
 
-const unanswered = (failure: TransportFailed): Outcome =>
-  failure.own
+const outcomeOfFailure = (failure: TransportFailed): Outcome =>
+  failure.isOurFault
     ? { _tag: "OwnFault", reason: failure.reason }
     : { _tag: "Unanswered", reason: failure.reason, timedOut: failure.timedOut }
 
 const make = (drainMillis: number) => Effect.gen(function*() {
-  yield* Effect.forEach(Object.values(counts), (series) => fromZero(series), { discard: true })
+  yield* Effect.forEach(Object.values(counts), (series) => initializeSeries(series), { discard: true })
   const settings = yield* Settings
   const secrets = yield* Secrets
   const bus = yield* EventBus
@@ -87,9 +87,9 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   const holder = randomUUID()
 
   const transports = makeTransports()
-  const lanes = makeLanes()
+  const queues = makeEndpointQueues()
   const woken = new Set<number>()
-  /** Whom the claim under way is for, and all claims since the writer of results began: they may have missed a lane. */
+  /** Whom the claim under way is for, and all claims since the writer of results began: they may have missed an endpoint. */
   let claiming: ReadonlyArray<number | "all"> | undefined
   let passedOver: Set<number | "all"> = new Set()
   const wake = yield* Latch.make()
@@ -97,15 +97,15 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   /** Stops under way, of transports or of all: nothing is claimed meanwhile. */
   let stops = 0
 
-  const results = yield* makeResults({
-    isQuiet: lanes.isQuiet,
-    begins: () => { passedOver = new Set(claiming ?? []) },
-    emptiedBy: lanes.emptiedBy,
-    written: (ended) => {
+  const results = yield* makeResultWriter({
+    isIdle: queues.isQuiet,
+    onWriteStart: () => { passedOver = new Set(claiming ?? []) },
+    leasesToRelease: queues.emptiedBy,
+    onWritten: (ended) => {
       for (const each of ended) {
-        const hungry = lanes.written(each)
-        if (hungry !== undefined) woken.add(hungry)
-        if (passedOver.has(each.claimed.merchantId) || passedOver.has("all")) woken.add(each.claimed.merchantId)
+        const needsRefill = queues.written(each)
+        if (needsRefill !== undefined) woken.add(needsRefill)
+        if (passedOver.has(each.delivery.merchantId) || passedOver.has("all")) woken.add(each.delivery.merchantId)
       }
       pump()
       wake.openUnsafe()
@@ -125,10 +125,10 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     return key
   }
 
-  const send = (claimed: Claimed, millis: number) => {
+  const send = (claimed: ClaimedDelivery, millis: number) => {
     const key = keyOf(claimed.sealedSecret)
     if (key === undefined) {
-      return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", own: true, timedOut: false }))
+      return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false }))
     }
     const overlap = claimed.sealedPreviousSecret !== null && millis / 1000 < (claimed.previousSecretExpiresAt ?? 0)
     const { attempts, body, event: { environment, id: eventId, type: eventType }, merchantId, url } = claimed
@@ -143,17 +143,17 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     })
   }
 
-  const markFor = (claimed: Claimed, outcome: Outcome, latencyMillis: number, random: number) => {
+  const markFor = (delivery: ClaimedDelivery, outcome: Outcome, latencyMillis: number, random: number) => {
     const next = nextAttempt({
-      attempt: claimed.attempts + 1,
+      attempt: delivery.attempts + 1,
       outcome,
-      settings: retrySettings(settings.webhooks, claimed.event.environment === "mainnet"),
+      settings: retrySettings(settings.webhooks, delivery.event.environment === "mainnet"),
       random,
-      ageMillis: claimed.ageMillis
+      ageMillis: delivery.ageMillis
     })
     const waiting = next._tag === "Retrying"
-    const mark: Mark = {
-      claimed,
+    const mark: DeliveryResult = {
+      delivery,
       status: waiting ? (next.attempts === 0 ? "pending" : "retrying") : next._tag === "Failed" ? "failed" : "succeeded",
       attempts: next.attempts,
       dueInMillis: waiting ? next.afterMillis : null,
@@ -167,13 +167,13 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   }
 
   /** Given back as it was claimed: not tried, nothing spent. */
-  const giveBack = (claimed: Claimed, sent: boolean): void =>
+  const release = (delivery: ClaimedDelivery, wasSent: boolean): void =>
     results.put({
-      sent,
-      mark: {
-        claimed,
-        status: claimed.attempts === 0 ? "pending" : "retrying",
-        attempts: claimed.attempts,
+      wasSent,
+      result: {
+        delivery,
+        status: delivery.attempts === 0 ? "pending" : "retrying",
+        attempts: delivery.attempts,
         dueInMillis: 0,
         outcome: null,
         answerStatus: null,
@@ -184,29 +184,29 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     })
 
   /** A row that was sent is over: its place is free, and but after a success what waits behind it is given back. */
-  const leave = (claimed: Claimed, outcome: AttemptOutcome | null): void => {
-    for (const rest of lanes.answered(claimed, outcome)) giveBack(rest, false)
+  const onFinished = (claimed: ClaimedDelivery, outcome: AttemptOutcome | null): void => {
+    for (const rest of queues.answered(claimed, outcome)) release(rest, false)
     if (outcome !== "succeeded") woken.add(claimed.merchantId)
   }
 
   /** Writes down how an attempt ended. Few steps: every delivery takes them. */
-  const conclude = (claimed: Claimed, outcome: Outcome, startedMillis: number): Effect.Effect<void> => {
+  const recordOutcome = (claimed: ClaimedDelivery, outcome: Outcome, startedMillis: number): Effect.Effect<void> => {
     const now = clock.currentTimeMillisUnsafe()
     const { gone, mark: result } = markFor(claimed, outcome, now - startedMillis, random.nextDoubleUnsafe())
     const finish = (): void => {
-      leave(claimed, result.outcome)
-      results.put({ mark: result, sent: true })
+      onFinished(claimed, result.outcome)
+      results.put({ result, wasSent: true })
       if (result.dueInMillis !== null) scanAt = Math.min(scanAt, now + result.dueInMillis + 1)
       pump()
     }
     counts[result.status].updateUnsafe(1, context)
     if (gone) {
       // Nothing is sent meanwhile.
-      const rest = lanes.answered(claimed, result.outcome)
+      const rest = queues.answered(claimed, result.outcome)
       return Effect.andThen(
         results.disable(claimed, "gone", claimed),
         Effect.sync(() => {
-          for (const each of rest) giveBack(each, false)
+          for (const each of rest) release(each, false)
           finish()
         })
       )
@@ -217,30 +217,30 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     return Effect.logInfo(`webhook whd_${claimed.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
   }
 
-  const unforeseen = (claimed: Claimed, cause: Cause.Cause<unknown>, startedMillis: number) =>
+  const recordDefect = (claimed: ClaimedDelivery, cause: Cause.Cause<unknown>, startedMillis: number) =>
     Effect.andThen(
       Effect.logError("a webhook transport failed in an unforeseen way", cause),
-      Effect.suspend(() => conclude(claimed, { _tag: "OwnFault", reason: "defect" }, startedMillis))
+      Effect.suspend(() => recordOutcome(claimed, { _tag: "OwnFault", reason: "defect" }, startedMillis))
     )
 
   /** A stop gives the row back at once: what it had spent stays spent, this attempt does not count. */
-  const interrupted = (claimed: Claimed): void => {
-    leave(claimed, null)
-    giveBack(claimed, true)
+  const releaseInterrupted = (claimed: ClaimedDelivery): void => {
+    onFinished(claimed, null)
+    release(claimed, true)
   }
 
-  const deliver = (claimed: Claimed) =>
+  const deliver = (claimed: ClaimedDelivery) =>
     Effect.uninterruptibleMask((restore) => {
       const started = clock.currentTimeMillisUnsafe()
       return Effect.flatMap(Effect.exit(restore(Effect.suspend(() => send(claimed, started)))), (exit) => {
         if (exit._tag === "Success") {
-          return conclude(claimed, answered(exit.value, clock.currentTimeMillisUnsafe()), started)
+          return recordOutcome(claimed, outcomeOfAnswer(exit.value, clock.currentTimeMillisUnsafe()), started)
         }
-        if (Cause.hasInterruptsOnly(exit.cause)) return Effect.sync(() => interrupted(claimed))
+        if (Cause.hasInterruptsOnly(exit.cause)) return Effect.sync(() => releaseInterrupted(claimed))
         const failure = Cause.findErrorOption(exit.cause)
         return failure._tag === "Some"
-          ? conclude(claimed, unanswered(failure.value), started)
-          : unforeseen(claimed, exit.cause, started)
+          ? recordOutcome(claimed, outcomeOfFailure(failure.value), started)
+          : recordDefect(claimed, exit.cause, started)
       })
     })
 
@@ -250,8 +250,8 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   /** Sends what may be sent now. */
   const pump = (): void => {
     const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    for (let claimed = lanes.next(now); claimed !== undefined; claimed = lanes.next(now)) {
-      if (lanes.isLate(claimed, now)) interrupted(claimed)
+    for (let claimed = queues.next(now); claimed !== undefined; claimed = queues.next(now)) {
+      if (queues.isLate(claimed, now)) releaseInterrupted(claimed)
       else run(deliver(claimed))
     }
   }
@@ -260,11 +260,11 @@ const make = (drainMillis: number) => Effect.gen(function*() {
 
   /** What was not sent goes back at once, what is on its way gets its time; then all of it is written. */
   const drain = oneClaim.withPermits(1)(Effect.suspend(() => {
-    for (const claimed of lanes.giveUp()) giveBack(claimed, false)
+    for (const claimed of queues.giveUp()) release(claimed, false)
     return FiberSet.awaitEmpty(fibers).pipe(
       Effect.timeoutOption(drainMillis),
       Effect.andThen(FiberSet.clear(fibers)),
-      Effect.andThen(results.settled)
+      Effect.andThen(results.flush)
     )
   }))
 
@@ -273,7 +273,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
   /** One claim: of everyone when a scan is due, else of the merchants that woke us. Returns how long to wait. */
   const step = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    const slots = lanes.room()
+    const slots = queues.room()
     const scan = now >= scanAt
     if (stops > 0 || transports.isEmpty() || (!scan && woken.size === 0)) return Math.max(1, scanAt - now)
     // Results free the room, and wake.
@@ -285,13 +285,13 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     for (const each of claiming) passedOver.add(each)
     const askedAt = yield* monotonicMillis
     const claimed = yield* Effect.ensuring(
-      claim({ holder, merchants, slots, failingSlots: lanes.failingRoom(), ...lanes.holdings(merchants) }),
+      claim({ holder, merchants, slots, failingSlots: queues.failingRoom(), ...queues.holdings(merchants) }),
       Effect.sync(() => { claiming = undefined })
     )
     emptyClaims = claimed.length > 0 || scan ? 0 : emptyClaims + 1
     // All room went: others may be waiting whom nobody will wake again, so the next claim scans.
     if (claimed.length === slots) scanAt = 0
-    lanes.add(claimed, merchants, askedAt + sendWithinMillis)
+    queues.add(claimed, merchants, askedAt + sendWithinMillis)
     if (stops === 0) pump()
     return 0
   }).pipe(
@@ -309,24 +309,24 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     else if (emptyClaims > 1) yield* Effect.sleep(Math.min(longestPauseMillis, 2 ** emptyClaims))
   })
 
-  /** Goes on with the lanes it has before their leases end, and shows what is on its way for long. */
-  let tendedAt = 0
-  const tend = Effect.gen(function*() {
+  /** Extends its leases before they end, and shows what is on its way for long. */
+  let renewedAt = 0
+  const renewLeases = Effect.gen(function*() {
     const now = yield* monotonicMillis
-    const slow = lanes.sentBetween(tendedAt - scanMillis, now - scanMillis)
-    tendedAt = now
-    if (slow.length > 0) yield* showDelivering(slow)
-    const asked = lanes.expiringBy(now + renewMillis)
+    const slow = queues.sentBetween(renewedAt - scanMillis, now - scanMillis)
+    renewedAt = now
+    if (slow.length > 0) yield* markDelivering(slow)
+    const asked = queues.expiringBy(now + renewMillis)
     if (asked.length === 0) return
-    const kept = yield* renewLanes(holder, asked)
-    for (const claimed of lanes.renew(asked, kept, now + sendWithinMillis)) giveBack(claimed, false)
+    const kept = yield* extendLeases(holder, asked)
+    for (const claimed of queues.renew(asked, kept, now + sendWithinMillis)) release(claimed, false)
   }).pipe(
     Effect.provideService(SqlClient.SqlClient, sql),
-    Effect.catch((error) => Effect.logWarning("webhook lanes not renewed, trying again", error))
+    Effect.catch((error) => Effect.logWarning("webhook leases were not renewed, trying again", error))
   )
 
   yield* Effect.forkScoped(Effect.forever(loop))
-  yield* Effect.forkScoped(Effect.repeat(tend, Schedule.spaced(scanMillis)))
+  yield* Effect.forkScoped(Effect.repeat(renewLeases, Schedule.spaced(scanMillis)))
   yield* bus.subscribe("webhooks", (events) =>
     Effect.sync(() => {
       for (const { merchantId, pendingWebhooks } of events) if (pendingWebhooks > 0) woken.add(merchantId)
@@ -357,7 +357,7 @@ const make = (drainMillis: number) => Effect.gen(function*() {
     drain: halt,
     wake: (merchantId) =>
       Effect.sync(() => {
-        for (const claimed of lanes.giveUp(merchantId)) giveBack(claimed, false)
+        for (const claimed of queues.giveUp(merchantId)) release(claimed, false)
         woken.add(merchantId)
         wake.openUnsafe()
       })

@@ -1,7 +1,7 @@
 /** How the delivery queue stands: asked of the database by the health check, told as metrics. */
 import { Effect, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { leaseSeconds } from "./Queue.ts"
+import { leaseSeconds } from "./DeliveryRepo.ts"
 
 /** The queue of all instances. Ages are whole seconds, 0 where nothing waits. */
 export interface Lag {
@@ -61,7 +61,7 @@ const open = Metric.withAttributes(breakers, { state: "open" })
 const halfOpen = Metric.withAttributes(breakers, { state: "half_open" })
 
 /** Shows the queue in the metrics. */
-export const show = (found: Lag): Effect.Effect<void> =>
+export const recordLag = (found: Lag): Effect.Effect<void> =>
   Effect.all([
     Metric.update(outboxLag, found.outboxLagSeconds),
     Metric.update(oldestPending, found.oldestPendingSeconds),

@@ -2,44 +2,44 @@
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
-import { batchSize, counting, inBatches, prunedFromZero, rounds } from "../Retention.ts"
-import { byIndex } from "../store/IndexPlans.ts"
-import { maximumUnspentMillis } from "./Attempts.ts"
-import { fromZero } from "../Telemetry.ts"
+import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
+import { preferIndexScans } from "../store/IndexPlans.ts"
+import { maximumWaitMillis } from "./RetryPolicy.ts"
+import { initializeSeries } from "../Telemetry.ts"
 
 /** How long attempts are kept (modules/docs/reference/webhooks.md#kept). */
-export const attemptsKeptDays = 30
+export const attemptRetentionDays = 30
 
 /** So much later than after 72 hours a delivery may fail that nobody took. */
 const expiryPause = "5 minutes"
 const pruningPause = "1 hour"
 
-/** Lanes looked at by one statement. */
-const lanesPage = 1_000
+/** Endpoints looked at by one statement. */
+const endpointsPage = 1_000
 
 /** Told of a delivery that waited too long: its last answer, if it ever had one, stays beside it. */
 export const expiredError = "not sent within 72 hours: the endpoint failed, and nothing was sent to it meanwhile"
 
-const expired = Metric.counter("webhook_deliveries_expired_total", {
+const expiredDeliveries = Metric.counter("webhook_deliveries_expired_total", {
   description: "Webhook deliveries that failed because their endpoint's breaker was open for 72 hours",
   incremental: true
 })
 
-interface Lane {
+interface EndpointKey {
   readonly m: number
   readonly e: string
 }
 
-/** Calls `act` with every lane that `page` finds after the one it is given, a page at a time; adds up the answers. */
-const overLanes = <R>(
-  page: (after: Lane) => Effect.Effect<{ readonly lanes: ReadonlyArray<Lane>; readonly last: Lane | undefined }, SqlError.SqlError, R>,
-  act: (lanes: ReadonlyArray<Lane>) => Effect.Effect<number, SqlError.SqlError, R>
+/** Calls `act` with every endpoint that `page` finds after the one it is given, a page at a time; adds up the answers. */
+const forEachEndpointPage = <R>(
+  page: (after: EndpointKey) => Effect.Effect<{ readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined }, SqlError.SqlError, R>,
+  act: (lanes: ReadonlyArray<EndpointKey>) => Effect.Effect<number, SqlError.SqlError, R>
 ): Effect.Effect<number, SqlError.SqlError, R> =>
   Effect.gen(function*() {
-    let after: Lane | undefined = { m: -1, e: "" }
+    let after: EndpointKey | undefined = { m: -1, e: "" }
     let all = 0
     while (after !== undefined) {
-      const { lanes, last }: { readonly lanes: ReadonlyArray<Lane>; readonly last: Lane | undefined } = yield* page(after)
+      const { lanes, last }: { readonly lanes: ReadonlyArray<EndpointKey>; readonly last: EndpointKey | undefined } = yield* page(after)
       if (lanes.length > 0) all += yield* act(lanes)
       after = last
     }
@@ -48,39 +48,39 @@ const overLanes = <R>(
 
 /**
  * Fails deliveries that were queued 72 hours ago and wait behind a breaker
- * (modules/docs/reference/webhooks.md#an-endpoint-that-fails). Lanes that an instance holds are left for the next
+ * (modules/docs/reference/webhooks.md#an-endpoint-that-fails). Endpoints that an instance holds are left for the next
  * round: what it sends ends by its answer. Answers how many failed.
  */
 export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const broken = ({ e, m }: Lane) =>
-    sql<Lane>`SELECT merchant_id AS m, endpoint_id AS e FROM webhook_lanes
+  const openBreakers = ({ e, m }: EndpointKey) =>
+    sql<EndpointKey>`SELECT merchant_id AS m, endpoint_id AS e FROM webhook_lanes
       WHERE (merchant_id, endpoint_id) > (${m}::integer, ${e}) AND open_until IS NOT NULL
-      ORDER BY merchant_id, endpoint_id LIMIT ${lanesPage}`.pipe(
-      Effect.map((lanes) => ({ lanes, last: lanes.length < lanesPage ? undefined : lanes.at(-1) }))
+      ORDER BY merchant_id, endpoint_id LIMIT ${endpointsPage}`.pipe(
+      Effect.map((lanes) => ({ lanes, last: lanes.length < endpointsPage ? undefined : lanes.at(-1) }))
     )
-  const batch = ({ e, m }: Lane) =>
+  const batch = ({ e, m }: EndpointKey) =>
     sql<{ readonly failed: number }>`SELECT webhook_expire_v1(${m}::integer, ${e},
-      ${maximumUnspentMillis}::float8 * interval '1 millisecond', ${batchSize}::integer, ${expiredError}) AS failed`.pipe(
+      ${maximumWaitMillis}::float8 * interval '1 millisecond', ${batchSize}::integer, ${expiredError}) AS failed`.pipe(
       Effect.map(([row]) => row!.failed),
-      Effect.tap((failed) => Metric.update(expired, failed))
+      Effect.tap((failed) => Metric.update(expiredDeliveries, failed))
     )
-  return yield* overLanes(broken, (lanes) =>
+  return yield* forEachEndpointPage(openBreakers, (lanes) =>
     Effect.map(Effect.forEach(lanes, (lane) => inBatches(batch(lane))), (failed) => failed.reduce((a, b) => a + b, 0)))
 })
 
 /**
- * Deletes attempts that ended {@link attemptsKeptDays} ago; answers how many. Endpoints that have any are found by one
+ * Deletes attempts that ended {@link attemptRetentionDays} ago; answers how many. Endpoints that have any are found by one
  * index probe each, also those that are gone.
  */
 export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const old = sql.literal(`now() - interval '${attemptsKeptDays} days'`)
+  const old = sql.literal(`now() - interval '${attemptRetentionDays} days'`)
   const oldest = sql.literal("ORDER BY a.merchant_id, a.endpoint_id, a.ended_at LIMIT 1")
-  const withOld = ({ e, m }: Lane) =>
+  const endpointsWithOld = ({ e, m }: EndpointKey) =>
     Effect.andThen(
-      byIndex,
-      sql<Lane & { readonly is_old: boolean }>`
+      preferIndexScans,
+      sql<EndpointKey & { readonly is_old: boolean }>`
         WITH RECURSIVE lanes AS (
           (SELECT a.merchant_id AS m, a.endpoint_id AS e, a.ended_at, 1 AS n FROM webhook_attempts a
             WHERE (a.merchant_id, a.endpoint_id) > (${m}::integer, ${e}) ${oldest})
@@ -88,19 +88,19 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
           SELECT x.m, x.e, x.ended_at, l.n + 1 FROM lanes l CROSS JOIN LATERAL (
             SELECT a.merchant_id AS m, a.endpoint_id AS e, a.ended_at FROM webhook_attempts a
             WHERE (a.merchant_id, a.endpoint_id) > (l.m, l.e) ${oldest}) x
-          WHERE l.n < ${lanesPage}::integer
+          WHERE l.n < ${endpointsPage}::integer
         )
         SELECT m, e, ended_at < ${old} AS is_old FROM lanes ORDER BY m, e`
     ).pipe(
       sql.withTransaction,
       Effect.map((rows) => ({
         lanes: rows.filter(({ is_old }) => is_old),
-        last: rows.length < lanesPage ? undefined : rows.at(-1)
+        last: rows.length < endpointsPage ? undefined : rows.at(-1)
       }))
     )
-  const batch = (lanes: ReadonlyArray<Lane>) =>
+  const batch = (lanes: ReadonlyArray<EndpointKey>) =>
     Effect.andThen(
-      byIndex,
+      preferIndexScans,
       sql`DELETE FROM webhook_attempts WHERE ctid = ANY (ARRAY(
         SELECT a.ctid FROM unnest(${lanes.map(({ m }) => m)}::integer[], ${lanes.map(({ e }) => e)}::text[]) AS l(m, e)
         CROSS JOIN LATERAL (
@@ -108,16 +108,16 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
           WHERE a.merchant_id = l.m AND a.endpoint_id = l.e AND a.ended_at < ${old}
           ORDER BY a.ended_at LIMIT ${batchSize}) a
         LIMIT ${batchSize})) RETURNING 1`
-    ).pipe(sql.withTransaction, Effect.map((rows) => rows.length), counting("webhook_attempts"))
-  return yield* overLanes(withOld, (lanes) => inBatches(batch(lanes)))
+    ).pipe(sql.withTransaction, Effect.map((rows) => rows.length), countPruned("webhook_attempts"))
+  return yield* forEachEndpointPage(endpointsWithOld, (lanes) => inBatches(batch(lanes)))
 })
 
 /** Both, for as long as the service runs. */
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient | Leases> = Layer.effectDiscard(
   Effect.all([
-    fromZero(expired),
-    prunedFromZero(["webhook_attempts"]),
-    rounds("webhooks-expiry", expiryPause, expireOnce),
-    rounds("webhooks-attempts-prune", pruningPause, pruneAttemptsOnce)
+    initializeSeries(expiredDeliveries),
+    initializePruned(["webhook_attempts"]),
+    runPeriodically("webhooks-expiry", expiryPause, expireOnce),
+    runPeriodically("webhooks-attempts-prune", pruningPause, pruneAttemptsOnce)
   ], { discard: true })
 )

@@ -1,5 +1,5 @@
 /**
- * Which transport takes a URL: that of its scheme. What else a URL must be is the transport's own to judge, before an
+ * Which transport takes a URL: that of its scheme. What else a URL must be is for the transport to check, before an
  * endpoint is made and again in each `send`.
  */
 import { Effect } from "effect"
@@ -46,7 +46,7 @@ export const makeTransports = (): Transports => {
     send: (request) =>
       Effect.suspend(() =>
         forUrl(request.url)?.send(request) ??
-          Effect.fail(new TransportFailed({ reason: "no transport takes this URL", own: true, timedOut: false }))
+          Effect.fail(new TransportFailed({ reason: "no transport takes this URL", isOurFault: true, timedOut: false }))
       )
   }
 }

@@ -18,12 +18,12 @@ export interface Row {
 }
 
 /** Why a section, or a part of it, was not run. */
-export interface Skipped {
+export interface SkippedSection {
   readonly section: string
   readonly skipped: string
 }
 
-export type Line = Row | Skipped
+export type ReportLine = Row | SkippedSection
 
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
@@ -35,7 +35,7 @@ export const median = (values: ReadonlyArray<number>): number => {
 export const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!
 
-export const reached = ({ goal, value }: Row): boolean | undefined =>
+export const isGoalReached = ({ goal, value }: Row): boolean | undefined =>
   goal === undefined ? undefined : value >= (goal.atLeast ?? -Infinity) && value <= (goal.atMost ?? Infinity)
 
 const shown = (value: number): string =>
@@ -46,9 +46,9 @@ const goalText = ({ goal }: Row): string =>
 
 const header = ["section", "what", "value", "unit", "us CPU each", "goal", "reached", "note"] as const
 
-const cells = (line: Line): ReadonlyArray<string> => {
+const cells = (line: ReportLine): ReadonlyArray<string> => {
   if ("skipped" in line) return [line.section, `skipped: ${line.skipped}`, "", "", "", "", "", ""]
-  const is = reached(line)
+  const is = isGoalReached(line)
   return [
     line.section,
     line.what,
@@ -64,7 +64,7 @@ const cells = (line: Line): ReadonlyArray<string> => {
 const numeric = new Set([2, 4])
 
 /** The table as text. */
-export const table = (lines: ReadonlyArray<Line>): string => {
+export const table = (lines: ReadonlyArray<ReportLine>): string => {
   const rows = [header, ...lines.map(cells)]
   const widths = header.map((_, column) =>
     Math.max(...rows.map((row) => row[2] === "" && column === 1 ? 0 : row[column]!.length)))

@@ -5,14 +5,14 @@ import { freePort } from "../support/Ports.ts"
 import { startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
-import type { Line } from "./Report.ts"
+import type { ReportLine } from "./Report.ts"
 
 const database = "chaos_till"
 
 /** Faults of one kind that are written out; the rest is counted. */
 const shownFaults = 12
 
-export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     yield* createDatabase(server, database)
     const directory = yield* temporaryDirectory
@@ -43,7 +43,7 @@ export const chaos = ({ minutes, progress, seed, server }: Bench): Effect.Effect
     for (const [call, reason] of report.refused) progress(`${call} was refused: ${reason}`)
     const counted = [...byPromise].map(([promise, faults]) => `${faults.length} ${promise}`).join(", ")
     const section = "chaos"
-    const row = (what: string, value: number, note: string, unit = ""): Line => ({ section, what, value, unit, note })
+    const row = (what: string, value: number, note: string, unit = ""): ReportLine => ({ section, what, value, unit, note })
     return [
       row("invoices", report.invoices, `${report.sent} payments sent, ${report.events} events`),
       row("payments on the chain in the end", report.payments, `$${(report.worth / 1000).toFixed(3)}`),

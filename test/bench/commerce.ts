@@ -11,7 +11,7 @@ import { invoiceBody, merchantCount } from "./create.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { measure, type Questions, type Side, type Size, sizeNames, sizes, spanSeconds } from "./list.ts"
 import { drive } from "./load.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const callers = 64
@@ -42,7 +42,7 @@ const checkoutRound = (deployment: Tillwire.Deployment, keys: ReadonlyArray<stri
     return { whole, invoice, plain: yield* drive(pid, load) }
   }))
 
-const checkout = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const checkout = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "commerce_checkout")
     const keys = yield* Tillwire.prepare(deployment, (service) =>
@@ -55,7 +55,7 @@ const checkout = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyAr
       progress(`commerce ${round}/${rounds}: ${orders} checkouts/s, ${last} orders/s by the last call, ${invoices} plain invoices/s`)
     }
     const of = (name: "whole" | "invoice" | "plain", figure: keyof CheckoutRate) => median(found.map((round) => round[name][figure]))
-    const line = (what: string, name: "whole" | "invoice" | "plain"): Line => ({
+    const line = (what: string, name: "whole" | "invoice" | "plain"): ReportLine => ({
       section: "commerce",
       what: `${what}, ${callers} callers`,
       value: of(name, "perSecond"),
@@ -140,7 +140,7 @@ const questions = (at: number): Questions => {
   }).map(([name, some]) => [name, some.map((query) => `/api/commerce/merchant/orders?${query}`)] as const)
 }
 
-const orders = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const orders = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const at = Math.floor(Date.now() / 1000 / 86_400) * 86_400 - spanSeconds / 2 + 4_321
     const asked = questions(at)
@@ -165,7 +165,7 @@ const orders = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
       progress(`commerce ${round}/${rounds}: at most ${worst.toFixed(2)} times slower over ${sizes.many} orders`)
     }
     const p50 = (name: string, size: Size) => median(found.map((round) => round.get(name)![size])).toFixed(2)
-    return asked.map(([name]): Line => ({
+    return asked.map(([name]): ReportLine => ({
       section: "commerce",
       what: `${sizes.many} orders against ${sizes.few}: ${name}`,
       value: median(found.map((round) => times(round, name))),
@@ -175,5 +175,5 @@ const orders = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
     }))
   }))
 
-export const commerce = (bench: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const commerce = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.map(Effect.all([checkout(bench), orders(bench)]), (lines) => lines.flat())

@@ -6,12 +6,12 @@ import { makeReceiver } from "../support/Receiver.ts"
 import { startService } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
-import type { Line } from "./Report.ts"
+import type { ReportLine } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const callers = 8
 
-export const crash = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const crash = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = yield* makeReceiver()
     const deployment = yield* Tillwire.deploy(server, "crash_till", [receiver.host])

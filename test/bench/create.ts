@@ -12,9 +12,9 @@ import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import type { Service } from "../support/Service.ts"
 import { drive, type LoadSpec } from "./load.ts"
 import { serveRole } from "../support/Process.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
-import { twinHash, type TwinSpec } from "./twin.ts"
+import { baselineHash, type BaselineSpec } from "./fastifyBaseline.ts"
 
 const widths = [64, 256] as const
 /** Until the compiler has done its work; fewer where the machine is slow. */
@@ -126,7 +126,7 @@ const makeShops = (service: Service, host: string) =>
     return merchants
   })
 
-export const create = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const create = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = (yield* silentReceiver).address() as AddressInfo
     const host = `127.0.0.1:${receiver.port}`
@@ -142,7 +142,7 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     yield* createDatabase(server, "create_pgbench", "create_till")
     yield* onDatabase(server, "create_twin", async (client) => {
       for (const { id, key } of merchants) {
-        await client.query("update api_keys set hash = $1 where merchant_id = $2", [twinHash(key), id])
+        await client.query("update api_keys set hash = $1 where merchant_id = $2", [baselineHash(key), id])
       }
     })
 
@@ -156,8 +156,8 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
         ours.push(yield* measure(service.pid, service.ports.http, keys))
       }))
       yield* Effect.scoped(Effect.gen(function*() {
-        const spec: TwinSpec = { host: server.host, database: "create_twin" }
-        const twin = yield* serveRole<{ readonly port: number }>(new URL("twin.ts", import.meta.url), spec)
+        const spec: BaselineSpec = { host: server.host, database: "create_twin" }
+        const twin = yield* serveRole<{ readonly port: number }>(new URL("fastifyBaseline.ts", import.meta.url), spec)
         twins.push(yield* measure(twin.pid, twin.said.port, keys))
       }))
       if (program !== undefined) {
@@ -167,7 +167,7 @@ export const create = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       progress(`create ${round}/${rounds}: tillwire ${rates[0]}, twin ${rates[1]}, pgbench ${bare.at(-1)?.toFixed(0) ?? "-"}`)
     }
 
-    const lines: Array<Line> = []
+    const lines: Array<ReportLine> = []
     const rateOf = (side: typeof ours, at: number) => median(side.map((round) => round[at]!.perSecond))
     const cpuOf = (side: typeof ours, at: number) => median(side.map((round) => round[at]!.cpuEach))
     const p50Of = (side: typeof ours, at: number) => median(side.map((round) => round[at]!.p50))

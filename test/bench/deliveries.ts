@@ -6,14 +6,14 @@ import { Effect, type Scope } from "effect"
 import { Logger, run, runMigrations } from "graphile-worker"
 import { createHmac, createSecretKey } from "node:crypto"
 import { Pool } from "undici"
-import { answering, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
+import { answerQuestions, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import { receiverCertificate } from "../support/Receiver.ts"
 import { type Service, until } from "../support/Service.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { createDatabase, type DatabaseServer, onDatabase, urlOf } from "./Database.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import { makeSink, type Sink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -106,7 +106,7 @@ const makeSend = (origin: string) => {
 
 const bare = ({ body, origin }: RoleSpec) => {
   const send = makeSend(origin)
-  answering<{ readonly count: number }>(async ({ count }) => {
+  answerQuestions<{ readonly count: number }>(async ({ count }) => {
     let sent = 0
     const caller = async () => {
       while (sent < count) {
@@ -218,7 +218,7 @@ const startTillwire = (server: DatabaseServer, name: string, sink: Sink) =>
     return { pid, queue, left } satisfies Contestant
   })
 
-export const deliveries = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const deliveries = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
     const body = yield* prepare(server, "deliveries_till", sink)
@@ -238,7 +238,7 @@ export const deliveries = ({ progress, rounds, server }: Bench): Effect.Effect<R
       progress(`deliveries ${round}/${rounds}: tillwire ${now[0]}; undici ${now[1]}; graphile-worker ${now[2]}`)
     }
     const [ours, undicis, graphiles] = seen as [Array<Measured>, Array<Measured>, Array<Measured>]
-    const lines = contestants.map(([name], at): Line => ({
+    const lines = contestants.map(([name], at): ReportLine => ({
       section: "deliveries",
       what: name,
       value: median(seen[at]!.map(({ perSecond }) => perSecond)),

@@ -1,14 +1,14 @@
 /** Two instances killed, paused and stopped under load, before receivers of every kind: the long form of the journey. */
 import { Effect } from "effect"
 import { anvil } from "../support/Anvil.ts"
-import { deliver, deliveringConfig } from "../support/Delivery.ts"
+import { runDelivery, deliveryRunConfig } from "../support/Delivery.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { freePort } from "../support/Ports.ts"
-import { kinds, makeReceivers } from "../support/Receivers.ts"
+import { receiverKinds, makeReceivers } from "../support/Receivers.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
-import type { Line } from "./Report.ts"
+import type { ReportLine } from "./Report.ts"
 
 const database = "delivery_till"
 const retry = { baseMillis: 200, factor: 2 }
@@ -16,7 +16,7 @@ const retry = { baseMillis: 200, factor: 2 }
 /** Twice what a lease lasts. */
 const pauseMillis = 65_000
 
-export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const node = yield* anvil("base")
     const receivers = yield* makeReceivers({ slowMillis: 5_000 })
@@ -25,10 +25,10 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
     const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
     const config = {
       ...configOf({ database: urlOf(server, database), chains: [] }),
-      ...deliveringConfig({ node, receivers, retry }),
+      ...deliveryRunConfig({ node, receivers, retry }),
       telemetry: { logs: "json", level: "info" }
     }
-    const report = yield* deliver({
+    const report = yield* runDelivery({
       start: (instance) => startService({ directory: directories[instance], config, ports: ports[instance] }),
       query: (text) => onDatabase(server, database, async (client) => (await client.query(text)).rows),
       makeMerchants,
@@ -42,14 +42,14 @@ export const delivery = ({ kills, progress, seed, server }: Bench): Effect.Effec
       longestLife: 4_000,
       pauseMillis,
       retry,
-      kinds,
+      kinds: receiverKinds,
       hurry: false,
       kills,
       seed,
       progress
     })
     report.faults.forEach(progress)
-    const row = (what: string, value: number, unit: string, note: string): Line => ({ section: "delivery", what, value, unit, note })
+    const row = (what: string, value: number, unit: string, note: string): ReportLine => ({ section: "delivery", what, value, unit, note })
     return [
       row("committed", report.events, "events", `${report.invoices} invoices, ${report.payments} payments`),
       row("delivered", report.delivered, "", `to ${report.endpoints} endpoints, ${report.arrivals} arrivals`),

@@ -5,7 +5,7 @@ import type { Bench } from "./Bench.ts"
 import { onDatabase } from "./Database.ts"
 import { drive } from "./load.ts"
 import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const stored = 50_000
@@ -65,7 +65,7 @@ const copies = `insert into events (merchant_id, ms, seq, environment, type, inv
     idempotency_key, 0, data, payor_data
   from (select * from events order by ms limit 1) e, generate_series(1, ${stored}) n`
 
-export const events = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const events = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "events_till")
     const key = yield* Tillwire.prepare(deployment, (service, key) =>
@@ -104,7 +104,7 @@ export const events = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       const [a, b] = [ours.at(-1)!.cpuEach, bares.at(-1)!.cpuEach]
       progress(`events ${round}/${rounds}: tillwire ${a.toFixed(0)} us CPU a page, bare pg ${b.toFixed(0)}`)
     }
-    const line = (what: string, side: ReadonlyArray<BareResult>): Line => ({
+    const line = (what: string, side: ReadonlyArray<BareResult>): ReportLine => ({
       section: "events",
       what,
       value: median(side.map(({ perSecond }) => perSecond)),

@@ -4,7 +4,7 @@ import { until } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const due = 10_000
@@ -97,7 +97,7 @@ const ours = (server: DatabaseServer, deployment: Tillwire.Deployment, key: stri
     return { perSecond: row.n / (row.millis / 1_000), idleP99: idle.p99, busyP99: busy.p99 }
   }))
 
-export const expiry = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const expiry = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "expiry_till")
     const { id, key } = yield* Tillwire.prepare(deployment, (service, key) =>

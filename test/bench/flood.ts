@@ -7,10 +7,10 @@ import { randomUUID } from "node:crypto"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { type Anvil, anvil } from "../support/Anvil.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { sendFakeTransfers } from "../support/Spam.ts"
+import { sendFakeTransfers } from "../support/FakeTransfers.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 
 const fakes = 16_000
 const database = "flood_till"
@@ -62,7 +62,7 @@ const credited = (
     return { millis, transactions: block.transactions.length as number }
   })
 
-export const flood = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const flood = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const node = yield* anvil("base")
     yield* node.rpc("evm_setBlockGasLimit", "0x3b9aca00")
@@ -104,7 +104,7 @@ export const flood = ({ progress, rounds, server }: Bench): Effect.Effect<Readon
       }
     }
     const section = "flood"
-    return floods.map(({ times, where }): Line => ({
+    return floods.map(({ times, where }): ReportLine => ({
       section,
       what: `honest payment credited, flood at ${where}`,
       value: median(times),

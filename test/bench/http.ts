@@ -15,13 +15,13 @@ import type { AddressInfo } from "node:net"
 import "effect/schema/SchemaJITCompiler/enable"
 import { Commit } from "../../runtime/Commit.ts"
 import {
-  Credentials, CurrentPrincipal, Idempotency, IdempotencyRequired, jsonText, MerchantAuth, RequestInfo, Wrapped
+  Credentials, CurrentPrincipal, Idempotency, IdempotencyRequired, jsonText, MerchantAuth, RequestInfo, WrappedErrors
 } from "../../runtime/Http.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import { Leases } from "../../runtime/Leases.ts"
 import { secretsLayer, settingsLayer } from "../support/Api.ts"
 import type { Bench } from "./Bench.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import { newestVersion } from "../../schemas/Version.ts"
 
 const connections = 32
@@ -51,7 +51,7 @@ class Group extends HttpApiGroup.make("bench")
       .middleware(IdempotencyRequired)
   )
   .middleware(MerchantAuth)
-  .middleware(Wrapped)
+  .middleware(WrappedErrors)
   .prefix("/api/v1/bench")
 {}
 class BenchApi extends HttpApi.make("bench-api").add(Group) {}
@@ -203,7 +203,7 @@ const side = (name: "raw" | "api"): Effect.Effect<Side> =>
   })
 
 /** The section of the bench: rounds of both, each in a fresh process. */
-export const http = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const http = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.gen(function*() {
     const bare: Array<Side> = []
     const ours: Array<Side> = []
@@ -213,7 +213,7 @@ export const http = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<L
       const [a, b] = [ours.at(-1)!.post.micros, bare.at(-1)!.post.micros]
       progress(`http ${round}/${rounds}: validated POST ${a.toFixed(0)} us CPU, raw ${b.toFixed(0)}`)
     }
-    const line = (what: string, figures: ReadonlyArray<Figures>): Line => ({
+    const line = (what: string, figures: ReadonlyArray<Figures>): ReportLine => ({
       section: "http",
       what,
       value: median(figures.map(({ perSecond }) => perSecond)),

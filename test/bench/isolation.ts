@@ -7,7 +7,7 @@ import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type Line, median, quantile } from "./Report.ts"
+import { type ReportLine, median, quantile } from "./Report.ts"
 import { makeSink, type Sink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -73,7 +73,7 @@ const measure = (sink: Sink, deployment: Tillwire.Deployment, keys: ReadonlyArra
     return { p50: quantile(delays, 0.5), p99: quantile(delays, 0.99), tarpits: yield* sink.tarpits }
   }))
 
-export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const isolation = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
     const alone = yield* Tillwire.deploy(server, "isolation_alone", [sink.host])

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Bench } from "./Bench.ts"
 import { type DatabaseServer, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 export const sizes = { few: 10_000, many: 1_000_000 } as const
@@ -124,7 +124,7 @@ export const measure = (sides: Readonly<Record<Size, Side>>, asked: Questions) =
     return found
   }))
 
-export const list = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const list = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const at = Math.floor(Date.now() / 1000 / 86_400) * 86_400 - spanSeconds / 2 + 4_321
     const asked: Questions = [
@@ -154,7 +154,7 @@ export const list = ({ progress, rounds, server }: Bench): Effect.Effect<Readonl
       progress(`list ${round}/${rounds}: at most ${worst.toFixed(2)} times slower over ${sizes.many} rows`)
     }
     const p50 = (name: string, size: Size) => median(found.map((round) => round.get(name)![size])).toFixed(2)
-    return asked.map(([name]): Line => ({
+    return asked.map(([name]): ReportLine => ({
       section: "list",
       what: `${sizes.many} rows against ${sizes.few}: ${name}`,
       value: median(found.map((round) => times(round, name))),

@@ -22,7 +22,7 @@ import { flood } from "./flood.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { list } from "./list.ts"
-import { type Line, table } from "./Report.ts"
+import { type ReportLine, table } from "./Report.ts"
 import { page } from "./page.ts"
 import { signin } from "./signin.ts"
 import { quotes } from "./quotes.ts"
@@ -31,7 +31,7 @@ import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
 import { webhook } from "./webhook.ts"
 
-const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<Line>>>> = {
+const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<ReportLine>>>> = {
   create,
   events,
   http,
@@ -80,7 +80,7 @@ const main = Effect.gen(function*() {
     seed: Number(values.seed),
     progress: (line) => console.log(line)
   }
-  const lines: Array<Line> = []
+  const lines: Array<ReportLine> = []
   for (const [name, run] of Object.entries(sections)) {
     if (positionals.length > 0 && !positionals.includes(name)) continue
     bench.progress(`# ${name}`)

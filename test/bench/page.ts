@@ -9,8 +9,8 @@ import { serveRole } from "../support/Process.ts"
 import type { Service } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import type { PlainSpec } from "./plain.ts"
-import { type Line, median } from "./Report.ts"
+import type { PlainServerSpec } from "./plainServer.ts"
+import { type ReportLine, median } from "./Report.ts"
 import { screen } from "./screen.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -117,14 +117,14 @@ const measure = (pid: number, port: number, load: Load): Effect.Effect<Driven> =
 /** A bare server that answers what the service has just answered; connections are its own affair. */
 const plain = ({ body, headers: { connection: _connection, date: _date, ...headers } }: Answer) =>
   Effect.scoped(Effect.gen(function*() {
-    const spec: PlainSpec = { headers, body: body.toString("base64") }
-    const { pid, said } = yield* serveRole<{ readonly port: number }>(new URL("plain.ts", import.meta.url), spec)
+    const spec: PlainServerSpec = { headers, body: body.toString("base64") }
+    const { pid, said } = yield* serveRole<{ readonly port: number }>(new URL("plainServer.ts", import.meta.url), spec)
     return yield* measure(pid, said.port, { paths: ["/"] })
   }))
 
 const everyNetwork = [{ use: "simulated" }]
 
-const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployed = yield* Tillwire.deploy(server, "page_till")
     const config = deployed.config as { readonly modules: ReadonlyArray<{ readonly use: string }> }
@@ -168,7 +168,7 @@ const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray
       progress(`page ${round}/${rounds}: link, cookie, list, pay, 304: ${cpu} us CPU`)
     }
 
-    const line = (what: string, pick: (round: typeof seen[number]) => Driven, note?: string): Line => ({
+    const line = (what: string, pick: (round: typeof seen[number]) => Driven, note?: string): ReportLine => ({
       section: "page",
       what,
       value: median(seen.map((round) => pick(round).perSecond)),
@@ -194,5 +194,5 @@ const views = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray
     ]
   }))
 
-export const page = (bench: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const page = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.zipWith(views(bench), screen(bench), (drawn, changed) => [...drawn, ...changed])

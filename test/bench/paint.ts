@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Browser } from "playwright-core"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 
 /** A slow 4G line, and a processor four times slower than this machine's (experience, budgets). */
 const line = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 }
@@ -59,7 +59,7 @@ export const paint = Effect.fnUntraced(function*(
   browser: Browser,
   bill: Effect.Effect<{ readonly url: string; readonly choose: Effect.Effect<void> }>
 ) {
-  const lines: Array<Line> = []
+  const lines: Array<ReportLine> = []
   for (const [what, chosen] of [["the ways to pay", false], ["address and QR", true]] as const) {
     const seen: Array<Painted> = []
     for (let each = 0; each < loads; each++) {

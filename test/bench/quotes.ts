@@ -8,7 +8,7 @@ import type { Bench } from "./Bench.ts"
 import { findPgbench, pgbench, pgbenchClients } from "./create.ts"
 import { createDatabase, onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const widths = [64, 256] as const
@@ -45,7 +45,7 @@ insert into quotes (id, merchant_id, version, invoice_id, network, token_id, dec
 commit;
 `
 
-export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "quotes_till")
     const merchants = yield* Tillwire.prepare(deployment, (service, key) =>
@@ -96,7 +96,7 @@ export const quotes = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
       progress(`quotes ${round + 1}/${rounds}: tillwire ${rates}, pgbench ${bare.at(-1)?.toFixed(0) ?? "-"}`)
     }
 
-    const lines: Array<Line> = widths.map((width, at) => ({
+    const lines: Array<ReportLine> = widths.map((width, at) => ({
       section: "quotes",
       what: `new quotes, ${width} callers`,
       value: median(seen.map((round) => round[at]!.perSecond)),

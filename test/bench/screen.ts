@@ -9,7 +9,7 @@ import { findBrowser, launch } from "../support/Browser.ts"
 import type { Service } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { paint } from "./paint.ts"
-import { type Line, quantile } from "./Report.ts"
+import { type ReportLine, quantile } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 /** Payments that warm up the service and the page, and payments that are timed. */
@@ -114,7 +114,7 @@ const time = (service: Service, key: string, page: Page) =>
     return waits
   })
 
-export const screen = ({ progress, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const screen = ({ progress, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const path = findBrowser()
     if (path === undefined) return [{ section: "page", skipped: "no Chromium on this machine" }]

@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto"
 import { Agent, request } from "node:http"
 import type { Bench } from "./Bench.ts"
 import { cpuMicros, runRole, say, specification } from "../support/Process.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 import * as Tillwire from "./Tillwire.ts"
 
 const callers = 32
@@ -132,7 +132,7 @@ const drive = (pid: number, port: number, seconds: number): Effect.Effect<Rate> 
     return { count, perSecond, cpuEach: (cpuMicros(pid) - before) / count }
   })
 
-export const signin = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const signin = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const deployment = yield* Tillwire.deploy(server, "signin_till")
     const ours: Array<Rate> = []
@@ -151,7 +151,7 @@ export const signin = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
           `bare recovery ${b.perSecond.toFixed(0)}/s, ${b.cpuEach.toFixed(0)} us`
       )
     }
-    const line = (what: string, side: ReadonlyArray<Rate>): Line => ({
+    const line = (what: string, side: ReadonlyArray<Rate>): ReportLine => ({
       section: "signin",
       what,
       value: median(side.map(({ perSecond }) => perSecond)),

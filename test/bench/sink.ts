@@ -6,10 +6,10 @@ import { Effect, type Scope } from "effect"
 import { readFileSync } from "node:fs"
 import type { AddressInfo, Socket } from "node:net"
 import { createServer } from "node:tls"
-import { answering, say, serveRole } from "../support/Process.ts"
+import { answerQuestions, say, serveRole } from "../support/Process.ts"
 
 /** What arrived since the last reset, tarpits apart. */
-export interface Arrived {
+export interface ArrivedRequest {
   readonly count: number
   /** Milliseconds of the epoch, with their fraction. */
   readonly firstAt: number
@@ -29,7 +29,7 @@ export interface Sink {
   readonly url: (path: string) => string
   readonly reset: Effect.Effect<void>
   /** Waits until so many have arrived since the last reset. */
-  readonly reached: (count: number) => Effect.Effect<Arrived>
+  readonly reached: (count: number) => Effect.Effect<ArrivedRequest>
   /** Milliseconds from each event's commit (its id holds the clock reading inside the flush) to its first byte here. */
   readonly delays: Effect.Effect<ReadonlyArray<number>>
   /** Requests that ran into a tarpit since the last reset. */
@@ -45,8 +45,8 @@ const listen = () => {
   let lastAt = 0
   let tarpits = 0
   let delays: Array<number> = []
-  let wanted: { readonly count: number; readonly tell: (arrived: Arrived) => void } | undefined
-  const arrived = (): Arrived => ({ count, firstAt, lastAt })
+  let wanted: { readonly count: number; readonly tell: (arrived: ArrivedRequest) => void } | undefined
+  const arrived = (): ArrivedRequest => ({ count, firstAt, lastAt })
 
   const arrive = (head: string, startedAt: number): void => {
     const committed = /^webhook-id: evt_(\d+)-/im.exec(head)?.[1]
@@ -82,7 +82,7 @@ const listen = () => {
     })
   }
 
-  answering<Question>((question) => {
+  answerQuestions<Question>((question) => {
     switch (question.ask) {
       case "reset":
         count = 0
@@ -115,7 +115,7 @@ export const makeSink: Effect.Effect<Sink, never, Scope.Scope> = Effect.gen(func
     host,
     url: (path) => `https://${host}${path}`,
     reset: Effect.asVoid(question({ ask: "reset" })),
-    reached: (count) => question<Arrived>({ ask: "reached", count }),
+    reached: (count) => question<ArrivedRequest>({ ask: "reached", count }),
     delays: question<ReadonlyArray<number>>({ ask: "delays" }),
     tarpits: Effect.map(question<{ readonly tarpits: number }>({ ask: "tarpits" }), ({ tarpits }) => tarpits)
   }

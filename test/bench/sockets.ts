@@ -7,7 +7,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { createServer } from "node:http"
 import { connect, type Socket } from "node:net"
 import { type WebSocket, WebSocketServer } from "ws"
-import * as Doors from "../../runtime/boot/Doors.ts"
+import * as Doors from "../../runtime/boot/Listener.ts"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus, type EventHandler } from "../../runtime/EventBus.ts"
 import { Revocations } from "../../runtime/Http.ts"
@@ -15,9 +15,9 @@ import * as Hub from "../../runtime/sockets/Hub.ts"
 import { Sockets } from "../../runtime/Sockets.ts"
 import { payorEventText } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
-import { answering, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
+import { answerQuestions, cpuMicros, type Role, say, serveRole, specification } from "../support/Process.ts"
 import type { Bench } from "./Bench.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 
 const [few, many] = [1_000, 5_000] as const
 
@@ -94,13 +94,13 @@ const hub = Effect.gen(function*() {
   const handlers: Array<EventHandler> = []
   const bus = EventBus.of({
     subscribe: (_, handler) => Effect.sync(() => void handlers.push(handler)),
-    after: () => Effect.succeed([]),
-    count: () => Effect.succeed(0),
-    prunedTo: () => Effect.succeed({ ms: 0n, seq: 0n }),
+    readAfter: () => Effect.succeed([]),
+    countAfter: () => Effect.succeed(0),
+    prunedPosition: () => Effect.succeed({ ms: 0n, seq: 0n }),
     nextPosition: () => Effect.succeed({ ms: 0n, seq: 0n }),
     staleMillis: () => 0
   })
-  const revocations = Revocations.of({ register: () => Effect.void, ended: () => Effect.never, isGood: () => Effect.succeed(true) })
+  const revocations = Revocations.of({ register: () => Effect.void, awaitEnd: () => Effect.never, isGood: () => Effect.succeed(true) })
   const sockets = Context.get(
     yield* Layer.build(Hub.layer.pipe(
       Layer.provide(Layer.succeed(EventBus, bus)),
@@ -120,8 +120,8 @@ const hub = Effect.gen(function*() {
       since: null,
       greeting: Effect.succeed([])
     })))
-  const { port } = yield* Doors.open(router, { host: "127.0.0.1", port: 0 }, "http")
-  answering<ServerQuestion>(async (question) => {
+  const { port } = yield* Doors.listen(router, { host: "127.0.0.1", port: 0 }, "http")
+  answerQuestions<ServerQuestion>(async (question) => {
     if (question.ask === "memory") return await memory()
     for (let n = 0; n < question.frames; n++) {
       const events = Array.from({ length: question.groups }, (_, group) => eventFor(String(group)))
@@ -141,7 +141,7 @@ const bare = () => {
     groups.set(groupOf(url), listeners.add(socket))
     socket.on("close", () => listeners.delete(socket))
   })
-  answering<ServerQuestion>(async (question) => {
+  answerQuestions<ServerQuestion>(async (question) => {
     if (question.ask === "memory") return await memory()
     for (let n = 0; n < question.frames; n++) {
       for (const [group, listeners] of groups) {
@@ -188,7 +188,7 @@ const clients = () => {
       })
       socket.once("close", () => { throw new Error("a socket was closed") })
     })
-  answering<ClientQuestion>(async (question) => {
+  answerQuestions<ClientQuestion>(async (question) => {
     switch (question.ask) {
       case "connect":
         while (count < question.count) {
@@ -247,7 +247,7 @@ const measure = (role: "hub" | "bare", size: number): Effect.Effect<Measured> =>
     return { perSecond: frames / ((performance.now() - start) / 1_000), cpuEach, held }
   }))
 
-export const sockets = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const sockets = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.gen(function*() {
     const sizes = [few, many]
     const seen = sizes.map((): Record<"hub" | "bare", Array<Measured>> => ({ hub: [], bare: [] }))
@@ -262,7 +262,7 @@ export const sockets = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArra
       }
     }
     const name = { hub: "tillwire's hub", bare: "bare ws" } as const
-    const lines: Array<Line> = []
+    const lines: Array<ReportLine> = []
     sizes.forEach((size, at) => {
       for (const role of ["hub", "bare"] as const) {
         const all = seen[at]![role]

@@ -6,7 +6,7 @@ import { freePort } from "../support/Ports.ts"
 import { exchange, temporaryDirectory } from "../support/Service.ts"
 import type { Bench } from "./Bench.ts"
 import { residentMegabytes } from "../support/Process.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 
 const root = new URL("../..", import.meta.url).pathname
 const lookMillis = 10
@@ -60,7 +60,7 @@ const round = Effect.scoped(Effect.gen(function*() {
   }))
 }))
 
-export const start = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const start = ({ progress, rounds }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.gen(function*() {
     const seen: Array<Effect.Success<typeof round>> = []
     for (let at = 1; at <= rounds; at++) {

@@ -1,11 +1,11 @@
 /** Search over 10,000 tokens, total and first 50, beside bare trigram postings over the same texts. */
 import { Effect } from "effect"
-import { index, search, type TokenQuery } from "../../runtime/tokencatalog/Search.ts"
+import { buildIndex, search, type TokenQuery } from "../../runtime/tokencatalog/Search.ts"
 import { TokenId } from "../../schemas/Ids.ts"
 import { networks } from "../../schemas/Network.ts"
 import type { Token } from "../../schemas/Token.ts"
 import type { Bench } from "./Bench.ts"
-import { type Line, median } from "./Report.ts"
+import { type ReportLine, median } from "./Report.ts"
 
 const catalogue = 10_000
 const page = 50
@@ -46,7 +46,7 @@ const tokensOf = (seed: number): ReadonlyArray<Token> => {
   }))
 }
 
-const nothing = { network: null, type: null, active: null, stable: null, keep: null, offset: 0, limit: page } as const
+const nothing = { network: null, type: null, active: null, stable: null, accepts: null, offset: 0, limit: page } as const
 
 /** The least anybody could do: postings of three characters, verified; a scan of lower-cased texts below three. */
 const bareSearch = (tokens: ReadonlyArray<Token>) => {
@@ -88,17 +88,17 @@ const timed = (run: (query: string) => Found, asked: ReadonlyArray<string> = que
   return (performance.now() - start) * 1_000 / (repeats * asked.length)
 }
 
-export const tokens = ({ progress, rounds, seed }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const tokens = ({ progress, rounds, seed }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.gen(function*() {
     const all = tokensOf(seed)
     const start = performance.now()
-    const made = yield* index(all)
+    const made = yield* buildIndex(all)
     const indexing = performance.now() - start
     const asked = new Map(queries.map((text): [string, TokenQuery] => [text, { ...nothing, text }]))
     const blocked = new Set(all.filter((_, at) => at % 7 === 0).map(({ id }) => Number(id)))
     const filtered = new Map(queries.map((text): [string, TokenQuery] => [
       text,
-      { ...nothing, text, active: true, keep: (id) => !blocked.has(id) }
+      { ...nothing, text, active: true, accepts: (id) => !blocked.has(id) }
     ]))
     const ours = (query: string) => search(made, asked.get(query)!)
     const bare = bareSearch(all)

@@ -6,7 +6,7 @@ import type { Bench } from "./Bench.ts"
 import { invoiceBody } from "./create.ts"
 import { onDatabase } from "./Database.ts"
 import { drive, type LoadSpec } from "./load.ts"
-import { type Line, median, quantile } from "./Report.ts"
+import { type ReportLine, median, quantile } from "./Report.ts"
 import { makeSink } from "./sink.ts"
 import * as Tillwire from "./Tillwire.ts"
 
@@ -22,7 +22,7 @@ const loadWarmUpSeconds = 6
 const shops = 50
 const callers = 64
 
-const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const receiver = yield* makeReceiver()
     const deployment = yield* Tillwire.deploy(server, "webhook_till", [receiver.host])
@@ -65,7 +65,7 @@ const idle = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<
     }]
   }))
 
-const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     const sink = yield* makeSink
     const deployment = yield* Tillwire.deploy(server, "webhook_load", [sink.host])
@@ -102,7 +102,7 @@ const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
       progress(`webhook, ${perSecond.toFixed(0)}/s ${round}/${rounds}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, `
         + `${cores.toFixed(2)} cores`)
     }
-    const row = (what: string, values: ReadonlyArray<number>, atMost: number, note: string): Line => ({
+    const row = (what: string, values: ReadonlyArray<number>, atMost: number, note: string): ReportLine => ({
       section: "webhook",
       what: `commit to first byte, ${rate} events/s, ${what}`,
       value: median(values),
@@ -117,5 +117,5 @@ const loaded = ({ progress, rounds, server }: Bench): Effect.Effect<ReadonlyArra
     ]
   }))
 
-export const webhook = (bench: Bench): Effect.Effect<ReadonlyArray<Line>> =>
+export const webhook = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.map(Effect.all([idle(bench), loaded(bench)]), (lines) => lines.flat())

@@ -24,7 +24,7 @@ export interface Visitor {
 }
 
 /** An open page, and what was seen of it since before its first byte. */
-export interface Opened {
+export interface OpenPage {
   readonly page: Page
   readonly context: BrowserContext
   /** Addresses asked for, in order, websockets included. */
@@ -61,7 +61,7 @@ export const openContext = (visitor: Visitor = {}): Effect.Effect<BrowserContext
   })
 
 /** An empty page in `context` that is watched from the start. */
-export const openPage = (context: BrowserContext): Effect.Effect<Opened, never, Scope.Scope> =>
+export const openPage = (context: BrowserContext): Effect.Effect<OpenPage, never, Scope.Scope> =>
   Effect.gen(function*() {
     const requests: Array<string> = []
     const complaints: Array<string> = []
@@ -86,7 +86,7 @@ export const openPage = (context: BrowserContext): Effect.Effect<Opened, never, 
   })
 
 /** A page of a visitor of its own, at `url`. */
-export const visit = (url: string, visitor: Visitor = {}): Effect.Effect<Opened, never, Scope.Scope> =>
+export const visit = (url: string, visitor: Visitor = {}): Effect.Effect<OpenPage, never, Scope.Scope> =>
   Effect.gen(function*() {
     const opened = yield* openPage(yield* openContext(visitor))
     yield* Effect.promise(() => opened.page.goto(url))
@@ -94,7 +94,7 @@ export const visit = (url: string, visitor: Visitor = {}): Effect.Effect<Opened,
   })
 
 /** The requests of a page that went to another origin than `url`'s; data lies in the page itself. */
-export const foreign = ({ requests }: Opened, url: string): ReadonlyArray<string> => {
+export const foreignRequests = ({ requests }: OpenPage, url: string): ReadonlyArray<string> => {
   const { host } = new URL(url)
   return requests.filter((each) => !each.startsWith("data:") && new URL(each).host !== host)
 }

@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { brotliDecompressSync, gzipSync } from "node:zlib"
-import type { Screen } from "../../modules/checkout/machine.ts"
+import type { Screen } from "../../modules/checkout/rules.ts"
 import { openContext, openPage, visit } from "./Page.ts"
-import { reach } from "./Screens.ts"
-import { Till } from "./Till.ts"
+import { reachScreen } from "./Screens.ts"
+import { PaymentPageService } from "./PaymentPageService.ts"
 
 declare const PerformanceObserver: any
 declare const window: any
@@ -70,11 +70,11 @@ const byHand = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the first view", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the first view", (it) => {
   for (const screen of ["choose", "waiting"] satisfies ReadonlyArray<Screen>) {
     it.effect(`of ${screen} stays within its budgets`, () =>
       Effect.gen(function*() {
-        const { url } = yield* reach[screen]
+        const { url } = yield* reachScreen[screen]
         const first = yield* visit(url)
         const { context } = first
         const clean = first.page.url()
@@ -112,7 +112,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the fir
   it.effect("does not jump while it loads", () =>
     Effect.gen(function*() {
       for (const screen of ["choose", "waiting"] as const) {
-        const made = yield* reach[screen]
+        const made = yield* reachScreen[screen]
         for (const width of [390, 1280]) {
           const { page } = yield* openPage(yield* watching(width))
           yield* Effect.promise(async () => {
@@ -126,7 +126,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the fir
 
   it.effect("does not jump where its head comes in pieces", () =>
     Effect.gen(function*() {
-      const { url } = yield* reach.choose
+      const { url } = yield* reachScreen.choose
       const first = yield* visit(url)
       const html = yield* Effect.promise(async () => (await first.context.request.get(first.page.url())).text())
       const pieces = html.split(/(?=<p class="(?:who|due)">|<span class="order">|<main)/)

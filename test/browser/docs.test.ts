@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
-import { foreign, visit } from "./Page.ts"
+import { foreignRequests, visit } from "./Page.ts"
 
 describe("documentation in a browser", () => {
   it.live("draws the reference with no request to anyone else, no breach of its policy and no complaint", () =>
@@ -16,7 +16,7 @@ describe("documentation in a browser", () => {
       const opened = yield* visit(`${url}/docs`)
       yield* Effect.promise(() => opened.page.getByRole("heading", { name: "Tillwire" }).first().waitFor())
       yield* Effect.promise(() => opened.page.waitForLoadState("networkidle"))
-      assert.deepStrictEqual(foreign(opened, url), [])
+      assert.deepStrictEqual(foreignRequests(opened, url), [])
       assert.include(opened.requests, `${url}/openapi.json`)
       // The reference tells its timings as "info".
       assert.deepStrictEqual(opened.complaints.filter((each) => !each.startsWith("info:")), [])

@@ -6,11 +6,11 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createWalletClient, encodeFunctionData, erc20Abi, type Hex, http } from "viem"
 import { visit } from "./Page.ts"
-import { Till } from "./Till.ts"
+import { PaymentPageService } from "./PaymentPageService.ts"
 
 /** Does what an EIP-681 link asks for, and nothing else; answers the transaction's hash. */
 const walletPays = Effect.fnUntraced(function*(uri: string) {
-  const { node } = yield* Till
+  const { node } = yield* PaymentPageService
   const { chain, target, to, units, value } = /^ethereum:(?<target>0x[0-9a-fA-F]{40})@(?<chain>\d+)(?:\/transfer\?address=(?<to>0x[0-9a-fA-F]{40})&uint256=(?<units>\d+)|\?value=(?<value>\d+))$/
     .exec(uri)?.groups ?? assert.fail(`no wallet reads ${uri}`)
   assert.strictEqual(Number(chain), node.chainId)
@@ -22,12 +22,12 @@ const walletPays = Effect.fnUntraced(function*(uri: string) {
     wallet.sendTransaction({ chain: null, to: target as Hex, ...value === undefined ? {} : { value: BigInt(value) }, ...data }))
 })
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("a customer", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("a customer", (it) => {
   for (const [symbol, name] of [["USDC", /USDC.*Base/], ["ETH", /\bETH\b.*Base/]] as const) {
     it.effect(`opens the page, pays ${symbol} with a wallet, sees it arrive, and returns to the shop`, () =>
       Effect.gen(function*() {
-        const { bill } = yield* Till
-        const made = yield* bill({ payment_return_url: "https://shop.example/done?cart=7" })
+        const { payableInvoice } = yield* PaymentPageService
+        const made = yield* payableInvoice({ payment_return_url: "https://shop.example/done?cart=7" })
         const { page } = yield* visit(made.url, { mobile: true, width: 390, height: 844 })
         const uri = yield* Effect.promise(async () => {
           await page.getByRole("radio", { name }).check()
@@ -53,8 +53,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("a custo
 
   it.effect("on devnet pays without a wallet, by the drawer of the page", () =>
     Effect.gen(function*() {
-      const { bill } = yield* Till
-      const made = yield* bill()
+      const { payableInvoice } = yield* PaymentPageService
+      const made = yield* payableInvoice()
       const { complaints, page } = yield* visit(made.url)
       yield* Effect.promise(async () => {
         await page.getByRole("radio", { name: /USDC.*Optimism/ }).check()

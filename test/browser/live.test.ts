@@ -8,7 +8,7 @@ import { Effect, Exit, Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import type { Page } from "playwright-core"
 import { freshDatabase } from "../support/Database.ts"
-import { makeLine } from "../support/Line.ts"
+import { makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { openContext, openPage } from "./Page.ts"
 
@@ -234,7 +234,7 @@ describe("the page of a real invoice", () => {
   it.live("keeps its screen under a banner while the database does not answer, and then shows what happened meanwhile", () =>
     Effect.gen(function*() {
       const database = yield* freshDatabase
-      const line = yield* makeLine(database)
+      const line = yield* makeDatabaseProxy(database)
       const { service } = yield* (yield* deploy(line.url))()
       // Another instance, whose line holds: what it does meanwhile is news to the first one.
       const { service: beside } = yield* (yield* deploy(database.url))()

@@ -9,10 +9,10 @@ import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Page } from "playwright-core"
 import { until } from "../support/Service.ts"
-import { readQr } from "./Judge.ts"
-import { foreign, openContext, openPage, visit } from "./Page.ts"
-import { reach } from "./Screens.ts"
-import { type Bill, Till } from "./Till.ts"
+import { readQr } from "./PageChecks.ts"
+import { foreignRequests, openContext, openPage, visit } from "./Page.ts"
+import { reachScreen } from "./Screens.ts"
+import { type PayableInvoice, PaymentPageService } from "./PaymentPageService.ts"
 
 declare const document: any
 declare const window: any
@@ -33,7 +33,7 @@ const tabTo = async (page: Page, selector: string) => {
 }
 
 /** What the payor's API says to the same session. */
-const addressOf = (bill: Bill, symbol = "USDC") => Effect.flatMap(Till, ({ choose }) => choose(bill, symbol))
+const addressOf = (bill: PayableInvoice, symbol = "USDC") => Effect.flatMap(PaymentPageService, ({ choose }) => choose(bill, symbol))
 
 /** A door before the service that lets no cookie through, as an in-app browser without storage. */
 const withoutCookies = (service: string) =>
@@ -60,11 +60,11 @@ const withoutCookies = (service: string) =>
     ({ stop }) => Effect.sync(stop)
   )
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
   it.effect("takes a keyboard alone: type, choose, Enter, and the new screen is spoken", () =>
     Effect.gen(function*() {
-      const { bill, pay } = yield* Till
-      const made = yield* bill()
+      const { payableInvoice, pay } = yield* PaymentPageService
+      const made = yield* payableInvoice()
       const opened = yield* visit(made.url)
       const { page } = opened
       yield* Effect.promise(async () => {
@@ -90,13 +90,13 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
         assert.include(await page.title(), "Payment complete")
       })
       assert.deepStrictEqual(opened.complaints, [])
-      assert.deepStrictEqual(foreign(opened, made.url), [])
+      assert.deepStrictEqual(foreignRequests(opened, made.url), [])
     }).pipe(Effect.scoped))
 
   for (const theme of ["light", "dark"] as const) {
     it.effect(`112: shows the address, the amount and the QR code that the API tells the same session (${theme})`, () =>
       Effect.gen(function*() {
-        const made = yield* reach.waiting
+        const made = yield* reachScreen.waiting
         const { estimated_token_amount, payment_uri, temp_address } = yield* addressOf(made)
         const { page } = yield* visit(made.url, { theme, mobile: true, width: 390 })
         yield* Effect.promise(async () => {
@@ -114,7 +114,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("asks only for what remains after a part was paid", () =>
     Effect.gen(function*() {
-      const made = yield* reach.partial
+      const made = yield* reachScreen.partial
       const { payment_uri } = yield* addressOf(made)
       assert.match(payment_uri, /uint256=15000000$/)
       const { page } = yield* visit(made.url, { mobile: true, width: 390 })
@@ -127,8 +127,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("changes as soon as the service knows, without a reload", () =>
     Effect.gen(function*() {
-      const { bill, details, pay } = yield* Till
-      const made = yield* bill()
+      const { payableInvoice, details, pay } = yield* PaymentPageService
+      const made = yield* payableInvoice()
       const { temp_address } = yield* addressOf(made)
       const opened = yield* visit(made.url)
       const { page } = opened
@@ -155,8 +155,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("goes on by itself after the service was restarted", () =>
     Effect.gen(function*() {
-      const { pay, restart } = yield* Till
-      const made = yield* reach.waiting
+      const { pay, restart } = yield* PaymentPageService
+      const made = yield* reachScreen.waiting
       const { temp_address } = yield* addressOf(made)
       const { page, requests } = yield* visit(made.url)
       yield* Effect.promise(() => page.waitForLoadState("networkidle"))
@@ -171,7 +171,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("says that it is offline, and that it is not any more", () =>
     Effect.gen(function*() {
-      const made = yield* reach.waiting
+      const made = yield* reachScreen.waiting
       const { context, page } = yield* visit(made.url)
       yield* Effect.promise(async () => {
         await page.waitForLoadState("networkidle")
@@ -185,8 +185,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("works without JavaScript: plain forms, and a button that looks again", () =>
     Effect.gen(function*() {
-      const { bill, pay } = yield* Till
-      const made = yield* bill()
+      const { payableInvoice, pay } = yield* PaymentPageService
+      const made = yield* payableInvoice()
       const { complaints, page } = yield* visit(made.url, { javaScript: false })
       yield* Effect.promise(async () => {
         await page.getByRole("radio", { name: /USDC.*Base/ }).check()
@@ -206,8 +206,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
   for (const javaScript of [true, false]) {
     it.effect(`works where cookies do not come back, ${javaScript ? "live" : "and without JavaScript"}`, () =>
       Effect.gen(function*() {
-        const { bill, pay, service } = yield* Till
-        const made = yield* bill()
+        const { payableInvoice, pay, service } = yield* PaymentPageService
+        const made = yield* payableInvoice()
         const { url } = yield* withoutCookies(service().url)
         const { context, page } = yield* visit(made.url.replace(service().url, url), { javaScript })
         yield* Effect.promise(async () => {
@@ -232,8 +232,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("hands its session over to a cookie: no token stays in the address or in the history", () =>
     Effect.gen(function*() {
-      const { bill, service } = yield* Till
-      const made = yield* bill()
+      const { payableInvoice, service } = yield* PaymentPageService
+      const made = yield* payableInvoice()
       const { context, page } = yield* visit(made.url)
       yield* Effect.promise(async () => {
         assert.strictEqual(page.url(), `${service().url}/pay/${made.id}`)
@@ -246,8 +246,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("107: is shown in the frame of an origin the merchant allows, and of no other", () =>
     Effect.gen(function*() {
-      const { bill, merchant } = yield* Till
-      const made = yield* bill({}, yield* merchant({ branding: { frame_ancestors: ["https://shop.example"] } }))
+      const { payableInvoice, merchant } = yield* PaymentPageService
+      const made = yield* payableInvoice({}, yield* merchant({ branding: { frame_ancestors: ["https://shop.example"] } }))
       const framed = (origin: string) =>
         Effect.gen(function*() {
           const { complaints, context, page } = yield* openPage(yield* openContext())
@@ -273,7 +273,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
   it.effect("64: shows what merchants and payors wrote as text, whatever it looks like", () =>
     Effect.gen(function*() {
-      const { bill, merchant } = yield* Till
+      const { payableInvoice, merchant } = yield* PaymentPageService
       const attacks = [
         "<script>window.hacked=1</script>",
         "\"><img src=x onerror=window.hacked=1>",
@@ -286,7 +286,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
       const all = attacks.join(" ")
       for (const attack of [attacks.slice(0, 4).join(" "), attacks.slice(4).join(" ")]) {
         const key = yield* merchant({ branding: { name: attack } }, { name: attack })
-        const made = yield* bill({
+        const made = yield* payableInvoice({
           invoice_title: attack,
           description: attack,
           invoice_footer: attack,

@@ -11,7 +11,7 @@ import { createServer } from "node:https"
 import { type AddressInfo, connect } from "node:net"
 import { freshDatabase } from "../support/Database.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
-import { foreign, openContext, openPage } from "./Page.ts"
+import { foreignRequests, openContext, openPage } from "./Page.ts"
 
 /** Under which the proxy serves the service. */
 const prefix = "/till"
@@ -105,6 +105,6 @@ describe("the payment page behind a proxy", () => {
         body: { action: "pay" }
       })
       yield* Effect.promise(() => page.locator("[data-screen=paid]").waitFor())
-      assert.deepStrictEqual([complaints, foreign(opened, url)], [[], []])
+      assert.deepStrictEqual([complaints, foreignRequests(opened, url)], [[], []])
     }).pipe(Effect.scoped))
 })

@@ -3,18 +3,18 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { visit } from "./Page.ts"
-import { reach } from "./Screens.ts"
-import { Till } from "./Till.ts"
+import { reachScreen } from "./Screens.ts"
+import { PaymentPageService } from "./PaymentPageService.ts"
 
 /** The README's picture. `WRITE_PICTURE=1 npm run test:browser -- readme` takes it anew. */
 const picture = new URL("../../.readme/page.webp", import.meta.url).pathname
 
 const mostBytes = 40 * 1_024
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the README", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the README", (it) => {
   it.effect("shows the page as it is, small", () =>
     Effect.gen(function*() {
-      const { url } = yield* reach.waiting
+      const { url } = yield* reachScreen.waiting
       const { page } = yield* visit(url, { mobile: true, width: 390 })
       yield* Effect.promise(async () => {
         await page.waitForLoadState("networkidle")
@@ -30,12 +30,12 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the REA
 
   it.effect("says what to press", () =>
     Effect.gen(function*() {
-      const { bill } = yield* Till
+      const { payableInvoice } = yield* PaymentPageService
       const text = readFileSync(new URL("../../README.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ")
       const pressed = [...(/Or be the customer:(.*?)!\[/.exec(text)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name]) => name!)
       assert.deepStrictEqual(pressed, ["Continue", "Simulate payment", "Pay", "Payment complete"])
       const [proceed, drawer, pay, complete] = pressed as [string, string, string, string]
-      const { page } = yield* visit((yield* bill()).url)
+      const { page } = yield* visit((yield* payableInvoice()).url)
       yield* Effect.promise(async () => {
         await page.getByRole("radio", { name: /USDC.*Optimism/ }).check()
         await page.getByRole("button", { name: proceed }).click()

@@ -6,12 +6,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import type { Screen } from "../../modules/checkout/machine.ts"
+import type { Screen } from "../../modules/checkout/rules.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
-import { axeFinds, judge, overflow, smallTargets } from "./Judge.ts"
-import { foreign, openContext, openPage, visit, type Visitor } from "./Page.ts"
-import { reach } from "./Screens.ts"
-import { Till } from "./Till.ts"
+import { axeViolations, checkPage, overflow, smallTargets } from "./PageChecks.ts"
+import { foreignRequests, openContext, openPage, visit, type Visitor } from "./Page.ts"
+import { reachScreen } from "./Screens.ts"
+import { PaymentPageService } from "./PaymentPageService.ts"
 
 declare const document: any
 
@@ -35,15 +35,15 @@ const judgeAll = async (page: Page, url: string, what: string): Promise<void> =>
     assert.strictEqual(await page.getAttribute("html", "lang"), language)
     // The banner of a lost connection belongs to every page that is followed.
     await page.evaluate(() => document.getElementById("offline")?.removeAttribute("hidden"))
-    await judge(page, `${what} ${language}`)
+    await checkPage(page, `${what} ${language}`)
   }
 }
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
-  for (const screen of Object.keys(reach) as ReadonlyArray<Screen>) {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
+  for (const screen of Object.keys(reachScreen) as ReadonlyArray<Screen>) {
     it.effect(`${screen}: has nothing that axe, a narrow phone or a thumb complains of, in any theme and direction`, () =>
       Effect.gen(function*() {
-        const { url } = yield* reach[screen]
+        const { url } = yield* reachScreen[screen]
         const plain = yield* openPage(yield* watched(screen))
         yield* Effect.promise(async () => {
           await plain.page.goto(url)
@@ -55,7 +55,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
         })
         assert.strictEqual(yield* Effect.promise(() => plain.page.getAttribute("[data-screen]", "data-screen")), screen)
         assert.deepStrictEqual(plain.complaints, [])
-        assert.deepStrictEqual(foreign(plain, url), [])
+        assert.deepStrictEqual(foreignRequests(plain, url), [])
         const { page } = yield* openPage(yield* watched(screen, { bypassCSP: true }))
         yield* Effect.promise(async () => {
           await page.emulateMedia({ reducedMotion: "reduce" })
@@ -67,7 +67,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
 
   it.effect("what is no screen passes the same checks: a link that opens nothing, and the answers to a refund address", () =>
     Effect.gen(function*() {
-      const { url } = yield* reach.overpaid
+      const { url } = yield* reachScreen.overpaid
       const { page } = yield* visit(url, { bypassCSP: true })
       yield* Effect.promise(async () => {
         await page.emulateMedia({ reducedMotion: "reduce" })
@@ -86,7 +86,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
 
   it.effect("these checks fail where labels are gone, contrast is weak, lines are long and buttons are small", () =>
     Effect.gen(function*() {
-      const { url } = yield* reach.waiting
+      const { url } = yield* reachScreen.waiting
       const { page } = yield* visit(url, { bypassCSP: true })
       yield* Effect.promise(async () => {
         await page.evaluate(() => {
@@ -99,7 +99,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
             " min-block-size: 0 !important } body { min-inline-size: 2000px }"
           document.head.append(style)
         })
-        const found = (await axeFinds(page)).map((each) => each.split(":")[0])
+        const found = (await axeViolations(page)).map((each) => each.split(":")[0])
         assert.include(found, "color-contrast")
         assert.isTrue(found.some((id) => labelRules.includes(id ?? "")), found.join())
         assert.isAbove(await overflow(page), 0)

@@ -6,16 +6,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import type { View } from "../../modules/checkout/machine.ts"
+import type { View } from "../../modules/checkout/rules.ts"
 import { type Problem, problemPage } from "../../modules/checkout/pages/Page.ts"
-import { within } from "../../modules/checkout/pages/Names.ts"
+import { isolate } from "../../modules/checkout/pages/Names.ts"
 import { ar } from "../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import {
-  addressFor, type Details, detailsOf, manyWays, now, paymentOf, viewOf, views, wayOf
+  addressFor, type Details, detailsOf, manyTokenOptions, now, paymentOf, viewOf, views, tokenOptionOf
 } from "../fixtures/paymentViews.ts"
-import { assets, showDocument, showView } from "./Drawn.ts"
-import { cutWords, judge, type Look, overflow, readQr } from "./Judge.ts"
+import { assets, showDocument, showView } from "./RenderedViews.ts"
+import { cutWords, checkPage, type Appearance, overflow, readQr } from "./PageChecks.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
 declare const document: any
@@ -26,7 +26,7 @@ declare const innerHeight: any
 const looksOf = {
   en: [{ theme: "light", width: 320 }, { theme: "dark", width: 1280 }],
   ar: [{ theme: "light", width: 1280 }, { theme: "dark", width: 320 }]
-} as const satisfies Record<string, ReadonlyArray<Look>>
+} as const satisfies Record<string, ReadonlyArray<Appearance>>
 
 /** The two languages' texts with their looks. */
 const both = [[en, looksOf.en], [ar, looksOf.ar]] as const
@@ -59,7 +59,7 @@ const strained = viewOf({
     quote_valid_until: now + 40,
     quote_expires_in_seconds: 40
   })
-}, { degraded: "base", simulator: true })
+}, { degradedNetwork: "base", simulator: true })
 
 /** As many payments as are listed, all too late, and an address that was none. */
 const lateOften = viewOf({
@@ -102,7 +102,7 @@ const routes = {
 /** A list that is longer than a phone. */
 const longList: View = {
   ...views.choose,
-  tokens: [...manyWays, ...manyWays.map(({ network }, index) => wayOf(20 + index, "USDT", "Tether", network))],
+  tokens: [...manyTokenOptions, ...manyTokenOptions.map(({ network }, index) => tokenOptionOf(20 + index, "USDT", "Tether", network))],
   estimates: new Map(Array.from({ length: 30 }, (_, index) => [index, "25.000000"]))
 }
 
@@ -128,8 +128,8 @@ describe("a payment page at its limits", () => {
         for (const [texts, looks] of both) {
           await showView(page, strained, texts)
           await page.locator("summary").click()
-          assert.include(await page.textContent("#state"), texts.networkDegraded(within(texts, "Base")))
-          await judge(page, `strained ${texts.locale}`, looks)
+          assert.include(await page.textContent("#state"), texts.networkDegraded(isolate(texts, "Base")))
+          await checkPage(page, `strained ${texts.locale}`, looks)
         }
       })
       assert.deepStrictEqual(complaints, [])
@@ -139,7 +139,7 @@ describe("a payment page at its limits", () => {
     Effect.gen(function*() {
       const { page } = yield* opened()
       yield* Effect.promise(async () => {
-        for (const [view, isLoud] of [[strained, true], [{ ...views.waiting, degraded: "base" as const }, false]] as const) {
+        for (const [view, isLoud] of [[strained, true], [{ ...views.waiting, degradedNetwork: "base" as const }, false]] as const) {
           await showView(page, view, en)
           for (const clock of [".price time", ".timer:not(.price) time"]) {
             const [colour, warning] = await colours(page, clock)
@@ -159,8 +159,8 @@ describe("a payment page at its limits", () => {
           const field = page.locator("input[name=address]")
           assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
           const why = await page.textContent(`#${await field.getAttribute("aria-describedby")}`)
-          assert.include(why, texts.refundWrong(within(texts, "Base")))
-          await judge(page, `late ${texts.locale}`, looks)
+          assert.include(why, texts.refundWrong(isolate(texts, "Base")))
+          await checkPage(page, `late ${texts.locale}`, looks)
         }
       })
     }).pipe(Effect.scoped))
@@ -179,7 +179,7 @@ describe("a payment page at its limits", () => {
           assert.deepStrictEqual(copies.slice(1), memo === null ? [temp_address] : [temp_address, memo])
         }
         await showView(page, viewOf({ details: detailsOf("unpaid"), address: routes.ton }), en)
-        await judge(page, "memo", looksOf.en)
+        await checkPage(page, "memo", looksOf.en)
       })
     }).pipe(Effect.scoped))
 
@@ -191,7 +191,7 @@ describe("a payment page at its limits", () => {
         await page.fill("input[type=search]", "no such coin")
         await page.locator("#live").getByText(en.nothingFound).waitFor()
         assert.strictEqual(await page.locator(".row:visible").count(), 1, "what is chosen stays in sight")
-        await judge(page, "nothing found", looksOf.en)
+        await checkPage(page, "nothing found", looksOf.en)
       })
     }).pipe(Effect.scoped))
 
@@ -201,7 +201,7 @@ describe("a payment page at its limits", () => {
       yield* Effect.promise(async () => {
         for (const problem of problems) {
           await showDocument(page, problemPage(problem, ar, assets, "/pay/1"))
-          await judge(page, problem, looksOf.ar)
+          await checkPage(page, problem, looksOf.ar)
         }
       })
     }).pipe(Effect.scoped))

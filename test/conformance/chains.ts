@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope, Stream } from "effect"
 import type { ChainDriver, ChainEvent, ChainPoint, ObservedTransfer, WatchSet } from "../../runtime/Chains.ts"
 
-export interface ChainRig {
+export interface TestedChain {
   readonly driver: ChainDriver
   /** Pays in the native coin (null) or the rig's token; mined at once in a block of its own. */
   readonly pay: (to: string, token: string | null, amount: bigint) => Effect.Effect<{ readonly txHash: string }>
@@ -78,8 +78,8 @@ const address = (digit: string): string => `0x${digit.repeat(40)}`
 const amounts = (journal: Journal) => [...journal.transfers.values()].map(({ amount }) => amount).sort()
 
 /** Runs the suite; `rig` is made anew for every test. */
-export const chainConformance = (name: string, rig: Effect.Effect<ChainRig, never, Scope.Scope>) => {
-  const promise = (title: string, work: (rig: ChainRig, start: Journal) => Effect.Effect<void, unknown, Scope.Scope>) =>
+export const chainConformance = (name: string, rig: Effect.Effect<TestedChain, never, Scope.Scope>) => {
+  const promise = (title: string, work: (rig: TestedChain, start: Journal) => Effect.Effect<void, unknown, Scope.Scope>) =>
     it.live(title, () =>
       Effect.gen(function*() {
         const made = yield* rig

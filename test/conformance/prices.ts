@@ -8,14 +8,14 @@ import { Clock, Deferred, Effect, Exit, Fiber, Layer, type Scope } from "effect"
 import type { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { plugin as fixed } from "../../modules/prices/fixed.ts"
-import { type PricePoint, type PriceSource, PriceSourceFailed, Quotes, type Spot } from "../../runtime/Quotes.ts"
-import { layer as median } from "../../runtime/quotes/Median.ts"
+import { type PricePoint, type PriceSource, PriceSourceError, Prices, type Spot } from "../../runtime/Prices.ts"
+import { layer as median } from "../../runtime/prices/Oracle.ts"
 import { compareRates, rateText, readRate } from "../../schemas/Money.ts"
-import { type PriceFault, type ProviderServer, transportFaults } from "../fixtures/providers/Server.ts"
+import { type PriceFault, type ProviderServer, transportFaults } from "../fixtures/priceSources/Server.ts"
 import { catalogOf, etherListing, token } from "../fixtures/tokens.ts"
 
 /** A plugin's layer as far as a price source may need the runtime. */
-export type PriceLayer = Layer.Layer<never, unknown, Quotes | HttpClient.HttpClient>
+export type PriceLayer = Layer.Layer<never, unknown, Prices | HttpClient.HttpClient>
 
 /** A driver ready to be tried: its layer, and what it should answer. */
 export interface PriceSubject {
@@ -28,8 +28,8 @@ export interface PriceSubject {
 }
 
 /** A registered source, asked without a word about its peers where it needs none. */
-export interface AskedSource extends Omit<PriceSource, "prices"> {
-  readonly prices: (assets: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceFailed>
+export interface TestedSource extends Omit<PriceSource, "prices"> {
+  readonly prices: (assets: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceError>
 }
 
 const peerSpot = (peers: Readonly<Record<string, string>>) => (asset: string): Spot | null => {
@@ -43,10 +43,10 @@ const peerSpot = (peers: Readonly<Record<string, string>>) => (asset: string): S
 export const sourceOf = (
   layer: PriceLayer,
   peers: Readonly<Record<string, string>> = {}
-): Effect.Effect<AskedSource, unknown, Scope.Scope> =>
+): Effect.Effect<TestedSource, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const registered: Array<PriceSource> = []
-    const quotes = Layer.mock(Quotes, {
+    const quotes = Layer.mock(Prices, {
       latest: () => null,
       register: (source) =>
         Effect.asVoid(Effect.acquireRelease(
@@ -69,7 +69,7 @@ const priceOf = ({ layer, peers = {} }: Pick<PriceSubject, "layer" | "peers">, a
     Layer.provideMerge(median.pipe(Layer.provide(catalogOf(priced)))),
     Layer.provide(NodeHttpClient.layerUndici)
   )
-  return Effect.flatMap(Quotes, (quotes) => quotes.spot(priced)).pipe(Effect.provide(running))
+  return Effect.flatMap(Prices, (quotes) => quotes.spot(priced)).pipe(Effect.provide(running))
 }
 
 /**
@@ -132,7 +132,7 @@ export const priceSourceConformance = (
           const subject = yield* broken
           const source = yield* sourceOf(subject.layer, subject.peers)
           const error = yield* Effect.flip(source.prices(Object.keys(subject.known)))
-          assert.instanceOf(error, PriceSourceFailed)
+          assert.instanceOf(error, PriceSourceError)
           assert.strictEqual(error.source, subject.name)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(source.prices(Object.keys(subject.known)))))
         }))
@@ -175,7 +175,7 @@ export const providerConformance = (name: string, provider: ProviderSubject) => 
           const { server, source: asked } = yield* source
           server.fault = fault
           const error = yield* Effect.flip(asked.prices([asset]))
-          assert.instanceOf(error, PriceSourceFailed)
+          assert.instanceOf(error, PriceSourceError)
           assert.isBelow(error.message.length, 400)
           assert.notInclude(error.message, "no answer in", "it does not wait for the time limit")
           server.fault = null

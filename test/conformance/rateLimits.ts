@@ -4,7 +4,7 @@
  */
 import { assert, it } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
-import { RateLimits, type Verdict, windowMillis } from "../../runtime/RateLimits.ts"
+import { RateLimits, type RateLimitResult, windowMillis } from "../../runtime/RateLimits.ts"
 
 /** Milliseconds of the windows of tests that wait for one to end: short, and far longer than a call takes. */
 export const span = 400
@@ -18,7 +18,7 @@ const newcomer = () => `caller-${++callers}`
 const take = (who: string, limit: number) => Effect.flatMap(RateLimits, (limits) => limits.take("key", who, limit))
 
 interface Call {
-  readonly verdict: Verdict
+  readonly verdict: RateLimitResult
   /** Around it, on this process's clock: what was accepted was so in between. */
   readonly before: number
   readonly after: number

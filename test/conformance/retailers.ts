@@ -16,7 +16,7 @@ import { addressFields } from "../../schemas/Retail.ts"
 export type RetailerLayer = Layer.Layer<never, unknown, Retailers | MerchantClock | HttpClient.HttpClient>
 
 /** Something to ask for, and where it should go. */
-export interface Asked {
+export interface ItemRequest {
   readonly item: WantedItem
   readonly zipCode: string | null
 }
@@ -27,7 +27,7 @@ export class RetailerSubject extends Context.Service<RetailerSubject, {
   /** Sold, each with its price. */
   readonly sold: ReadonlyArray<readonly [WantedItem, bigint]>
   /** Refused, each for its reason. */
-  readonly refused: Readonly<Record<ItemFault, Asked>>
+  readonly refused: Readonly<Record<ItemFault, ItemRequest>>
   /** Makes the next quote, and the next look at an address, fail: what to ask for. */
   readonly outage: Effect.Effect<{ readonly item: WantedItem; readonly zipCode: string }>
   /** Product ids of orders that are refused for good, placed after some tries, and never canceled. */
@@ -94,7 +94,7 @@ export const placementOf = (driver: RetailerDriver, zipCode: string, items: Read
 })
 
 /** The order of a placement that was placed `secondsAgo`. */
-export const placedOf = (placement: Placement, reports: ReadonlyArray<RetailerReport>, secondsAgo: number): PlacedOrder => ({
+export const placedOrderOf = (placement: Placement, reports: ReadonlyArray<RetailerReport>, secondsAgo: number): PlacedOrder => ({
   orderId: placement.orderId,
   merchantId: placement.merchantId,
   environment: placement.environment,
@@ -215,7 +215,7 @@ export const retailerConformance = (it: Vitest.MethodsNonLive<RetailerSubject>) 
   promise("tells of the shipment, with line items of the order, until it is delivered; then again and again", (subject, driver) =>
     Effect.gen(function*() {
       const placement = placementOf(driver, subject.goodZip, subject.sold.map(([item]) => item))
-      const order = placedOf(placement, yield* driver.place(placement), longAgo)
+      const order = placedOrderOf(placement, yield* driver.place(placement), longAgo)
       const looks = yield* Effect.forEach([1, 2, 3], () => driver.track(order))
       const last = looks.at(-1)!
       assert.deepStrictEqual(last, looks.at(-2))
@@ -228,15 +228,15 @@ export const retailerConformance = (it: Vitest.MethodsNonLive<RetailerSubject>) 
     Effect.gen(function*() {
       const tagsOf = (reports: ReadonlyArray<RetailerReport>) => reports.map(({ _tag }) => _tag)
       const placement = placementOf(driver, subject.goodZip, [subject.sold[0]![0]])
-      const order = placedOf(placement, yield* driver.place(placement), 0)
+      const order = placedOrderOf(placement, yield* driver.place(placement), 0)
       assert.deepStrictEqual(tagsOf(yield* driver.cancel(order)), ["CancellationAccepted"])
       assert.deepStrictEqual(tagsOf(yield* driver.cancel(order)), ["CancellationAccepted"])
 
       const kept = placementOf(driver, subject.goodZip, [subject.trials.kept])
-      assert.deepStrictEqual(tagsOf(yield* driver.cancel(placedOf(kept, yield* driver.place(kept), 0))), ["CancellationRejected"])
+      assert.deepStrictEqual(tagsOf(yield* driver.cancel(placedOrderOf(kept, yield* driver.place(kept), 0))), ["CancellationRejected"])
 
       const gone = placementOf(driver, subject.goodZip, [subject.sold[0]![0]])
-      const shipped = placedOf(gone, yield* driver.place(gone), longAgo)
+      const shipped = placedOrderOf(gone, yield* driver.place(gone), longAgo)
       yield* driver.track(shipped)
       assert.deepStrictEqual(tagsOf(yield* driver.cancel(shipped)), ["CancellationRejected"])
     }))

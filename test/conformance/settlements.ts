@@ -6,18 +6,18 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Invoices, InvoiceCompanions } from "../../modules/invoices/actor.ts"
-import { type Aggregate, type Arrival, type Command, paymentObject } from "../../modules/invoices/machine.ts"
+import { Invoices, InvoiceHooks } from "../../modules/invoices/actor.ts"
+import { type Aggregate, type IncomingTransfer, type Command, paymentObject } from "../../modules/invoices/machine.ts"
 import { migrations as invoiceMigrations, tables as invoiceTables } from "../../modules/invoices/migrations.ts"
 import { paymentIdOf } from "../../modules/payments/plugin.ts"
-import { defaultSettings } from "../../modules/settings/machine.ts"
+import { defaultSettings } from "../../modules/settings/rules.ts"
 import { MerchantSettings } from "../../modules/settings/plugin.ts"
 import { type SettlementReport, Settlements } from "../../modules/settlement/plugin.ts"
 import { migrations, tables } from "../../modules/settlement/migrations.ts"
 import * as Actors from "../../runtime/actors/Local.ts"
 import type { Chains, JournalEntry } from "../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../runtime/chains/Journal.ts"
-import { cursorWrite, transferWrite } from "../../runtime/chains/Rows.ts"
+import { layer as chainsLayer } from "../../runtime/chains/TransferJournal.ts"
+import { cursorWrite, transferWrite } from "../../runtime/chains/ChainsRepo.ts"
 import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { type DueSource, Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -45,12 +45,12 @@ const timers = Layer.effectContext(Effect.sync(() => {
 }))
 
 /** What a driver and its tests may use. */
-export type Desk = Chains | Commit | Due | InvoiceCompanions | Invoices | Settlements | SqlClient.SqlClient
+export type SettlementServices = Chains | Commit | Due | InvoiceHooks | Invoices | Settlements | SqlClient.SqlClient
 
 /** Invoices and settlements over a database of their own; drivers come from the test. */
-export const desk = Settlements.layer.pipe(
+export const settlementServices = Settlements.layer.pipe(
   Layer.provideMerge(Invoices.layer),
-  Layer.provideMerge(InvoiceCompanions.layer),
+  Layer.provideMerge(InvoiceHooks.layer),
   Layer.provideMerge(chainsLayer),
   Layer.provideMerge(Layer.mergeAll(
     Actors.layer,
@@ -65,13 +65,13 @@ export const desk = Settlements.layer.pipe(
     ],
     settingsLayer({ environments: ["devnet", "mainnet"] })
   ))
-) as unknown as Layer.Layer<Desk>
+) as unknown as Layer.Layer<SettlementServices>
 
 /** Lets everything happen that is due now. */
 export const runDue = Effect.flatMap(Due, ({ run }) => run)
 
 /** A payment in full, and the transfer of the journal that it is. */
-export interface Paid {
+export interface PaidInvoice {
   readonly invoiceId: string
   readonly paymentId: string
   readonly entry: JournalEntry
@@ -85,7 +85,7 @@ const write = (environment: Environment, ...writes: Parameters<Commit["Service"]
 export const journal = Effect.fnUntraced(function*(entry: JournalEntry) {
   const sql = yield* SqlClient.SqlClient
   const [known] = yield* Effect.orDie(sql<{ version: bigint }>`SELECT version FROM transfers WHERE id = ${entry.id}`)
-  yield* write(entry.environment, transferWrite({ ...entry, handled: entry.status, version: Number(known?.version ?? 0) + 1 }))
+  yield* write(entry.environment, transferWrite({ ...entry, handledStatus: entry.status, version: Number(known?.version ?? 0) + 1 }))
 })
 
 /** What the follower of the network has stored: its newest block, and the network's own mark. */
@@ -101,13 +101,13 @@ export const follower = Effect.fnUntraced(function*(entry: JournalEntry, head: b
     caughtUpToken: null,
     seenUntil: null,
     storedAt: 1,
-    searched: null,
-    searchedAlone: null,
+    searchedHeight: null,
+    singleSourceFrom: null,
     version: Number(known?.version ?? 0) + 1
   }))
 })
 
-const arrivalOf = (entry: JournalEntry, paymentId: string): Arrival => ({
+const arrivalOf = (entry: JournalEntry, paymentId: string): IncomingTransfer => ({
   id: paymentId,
   network: entry.network,
   tokenId: null,
@@ -127,13 +127,13 @@ const arrivalOf = (entry: JournalEntry, paymentId: string): Arrival => ({
   }
 })
 
-export const change = (paid: Pick<Paid, "invoiceId">, ...commands: ReadonlyArray<Command>) =>
+export const change = (paid: Pick<PaidInvoice, "invoiceId">, ...commands: ReadonlyArray<Command>) =>
   Effect.flatMap(Invoices, (invoices) =>
     Effect.orDie(invoices.change(paid.invoiceId, noCause, () => Effect.succeed({ commands }))))
 
-export const seen = ({ entry, paymentId }: Paid): Command => ({ _tag: "Observe", arrival: arrivalOf(entry, paymentId) })
-export const confirmed = ({ paymentId }: Paid): Command => ({ _tag: "Confirm", paymentId, confirmations: 10 })
-export const reverted = ({ paymentId }: Paid): Command => ({ _tag: "Revert", paymentId })
+export const seen = ({ entry, paymentId }: PaidInvoice): Command => ({ _tag: "Observe", transfer: arrivalOf(entry, paymentId) })
+export const confirmed = ({ paymentId }: PaidInvoice): Command => ({ _tag: "Confirm", paymentId, confirmations: 10 })
+export const reverted = ({ paymentId }: PaidInvoice): Command => ({ _tag: "Revert", paymentId })
 
 let paidSoFar = 0
 
@@ -173,13 +173,13 @@ export const pay = Effect.fnUntraced(function*(environment: Environment) {
     blockTime: now,
     observedAt: now,
     status: "confirmed",
-    handled: "confirmed",
-    required: { blocks: 10, finalized: false },
+    handledStatus: "confirmed",
+    requiredDepth: { blocks: 10, finalized: false },
     confirmations: 10,
     attempts: 0,
     version: 1
   }
-  const paid: Paid = { invoiceId, paymentId: paymentIdOf(entry), entry }
+  const paid: PaidInvoice = { invoiceId, paymentId: paymentIdOf(entry), entry }
   yield* journal(entry)
   yield* change(paid, seen(paid))
   yield* change(paid, confirmed(paid))
@@ -187,14 +187,14 @@ export const pay = Effect.fnUntraced(function*(environment: Environment) {
 })
 
 /** The payment as its merchant reads it. */
-export const paymentOf = ({ invoiceId, paymentId }: Paid) =>
+export const paymentOf = ({ invoiceId, paymentId }: PaidInvoice) =>
   Effect.map(Effect.flatMap(Invoices, (invoices) => invoices.find(invoiceId)), (found): WireObject => {
     const { invoice, payments } = found as Aggregate
     return paymentObject(invoice, payments.find(({ id }) => id === paymentId)!)
   })
 
 /** What was told of the payment, oldest first. */
-export const eventsOf = ({ invoiceId, paymentId }: Paid) =>
+export const eventsOf = ({ invoiceId, paymentId }: PaidInvoice) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* Effect.orDie(sql<{ type: string; data: string; payor_data: string | null }>`
@@ -202,7 +202,7 @@ export const eventsOf = ({ invoiceId, paymentId }: Paid) =>
     return rows.map(({ data, ...rest }) => ({ ...rest, ...JSON.parse(data) })).filter(({ object }) => object.id === paymentId)
   })
 
-export const exceptionsOf = ({ invoiceId }: Paid) =>
+export const exceptionsOf = ({ invoiceId }: PaidInvoice) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* Effect.orDie(sql<{ type: string }>`
@@ -210,23 +210,23 @@ export const exceptionsOf = ({ invoiceId }: Paid) =>
     return rows.map(({ type }) => type) as ReadonlyArray<string>
   })
 
-export const report = ({ paymentId }: Paid, told: SettlementReport) =>
+export const report = ({ paymentId }: PaidInvoice, told: SettlementReport) =>
   Effect.flatMap(Settlements, (settlements) => settlements.report(paymentId, told, noCause)).pipe(
-    Effect.catchTag("Replayed", (bug) => Effect.die(bug))
+    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
   )
 
 /** The code a report is refused with. */
-export const refusal = (paid: Paid, told: SettlementReport) =>
+export const refusal = (paid: PaidInvoice, told: SettlementReport) =>
   Effect.map(Effect.flip(report(paid, told)), ({ code }: PublicError) => code)
 
 /** A driver ready to be tried. */
 export interface SettlementSubject {
   /** As its config entry names it. */
   readonly name: string
-  readonly layer: Layer.Layer<never, unknown, Desk>
+  readonly layer: Layer.Layer<never, unknown, SettlementServices>
   readonly environments: ReadonlyArray<Environment>
   /** The world does what brings the money of a payment to the merchant, as this driver sees it. */
-  readonly settle: (paid: Paid) => Effect.Effect<void, unknown, Desk>
+  readonly settle: (paid: PaidInvoice) => Effect.Effect<void, unknown, SettlementServices>
   /** Whether the settlement names a transaction of its own. */
   readonly hasTransaction: boolean
   /** The merchant's money waits until {@link settle} in this environment. */
@@ -242,7 +242,7 @@ const timePasses = Effect.gen(function*() {
 })
 
 export const settlementConformance = ({ environments, hasTransaction, layer: driver, name, settle, waitsIn }: SettlementSubject) => {
-  const running = driver.pipe(Layer.provideMerge(desk)) as Layer.Layer<Desk>
+  const running = driver.pipe(Layer.provideMerge(settlementServices)) as Layer.Layer<SettlementServices>
 
   layer(running)(`${name}, as every way of settling`, (it) => {
     it.effect("serves its environments and no other", () =>

@@ -16,7 +16,7 @@ import {
   type WalletIdentity
 } from "../../runtime/SignIns.ts"
 import { layer as registry } from "../../runtime/signins/Registry.ts"
-import type { Signed, SignInWallet } from "../support/SignInWallets.ts"
+import type { SignedProof, SignInWallet } from "../support/SignInWallets.ts"
 
 /** As much of a plugin as makes a driver. */
 export interface SignInPlugin {
@@ -43,7 +43,7 @@ export const chainsOf = (driver: Chains["Service"]["driver"]): Layer.Layer<Chain
   Layer.mock(Chains, {
     driver,
     status: () => [],
-    handled: () => assert.fail("a sign-in handles no transfers"),
+    markHandled: () => assert.fail("a sign-in handles no transfers"),
     readWallet: () => assert.fail("a sign-in reads no wallets")
   })
 
@@ -118,7 +118,7 @@ export const signInConformance = (name: string, subject: SignInSubject) => {
   const { network, plugin, wallet: account } = subject
   const family = familyOf(network)
 
-  let signing: Promise<Signed> | undefined
+  let signing: Promise<SignedProof> | undefined
 
   /** An account, its challenge, and the proof its wallet gives, made once; the clock is at the challenge. */
   const signedIn = Effect.gen(function*() {

@@ -21,7 +21,7 @@ export interface SourceSubject {
 }
 
 /** What a source told the catalogue, newest last. */
-export const heardFrom = (source: SourceLayer): Effect.Effect<
+export const listingsOf = (source: SourceLayer): Effect.Effect<
   () => ReadonlyArray<readonly [string, ReadonlyArray<TokenListing>]>,
   unknown,
   Scope.Scope
@@ -29,7 +29,7 @@ export const heardFrom = (source: SourceLayer): Effect.Effect<
   Effect.gen(function*() {
     const heard: Array<readonly [string, ReadonlyArray<TokenListing>]> = []
     const catalog = Layer.mock(TokenCatalog, {
-      unattested: () => [],
+      unverifiedTokens: () => [],
       get: () => undefined,
       find: () => undefined,
       list: () => [],
@@ -49,7 +49,7 @@ export const tokenSourceConformance = (name: string, start: Effect.Effect<Source
     it.live("lists what it knows, each token once, under one name, with facts the catalogue can hold", () =>
       Effect.gen(function*() {
         const subject = yield* start
-        const heard = yield* heardFrom(subject.layer)
+        const heard = yield* listingsOf(subject.layer)
         const [told] = yield* until("the first list", Effect.sync(heard), (all) => all.length > 0)
         const [, listings] = told!
         for (const { decimals, ...token } of subject.known) {

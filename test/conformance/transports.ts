@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { Webhook as Standard } from "standardwebhooks"
 import { Webhook as Svix } from "svix"
-import { maximumInFlight } from "../../runtime/webhooks/Queue.ts"
+import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { deliveryHeaders, secretOf, signingKey } from "../../runtime/webhooks/Signature.ts"
 import { type DeliveryRequest, type Transport, Webhooks } from "../../runtime/Webhooks.ts"
@@ -14,7 +14,7 @@ import { until } from "../support/Service.ts"
 export type TransportLayer = Layer.Layer<never, unknown, Webhooks | Settings>
 
 /** One delivery as the other side got it. */
-export interface Delivered {
+export interface DeliveredRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -31,7 +31,7 @@ export interface TransportSubject {
   /** Of its scheme, and refused by it. */
   readonly refused: string
   /** What arrived at {@link url}, in order. */
-  readonly delivered: Effect.Effect<ReadonlyArray<Delivered>>
+  readonly delivered: Effect.Effect<ReadonlyArray<DeliveredRequest>>
   /** Connections, files and the like that it holds open now. */
   readonly held: Effect.Effect<number>
 }
@@ -69,7 +69,7 @@ export const requestTo = (url: string, n = 1, more: Partial<DeliveryRequest> = {
   return { ...ids, merchantId: 1, environment: "devnet", url, headers, body, timeoutMillis: 5_000, ...more }
 }
 
-const idsOf = (delivered: ReadonlyArray<Delivered>) => delivered.map(({ headers }) => headers["x-service-delivery-id"])
+const idsOf = (delivered: ReadonlyArray<DeliveredRequest>) => delivered.map(({ headers }) => headers["x-service-delivery-id"])
 
 /** Runs the suite. `start` makes the driver and whatever it delivers to. */
 export const transportConformance = (name: string, start: Effect.Effect<TransportSubject, unknown, Scope.Scope>) => {
@@ -103,7 +103,7 @@ export const transportConformance = (name: string, start: Effect.Effect<Transpor
       Effect.gen(function*() {
         const exit = yield* Effect.result(transport.send(requestTo(subject.failing)))
         if (exit._tag === "Success") assert.isAtLeast(exit.success.status, 300)
-        else assert.deepInclude(exit.failure, { own: false })
+        else assert.deepInclude(exit.failure, { isOurFault: false })
         assert.strictEqual((yield* subject.delivered).length, 0)
       }))
 
@@ -112,7 +112,7 @@ export const transportConformance = (name: string, start: Effect.Effect<Transpor
         const request = requestTo(subject.refused)
         const { reason } = yield* Effect.flip(transport.check(request.url, request))
         assert.match(reason, /^[A-Z].{10,}[^.]$/)
-        assert.deepInclude(yield* Effect.flip(transport.send(request)), { reason, own: false, timedOut: false })
+        assert.deepInclude(yield* Effect.flip(transport.send(request)), { reason, isOurFault: false, timedOut: false })
         assert.strictEqual((yield* subject.delivered).length, 0)
       }))
 

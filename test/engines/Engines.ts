@@ -1,8 +1,8 @@
 /** The engines of a run, and a page of the service in one of them. */
 import { Effect, type Scope } from "effect"
-import { Till } from "../browser/Till.ts"
+import { PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
-import { type Door, makeDoor } from "./Door.ts"
+import { type RecordingProxy, makeRecordingProxy } from "./RecordingProxy.ts"
 import { type Engine, install, type Tab, type Visitor } from "./Engine.ts"
 import * as Firefox from "./Firefox.ts"
 import * as WebKit from "./WebKit.ts"
@@ -18,7 +18,7 @@ const all = {
 export const engines = (): ReadonlyArray<Engine> => Object.values(all).flatMap(({ find }) => find() ?? [])
 
 /** Installs what is missing where that can be done; answers the names of those that still are. */
-export const installed = (): ReadonlyArray<string> => {
+export const installMissing = (): ReadonlyArray<string> => {
   for (const { find, packages } of Object.values(all)) if (find() === undefined) install(packages)
   return Object.entries(all).flatMap(([name, { find }]) => find() === undefined ? [name] : [])
 }
@@ -27,19 +27,19 @@ export const installed = (): ReadonlyArray<string> => {
 const patienceMillis = 30_000
 
 /** A page of a browser of its own, and the door it goes through. */
-export interface Seen {
+export interface EngineView {
   readonly tab: Tab
-  readonly door: Door
+  readonly door: RecordingProxy
 }
 
 /** Starts the engine for one visitor, of whom nobody knows anything yet. */
-export const visitor = (
+export const openView = (
   engine: Engine,
   as: Omit<Visitor, "proxy"> = {}
-): Effect.Effect<Seen, never, Scope.Scope | Till> =>
+): Effect.Effect<EngineView, never, Scope.Scope | PaymentPageService> =>
   Effect.gen(function*() {
-    const { service } = yield* Till
-    const door = yield* makeDoor(service().url)
+    const { service } = yield* PaymentPageService
+    const door = yield* makeRecordingProxy(service().url)
     const tab = yield* engine.start({ ...as, proxy: door.host })
     return { tab, door }
   })
@@ -49,11 +49,11 @@ export const screenOf = (tab: Tab): Promise<string | undefined> =>
   tab.run(() => document.querySelector("[data-screen]")?.dataset.screen as string | undefined).catch(() => undefined)
 
 /** Waits for a screen. */
-export const shows = ({ tab }: Seen, screen: string): Effect.Effect<unknown> =>
+export const waitForScreen = ({ tab }: EngineView, screen: string): Effect.Effect<unknown> =>
   until(`the page shows ${screen}`, Effect.promise(() => screenOf(tab)), (found) => found === screen, patienceMillis)
 
 /** Waits until a selector names something that is to be seen; `is` false: until it does not. */
-export const sees = ({ tab }: Seen, selector: string, is = true): Effect.Effect<unknown> => {
+export const waitForElement = ({ tab }: EngineView, selector: string, is = true): Effect.Effect<unknown> => {
   const look = (wanted: string): boolean =>
     document.querySelector(wanted)?.checkVisibility({ visibilityProperty: true }) === true
   const looked = Effect.promise(() => tab.run(look, selector).catch(() => undefined))
@@ -61,11 +61,11 @@ export const sees = ({ tab }: Seen, selector: string, is = true): Effect.Effect<
 }
 
 /** Waits until the page follows the service over its socket. */
-export const follows = ({ door }: Seen): Effect.Effect<unknown> =>
+export const waitForSocket = ({ door }: EngineView): Effect.Effect<unknown> =>
   until("the socket is open", Effect.sync(() => door.sockets()), (open) => open > 0, patienceMillis)
 
 /** Chooses the row whose searched words begin so, and goes on with it. */
-export const choose = (seen: Seen, route: string): Effect.Effect<void> =>
+export const choose = (seen: EngineView, route: string): Effect.Effect<void> =>
   Effect.promise(async () => {
     await seen.tab.click(`.row[data-find^="${route}"]`)
     await seen.tab.click(".ways button.main")

@@ -5,10 +5,10 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { reach } from "../browser/Screens.ts"
-import { answered, type Bill, Till } from "../browser/Till.ts"
+import { reachScreen } from "../browser/Screens.ts"
+import { assertStatus, type PayableInvoice, PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
-import { choose, engines, follows, screenOf, shows, visitor } from "./Engines.ts"
+import { choose, engines, waitForSocket, screenOf, waitForScreen, openView } from "./Engines.ts"
 
 declare const AbortSignal: any
 declare const CSS: any
@@ -24,27 +24,27 @@ const fetchMetadata = /^sec-fetch-/
 
 /** An invoice that can be paid in one way only. */
 const oneWay = Effect.gen(function*() {
-  const { bill, merchant, service } = yield* Till
+  const { payableInvoice, merchant, service } = yield* PaymentPageService
   const key = yield* merchant({})
   const headers = { "x-api-key": key }
   const policy = { method: "PUT", headers, body: { acceptance_policy: "selective" } }
-  answered(200, yield* service().call("/api/v1/merchant/tokens/policy", policy))
-  const made: Bill = yield* bill({ accepted_networks: ["base"] }, key)
+  assertStatus(200, yield* service().call("/api/v1/merchant/tokens/policy", policy))
+  const made: PayableInvoice = yield* payableInvoice({ accepted_networks: ["base"] }, key)
   const offered = "/api/v1/payments/available-tokens?mode=network&network=base"
-  const tokens = answered(200, yield* service().call(offered, { headers: made.session }))
+  const tokens = assertStatus(200, yield* service().call(offered, { headers: made.session }))
   for (const { id, token_symbol } of tokens) {
     if (token_symbol === "USDC") continue
-    answered(200, yield* service().call(`/api/v1/merchant/tokens/${id}/block`, { headers, body: { blocked: true } }))
+    assertStatus(200, yield* service().call(`/api/v1/merchant/tokens/${id}/block`, { headers, body: { blocked: true } }))
   }
-  return yield* bill({ accepted_networks: ["base"] }, key)
+  return yield* payableInvoice({ accepted_networks: ["base"] }, key)
 })
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engine of its own kind", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engine of its own kind", (it) => {
   for (const engine of engines()) {
     it.effect(`${engine.name}: has what the page leans on`, () =>
       Effect.gen(function*() {
-        const { url } = yield* reach.waiting
-        const { tab } = yield* visitor(engine)
+        const { url } = yield* reachScreen.waiting
+        const { tab } = yield* openView(engine)
         yield* Effect.promise(() => tab.open(url))
         const has = yield* Effect.promise(() => tab.run(() => ({
           "@media (scripting)": matchMedia("(scripting: enabled)").matches,
@@ -61,14 +61,14 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engi
     it.effect(`${engine.name}: skips the list of one, or goes on from it where it does not say what it asks for`, () =>
       Effect.gen(function*() {
         const { url } = yield* oneWay
-        const old = yield* visitor(engine)
+        const old = yield* openView(engine)
         old.door.set({ without: fetchMetadata })
         yield* Effect.promise(() => old.tab.open(url))
-        yield* shows(old, "choose")
+        yield* waitForScreen(old, "choose")
         yield* Effect.promise(() => old.tab.click(".ways button.main"))
-        yield* shows(old, "waiting")
+        yield* waitForScreen(old, "waiting")
         const other = yield* oneWay
-        const { door, tab } = yield* visitor(engine)
+        const { door, tab } = yield* openView(engine)
         yield* Effect.promise(() => tab.open(other.url))
         assert.strictEqual(yield* Effect.promise(() => screenOf(tab)), "waiting")
         assert.isTrue(door.asked.some(({ headers }) => headers["sec-fetch-mode"] === "navigate"))
@@ -76,14 +76,14 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engi
 
     it.effect(`${engine.name}: sends forms as a page without a referrer does, also where it names no site`, () =>
       Effect.gen(function*() {
-        const { bill } = yield* Till
+        const { payableInvoice } = yield* PaymentPageService
         for (const without of [/^$/, fetchMetadata, /^(?:origin|sec-fetch-.*)$/]) {
-          const seen = yield* visitor(engine)
+          const seen = yield* openView(engine)
           seen.door.set({ without })
-          const { url } = yield* bill()
+          const { url } = yield* payableInvoice()
           yield* Effect.promise(() => seen.tab.open(url))
           yield* choose(seen, "usdc base")
-          yield* shows(seen, "waiting")
+          yield* waitForScreen(seen, "waiting")
           const form = seen.door.asked.find(({ method }) => method === "POST")
           assert.deepInclude(form?.headers, { origin: "null", "sec-fetch-site": "same-origin" })
           assert.isUndefined(form?.headers.referer)
@@ -92,38 +92,38 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engi
 
     it.effect(`${engine.name}: follows the payment where there are no Trusted Types`, () =>
       Effect.gen(function*() {
-        const { choose: chosen, pay } = yield* Till
-        const made = yield* reach.waiting
-        const seen = yield* visitor(engine)
+        const { choose: chosen, pay } = yield* PaymentPageService
+        const made = yield* reachScreen.waiting
+        const seen = yield* openView(engine)
         seen.door.set({ hasTrustedTypes: false })
         yield* Effect.promise(() => seen.tab.open(made.url))
         assert.isFalse(yield* Effect.promise(() => seen.tab.run(() => "trustedTypes" in window)))
-        yield* follows(seen)
+        yield* waitForSocket(seen)
         yield* pay((yield* chosen(made)).temp_address, 25_000_000n)
-        yield* shows(seen, "paid")
+        yield* waitForScreen(seen, "paid")
         assert.deepStrictEqual(seen.door.complaints, [])
       }).pipe(Effect.scoped))
 
     it.effect(`${engine.name}: pays where cookies do not come back`, () =>
       Effect.gen(function*() {
-        const { bill, choose: chosen, pay } = yield* Till
-        const made = yield* bill()
-        const seen = yield* visitor(engine)
+        const { payableInvoice, choose: chosen, pay } = yield* PaymentPageService
+        const made = yield* payableInvoice()
+        const seen = yield* openView(engine)
         seen.door.set({ without: /^cookie$/ })
         yield* Effect.promise(() => seen.tab.open(made.url))
         assert.include(yield* Effect.promise(() => seen.tab.run(() => location.search)), "session_token=")
         yield* choose(seen, "usdc base")
-        yield* shows(seen, "waiting")
-        yield* follows(seen)
+        yield* waitForScreen(seen, "waiting")
+        yield* waitForSocket(seen)
         yield* pay((yield* chosen(made)).temp_address, 25_000_000n)
-        yield* shows(seen, "paid")
+        yield* waitForScreen(seen, "paid")
         assert.deepStrictEqual(seen.door.complaints, [])
       }).pipe(Effect.scoped))
 
     it.effect(`${engine.name}: copies, with a clipboard and without one`, () =>
       Effect.gen(function*() {
-        const { url } = yield* reach.waiting
-        const { door, tab } = yield* visitor(engine)
+        const { url } = yield* reachScreen.waiting
+        const { door, tab } = yield* openView(engine)
         const label = Effect.promise(() => tab.run(() => document.querySelector("[data-copy]").innerText))
         yield* Effect.promise(async () => {
           await tab.open(url)
@@ -154,12 +154,12 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engi
 
     it.effect(`${engine.name}: who goes on and comes back by the history sees what became of the payment`, () =>
       Effect.gen(function*() {
-        const { choose: chosen, details, pay } = yield* Till
-        const made = yield* reach.waiting
-        const seen = yield* visitor(engine)
+        const { choose: chosen, details, pay } = yield* PaymentPageService
+        const made = yield* reachScreen.waiting
+        const seen = yield* openView(engine)
         const { door, tab } = seen
         yield* Effect.promise(() => tab.open(made.url))
-        yield* follows(seen)
+        yield* waitForSocket(seen)
         yield* Effect.promise(async () => {
           await tab.run(() => addEventListener("pageshow", ({ persisted }: any) => window.isKept = persisted))
           await tab.open("about:blank")
@@ -168,12 +168,12 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("an engi
         yield* pay((yield* chosen(made)).temp_address, 10_000_000n)
         yield* details(made, ({ invoice_status }) => invoice_status === "underpaid")
         yield* Effect.promise(() => tab.back())
-        yield* shows(seen, "partial")
-        yield* follows(seen)
+        yield* waitForScreen(seen, "partial")
+        yield* waitForSocket(seen)
         const isKept = yield* Effect.promise(() => tab.run(() => window.isKept === true))
         console.log(`${engine.name}: the page was ${isKept ? "" : "not "}kept in the back and forward cache`)
         yield* pay((yield* chosen(made)).temp_address, 15_000_000n)
-        yield* shows(seen, "paid")
+        yield* waitForScreen(seen, "paid")
         assert.deepStrictEqual(door.complaints, [])
       }).pipe(Effect.scoped))
   }

@@ -6,11 +6,11 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { decodeQr } from "../browser/Judge.ts"
-import { type Bill, Till } from "../browser/Till.ts"
+import { decodeQr } from "../browser/PageChecks.ts"
+import { type PayableInvoice, PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
 import { keys, type Tab } from "./Engine.ts"
-import { choose, engines, follows, screenOf, type Seen, sees, shows, visitor } from "./Engines.ts"
+import { choose, engines, waitForSocket, screenOf, type EngineView, waitForElement, waitForScreen, openView } from "./Engines.ts"
 
 declare const document: any
 declare const location: any
@@ -20,20 +20,20 @@ declare const window: any
 const phone = [390, 1400] as const
 
 /** What the payor's API tells of the chosen route. */
-const addressOf = (bill: Bill) => Effect.flatMap(Till, ({ choose: again }) => again(bill))
+const addressOf = (bill: PayableInvoice) => Effect.flatMap(PaymentPageService, ({ choose: again }) => again(bill))
 
 const pathOf = (tab: Tab) => tab.run(() => location.pathname + location.search)
 
 /** When the service committed the newest event of an invoice, in epoch milliseconds. */
-const committed = (bill: Bill) =>
+const committed = (bill: PayableInvoice) =>
   Effect.gen(function*() {
-    const { sql } = yield* Till
+    const { sql } = yield* PaymentPageService
     const [newest] = yield* Effect.orDie(sql`SELECT max(ms) AS ms FROM events WHERE invoice_id = ${bill.id}`)
     return Number(newest!["ms"])
   })
 
 /** The page has told of nothing, and asked nobody else. */
-const isQuiet = ({ door }: Seen) => {
+const isQuiet = ({ door }: EngineView) => {
   assert.deepStrictEqual(door.complaints, [])
   assert.deepStrictEqual(door.foreign(), [])
 }
@@ -54,13 +54,13 @@ const focused = (tab: Tab, property: string) =>
 const shownRows = (tab: Tab) =>
   tab.run(() => [...document.querySelectorAll("[data-find]:not([hidden])")].map(({ dataset }) => dataset.find))
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
   for (const engine of engines()) {
     it.effect(`${engine.name}: opens, searches, chooses, scans, pays, and sees it arrive`, () =>
       Effect.gen(function*() {
-        const { bill, pay } = yield* Till
-        const made = yield* bill({ payment_return_url: "https://shop.example/done" })
-        const seen = yield* visitor(engine)
+        const { payableInvoice, pay } = yield* PaymentPageService
+        const made = yield* payableInvoice({ payment_return_url: "https://shop.example/done" })
+        const seen = yield* openView(engine)
         const { door, tab } = seen
         const path = `/pay/${made.id}`
         yield* Effect.promise(async () => {
@@ -75,12 +75,12 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
           [url.includes("session_token=") ? "token" : "", cookie === undefined ? "" : "cookie"])
         assert.deepStrictEqual(opening, [["token", ""], ["token", "cookie"], ["", "cookie"]])
         yield* choose(seen, "usdc base")
-        yield* shows(seen, "waiting")
-        yield* follows(seen)
+        yield* waitForScreen(seen, "waiting")
+        yield* waitForSocket(seen)
         const { payment_uri, temp_address } = yield* addressOf(made)
         assert.strictEqual(decodeQr(yield* Effect.promise(() => tab.picture())), payment_uri)
         yield* pay(temp_address, 25_000_000n)
-        yield* shows(seen, "paid")
+        yield* waitForScreen(seen, "paid")
         const came = yield* Effect.promise(() => tab.run(() => window.came.paid as number))
         const took = came - (yield* committed(made))
         console.log(`${engine.name} ${tab.version}: ${Math.round(took)} ms from the commit to the screen`)
@@ -92,9 +92,9 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
     it.effect(`${engine.name}: takes a keyboard alone`, () =>
       Effect.gen(function*() {
-        const { bill } = yield* Till
-        const made = yield* bill()
-        const seen = yield* visitor(engine)
+        const { payableInvoice } = yield* PaymentPageService
+        const made = yield* payableInvoice()
+        const seen = yield* openView(engine)
         const { tab } = seen
         yield* Effect.promise(async () => {
           await tab.open(made.url)
@@ -103,7 +103,7 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
         })
         assert.strictEqual(yield* focused(tab, "type"), "radio")
         yield* Effect.promise(() => tab.press(keys.space, keys.enter))
-        yield* shows(seen, "waiting")
+        yield* waitForScreen(seen, "waiting")
         yield* until("the heading has the focus", focused(tab, "tagName"), (tag) => tag === "H1")
         yield* Effect.promise(async () => {
           await tabTo(tab, "[data-copy]")
@@ -115,17 +115,17 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
     it.effect(`${engine.name}: works without JavaScript`, () =>
       Effect.gen(function*() {
-        const { bill, pay } = yield* Till
-        const made = yield* bill()
-        const seen = yield* visitor(engine, { javaScript: false })
+        const { payableInvoice, pay } = yield* PaymentPageService
+        const made = yield* payableInvoice()
+        const seen = yield* openView(engine, { javaScript: false })
         const { tab } = seen
         yield* Effect.promise(async () => {
           await tab.resize(...phone)
           await tab.open(made.url)
         })
-        yield* sees(seen, "input[type=search]", false)
+        yield* waitForElement(seen, "input[type=search]", false)
         yield* choose(seen, "usdc base")
-        yield* shows(seen, "waiting")
+        yield* waitForScreen(seen, "waiting")
         const { payment_uri, temp_address } = yield* addressOf(made)
         assert.strictEqual(decodeQr(yield* Effect.promise(() => tab.picture())), payment_uri)
         yield* pay(temp_address, 25_000_000n)
@@ -138,23 +138,23 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying 
 
     it.effect(`${engine.name}: says that it is offline, and goes on when the line is back, without sockets too`, () =>
       Effect.gen(function*() {
-        const { bill, choose: chosen, pay } = yield* Till
-        const made = yield* bill()
+        const { payableInvoice, choose: chosen, pay } = yield* PaymentPageService
+        const made = yield* payableInvoice()
         const { temp_address } = yield* chosen(made)
-        const seen = yield* visitor(engine)
+        const seen = yield* openView(engine)
         yield* Effect.promise(() => seen.tab.open(made.url))
-        yield* follows(seen)
+        yield* waitForSocket(seen)
         seen.door.set({ isShut: true })
-        yield* sees(seen, "#offline")
-        yield* shows(seen, "waiting")
+        yield* waitForElement(seen, "#offline")
+        yield* waitForScreen(seen, "waiting")
         seen.door.set({ isShut: false, hasSockets: false })
-        yield* sees(seen, "#offline", false)
+        yield* waitForElement(seen, "#offline", false)
         yield* pay(temp_address, 10_000_000n)
-        yield* shows(seen, "partial")
+        yield* waitForScreen(seen, "partial")
         seen.door.set({ hasSockets: true })
-        yield* follows(seen)
+        yield* waitForSocket(seen)
         yield* pay(temp_address, 15_000_000n)
-        yield* shows(seen, "paid")
+        yield* waitForScreen(seen, "paid")
         assert.deepStrictEqual(seen.door.foreign(), [])
       }).pipe(Effect.scoped))
   }

@@ -5,19 +5,19 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Screen } from "../../modules/checkout/machine.ts"
-import { reach } from "../browser/Screens.ts"
-import { Till } from "../browser/Till.ts"
+import type { Screen } from "../../modules/checkout/rules.ts"
+import { reachScreen } from "../browser/Screens.ts"
+import { PaymentPageService } from "../browser/PaymentPageService.ts"
 import { until } from "../support/Service.ts"
 import type { Tab } from "./Engine.ts"
-import { choose, engines, screenOf, type Seen, shows, visitor } from "./Engines.ts"
+import { choose, engines, screenOf, type EngineView, waitForScreen, openView } from "./Engines.ts"
 
 declare const document: any
 declare const getComputedStyle: any
 declare const location: any
 declare const matchMedia: any
 
-const screens = Object.keys(reach) as ReadonlyArray<Screen>
+const screens = Object.keys(reachScreen) as ReadonlyArray<Screen>
 const languages = [["en", "ltr"], ["ar", "rtl"]] as const
 /** A desk, a phone, and the narrowest that is promised. */
 const widths = [1280, 390, 320] as const
@@ -62,26 +62,26 @@ const faults = (tab: Tab): Promise<ReadonlyArray<string>> =>
   })
 
 /** The clean address of a page in a screen. */
-const openScreen = Effect.fnUntraced(function*(seen: Seen, screen: Screen, url: string) {
+const openScreen = Effect.fnUntraced(function*(seen: EngineView, screen: Screen, url: string) {
   const { door, tab } = seen
   // Who listens has the price renewed in time: an ended one is seen by those who cannot listen.
   door.set({ hasSockets: screen !== "quote_ended" })
   yield* Effect.promise(() => tab.open(url))
   if (screen === "no_price") yield* choose(seen, "weth base")
-  yield* shows(seen, screen)
+  yield* waitForScreen(seen, screen)
   return yield* Effect.promise(() => tab.run(() => location.href as string))
 })
 
-layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
   for (const engine of engines()) {
     for (const theme of ["light", "dark"] as const) {
       it.effect(`${engine.name}: no screen is cut or too wide, and none complains (${theme})`, () =>
         Effect.gen(function*() {
-          const seen = yield* visitor(engine, { theme })
+          const seen = yield* openView(engine, { theme })
           const { door, tab } = seen
           const wrong: Array<string> = []
           for (const screen of screens) {
-            const address = new URL(yield* openScreen(seen, screen, (yield* reach[screen]).url))
+            const address = new URL(yield* openScreen(seen, screen, (yield* reachScreen[screen]).url))
             for (const [language, direction] of languages) {
               address.searchParams.set("lang", language)
               yield* Effect.promise(() => tab.open(address.href))
@@ -107,8 +107,8 @@ layer(Till.layer, { excludeTestServices: true, timeout: "90 seconds" })("the pay
 
     it.effect(`${engine.name}: these checks fail where something is cut, breaks the policy, or asks another`, () =>
       Effect.gen(function*() {
-        const { url } = yield* reach.waiting
-        const seen = yield* visitor(engine)
+        const { url } = yield* reachScreen.waiting
+        const seen = yield* openView(engine)
         const { door, tab } = seen
         yield* Effect.promise(async () => {
           await tab.resize(320, 900)

@@ -22,14 +22,14 @@ export interface Operation {
 }
 
 /** Follows a `$ref` of the document. */
-export const resolved = (document: any, value: any): any =>
+export const resolveReference = (document: any, value: any): any =>
   value?.$ref === undefined
     ? value
-    : resolved(document, value.$ref.slice(2).split("/").reduce((at: any, key: string) => at[key], document))
+    : resolveReference(document, value.$ref.slice(2).split("/").reduce((at: any, key: string) => at[key], document))
 
 /** A schema without references and with the properties of its `allOf` among its own. */
 const flat = (document: any, value: any): JsonSchema => {
-  const { allOf = [], ...own } = resolved(document, value) ?? {}
+  const { allOf = [], ...own } = resolveReference(document, value) ?? {}
   return allOf.map((part: any) => flat(document, part)).reduce((all: JsonSchema, part: JsonSchema) => ({ ...all, ...part }), own)
 }
 
@@ -44,12 +44,12 @@ export const alternatives = (document: any, value: any): ReadonlyArray<JsonSchem
 export const operationsOf = (document: any): ReadonlyArray<Operation> =>
   Object.entries<any>(document.paths).flatMap(([path, item]) =>
     Object.entries<any>(item).filter(([method]) => method !== "parameters").map(([method, operation]) => {
-      const content = resolved(document, operation.requestBody)?.content?.["application/json"]
-      const schema = resolved(document, content?.schema)
+      const content = resolveReference(document, operation.requestBody)?.content?.["application/json"]
+      const schema = resolveReference(document, content?.schema)
       return {
         method: method.toUpperCase(),
         path,
-        parameters: [...item.parameters ?? [], ...operation.parameters ?? []].map((each) => resolved(document, each)),
+        parameters: [...item.parameters ?? [], ...operation.parameters ?? []].map((each) => resolveReference(document, each)),
         example: content === undefined
           ? undefined
           : content.example ?? Object.values<any>(content.examples ?? {})[0]?.value ?? schema?.examples?.[0] ?? {},

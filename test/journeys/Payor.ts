@@ -1,7 +1,7 @@
 /** A payor's browser without a script, as far as the payment page needs one: cookies, redirects, forms, no referrer. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { exchange, type Received, type Sent } from "../support/Service.ts"
+import { exchange, type TestResponse, type TestRequest } from "../support/Service.ts"
 
 /** More redirects than the page's own. */
 const maximumRedirects = 5
@@ -15,11 +15,11 @@ export interface Cookie {
 
 export interface Payor {
   /** Asks once, with the cookies that belong there, and keeps those that come back. */
-  readonly ask: (path: string, sent?: Sent) => Effect.Effect<Received>
+  readonly ask: (path: string, sent?: TestRequest) => Effect.Effect<TestResponse>
   /** Opens an address or a path and follows it to its end. */
-  readonly open: (address: string, headers?: Readonly<Record<string, string>>) => Effect.Effect<Received>
+  readonly open: (address: string, headers?: Readonly<Record<string, string>>) => Effect.Effect<TestResponse>
   /** Sends a form as the page's own are sent, and follows to its end. */
-  readonly send: (path: string, fields: Readonly<Record<string, string>>) => Effect.Effect<Received>
+  readonly send: (path: string, fields: Readonly<Record<string, string>>) => Effect.Effect<TestResponse>
   /** Where the last answer came from. */
   readonly at: () => string
   /** The newest cookie of a name. */
@@ -29,7 +29,7 @@ export interface Payor {
 export const formType = "application/x-www-form-urlencoded"
 
 /** A form as a browser without referrers sends it. */
-export const asForm = (fields: Readonly<Record<string, string>> | string): Sent => ({
+export const asForm = (fields: Readonly<Record<string, string>> | string): TestRequest => ({
   method: "POST",
   headers: { "content-type": formType, origin: "null", "sec-fetch-site": "same-origin" },
   body: typeof fields === "string" ? fields : new URLSearchParams(fields).toString()
@@ -45,7 +45,7 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
   const jar = new Map<string, Cookie>()
   let current = "/"
 
-  const keep = ({ headers }: Received) => {
+  const keep = ({ headers }: TestResponse) => {
     for (const line of refuses ? [] : headers["set-cookie"] ?? []) {
       const [pair = "", ...attributes] = line.split("; ")
       const name = pair.slice(0, pair.indexOf("="))
@@ -54,7 +54,7 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
     }
   }
 
-  const ask = (path: string, sent: Sent = {}) => {
+  const ask = (path: string, sent: TestRequest = {}) => {
     const [bare = ""] = path.split("?")
     const cookie = [...jar.values()].filter(({ path }) => bare === path || bare.startsWith(`${path}/`))
       .map(({ name, value }) => `${name}=${value}`).join("; ")
@@ -68,7 +68,7 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
     )
   }
 
-  const follow = (answer: Received, headers: Readonly<Record<string, string>>, left = maximumRedirects): Effect.Effect<Received> => {
+  const follow = (answer: TestResponse, headers: Readonly<Record<string, string>>, left = maximumRedirects): Effect.Effect<TestResponse> => {
     if (answer.status !== 303) return Effect.succeed(answer)
     assert.isAbove(left, 0, "the page redirects for ever")
     return Effect.flatMap(ask(answer.headers.location!, { headers }), (next) => follow(next, headers, left - 1))
@@ -87,4 +87,4 @@ export const makePayor = (base: string, publicUrl: string, refuses = false): Pay
 }
 
 /** The name of the screen that a page or fragment shows. */
-export const screenIn = ({ text }: Received): string | undefined => /data-screen="([a-z_]+)"/.exec(text)?.[1]
+export const screenIn = ({ text }: TestResponse): string | undefined => /data-screen="([a-z_]+)"/.exec(text)?.[1]

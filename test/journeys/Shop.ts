@@ -8,8 +8,8 @@ import { Effect, type Scope } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { WebSocket } from "ws"
-import type { Arrival, Receiver } from "../support/Receiver.ts"
-import { type Received, type Service, until } from "../support/Service.ts"
+import type { ReceivedRequest, Receiver } from "../support/Receiver.ts"
+import { type TestResponse, type Service, until } from "../support/Service.ts"
 
 export interface Shop {
   readonly key: string
@@ -27,7 +27,7 @@ export interface Invoice {
 }
 
 /** Asserts the status of an answer and gives its body. */
-export const answered = (status: number, { json, status: found, text }: Received): any => {
+export const assertStatus = (status: number, { json, status: found, text }: TestResponse): any => {
   assert.strictEqual(found, status, text)
   return json
 }
@@ -43,7 +43,7 @@ export const openShop = Effect.fnUntraced(function*(
     headers: { "x-api-key": key },
     body: { url: receiver.url(hooks), enabled_events: ["*"] }
   })
-  const shop: Shop = { key, secret: answered(200, made).data.secret, receiver, hooks, service }
+  const shop: Shop = { key, secret: assertStatus(200, made).data.secret, receiver, hooks, service }
   return shop
 })
 
@@ -52,7 +52,7 @@ export const newInvoice = Effect.fnUntraced(function*(shop: Shop, fields: object
     headers: { "x-api-key": shop.key, "idempotency-key": randomUUID() },
     body: fields
   })
-  const body = answered(200, made)
+  const body = assertStatus(200, made)
   const invoice: Invoice = { id: body.invoice_id, session: body.payment_session_headers, created: body }
   return invoice
 })
@@ -60,14 +60,14 @@ export const newInvoice = Effect.fnUntraced(function*(shop: Shop, fields: object
 export const readInvoice = (shop: Shop, id: string) =>
   Effect.map(
     shop.service.call(`/api/v1/invoices/${id}`, { headers: { "x-api-key": shop.key } }),
-    (found) => answered(200, found)
+    (found) => assertStatus(200, found)
   )
 
 /** The payor's reads. */
 export const asPayor = (shop: Shop, invoice: Invoice, what: string) =>
   Effect.map(
     shop.service.call(`/api/v1/payments/${what}`, { headers: invoice.session }),
-    (found) => answered(200, found)
+    (found) => assertStatus(200, found)
   )
 
 /** The payor chooses `symbol`; answers the body of `payment-addresses`. */
@@ -75,11 +75,11 @@ export const chooseToken = Effect.fnUntraced(function*(shop: Shop, invoice: Invo
   const tokens = yield* asPayor(shop, invoice, `available-tokens?mode=network&network=${network}`)
   const token = tokens.find((each: any) => each.token_symbol === symbol)
   assert.isDefined(token, `${symbol} is offered on ${network}`)
-  const shown = yield* askAddress(shop, invoice, { network, token_id: token.id })
-  return answered(200, shown)
+  const shown = yield* requestAddress(shop, invoice, { network, token_id: token.id })
+  return assertStatus(200, shown)
 })
 
-export const askAddress = (shop: Shop, invoice: Invoice, body: object) =>
+export const requestAddress = (shop: Shop, invoice: Invoice, body: object) =>
   shop.service.call("/api/v1/payments/payment-addresses", { headers: invoice.session, body })
 
 /** The payor's open socket, and what came over it. */
@@ -114,7 +114,7 @@ export const listen = (
 /** An event's text as it stands in the API's answer to a single event. */
 const storedText = (shop: Shop, id: string) =>
   Effect.map(shop.service.call(`/api/v1/events/${id}`, { headers: { "x-api-key": shop.key } }), (found) => {
-    answered(200, found)
+    assertStatus(200, found)
     const before = "{\"success\":true,\"data\":"
     assert.isTrue(found.text.startsWith(before) && found.text.endsWith("}"))
     return found.text.slice(before.length, -1)
@@ -124,7 +124,7 @@ const storedText = (shop: Shop, id: string) =>
 export const eventsOf = (shop: Shop, invoiceId: string) =>
   Effect.map(
     shop.service.call(`/api/v1/events?invoice_id=${invoiceId}&limit=100`, { headers: { "x-api-key": shop.key } }),
-    (found): ReadonlyArray<any> => answered(200, found).data.data.toReversed()
+    (found): ReadonlyArray<any> => assertStatus(200, found).data.data.toReversed()
   )
 
 const withoutCount = (text: string) => text.replace(/"pending_webhooks":\d+,/, "\"pending_webhooks\":_,")
@@ -137,7 +137,7 @@ const isAfter = (left: string, right: string) => {
 }
 
 /** Checks both signature schemes with nothing of the service's own: a public library, and five lines of node:crypto. */
-export const verifySignatures = ({ body, headers }: Arrival, secret: string) => {
+export const verifySignatures = ({ body, headers }: ReceivedRequest, secret: string) => {
   const text = body.toString("utf8")
   const library = new Webhook(secret)
   assert.deepStrictEqual(library.verify(text, headers as Record<string, string>), JSON.parse(text))
@@ -200,7 +200,7 @@ const assertChained = (events: ReadonlyArray<any>, moved: ReadonlyArray<string>)
   }
 }
 
-export interface Told {
+export interface EventHistory {
   /** Every event of the invoice, oldest first. */
   readonly events: ReadonlyArray<any>
   readonly last: any
@@ -210,7 +210,7 @@ export interface Told {
  * Waits until exactly `types` were told of an invoice, oldest first, and checks that the events API, the webhook and the
  * payor's socket agree on every one of them. `moved` names fields the test itself changed behind the service's back.
  */
-export const told = Effect.fnUntraced(function*(
+export const assertEvents = Effect.fnUntraced(function*(
   shop: Shop,
   invoice: Invoice,
   listener: Listener,
@@ -239,7 +239,7 @@ export const told = Effect.fnUntraced(function*(
     listener.frames().filter((frame) => frame.object === "event" && frame.type !== "payment_quote.updated"))
   const heard = yield* until("the socket", frames, (found) => found.length >= events.length)
   assert.deepStrictEqual(heard, events.filter(isShownToPayor).map(payorView))
-  const answer: Told = { events, last: events.at(-1) }
+  const answer: EventHistory = { events, last: events.at(-1) }
   return answer
 })
 

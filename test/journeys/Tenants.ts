@@ -9,9 +9,9 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import {
-  configOf, masterKey, type Received, rpcToken, type Sent, type Service, startService, temporaryDirectory
+  configOf, masterKey, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
 } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 
 /** Headers that prove who is calling. */
 export type Credential = Readonly<Record<string, string>>
@@ -31,16 +31,16 @@ export interface Tenant {
 export const signIn = (service: Service, account: Tenant["account"]) =>
   Effect.gen(function*() {
     const asked = yield* service.call("/api/v1/auth/nonce", { body: { address: account.address, network: "base" } })
-    const { message } = answered(200, asked).data
+    const { message } = assertStatus(200, asked).data
     const signature = yield* Effect.promise(() => account.signMessage({ message }))
-    return answered(200, yield* service.call("/api/v1/auth/verify", { body: { message, signature } })).data
+    return assertStatus(200, yield* service.call("/api/v1/auth/verify", { body: { message, signature } })).data
   })
 
 /** A new key, made by the signed-in merchant. */
 export const makeKey = (service: Service, jwt: Credential, fields: object) =>
   Effect.map(
     service.call("/api/v1/api-keys", { headers: jwt, body: { name: "matrix", ...fields } }),
-    (made) => answered(200, made).data as { readonly id: string; readonly key: string }
+    (made) => assertStatus(200, made).data as { readonly id: string; readonly key: string }
   )
 
 const settle = (service: Service) =>
@@ -98,7 +98,7 @@ export const tenants = tenantsUnder(generousLimits)
 export const strictTenants = tenantsUnder({ ...generousLimits, anonymousPerMinute: 30 })
 
 /** A call with a fresh idempotency key, so that no two calls of a test are one. */
-export const ask = (service: Service, credential: Credential, path: string, sent: Sent = {}): Effect.Effect<Received> =>
+export const ask = (service: Service, credential: Credential, path: string, sent: TestRequest = {}): Effect.Effect<TestResponse> =>
   service.call(path, {
     ...sent,
     headers: { ...credential, ...((sent.method ?? "GET") === "GET" ? {} : { "idempotency-key": randomUUID() }), ...sent.headers }
@@ -109,12 +109,12 @@ const unusedUrl = "https://93.184.215.14/hooks"
 
 /** A new webhook endpoint of `tenant`, in the place of all it had before: a merchant may have sixteen. */
 export const makeWebhook = Effect.fnUntraced(function*(service: Service, tenant: Tenant, credential: Credential) {
-  const { data } = answered(200, yield* ask(service, tenant.jwt, "/api/v1/webhooks"))
+  const { data } = assertStatus(200, yield* ask(service, tenant.jwt, "/api/v1/webhooks"))
   for (const { id } of data.data) {
-    answered(200, yield* ask(service, tenant.jwt, `/api/v1/webhooks/${id}`, { method: "DELETE" }))
+    assertStatus(200, yield* ask(service, tenant.jwt, `/api/v1/webhooks/${id}`, { method: "DELETE" }))
   }
   const body = { url: unusedUrl, enabled_events: ["commerce.order.created"] }
-  return answered(200, yield* ask(service, credential, "/api/v1/webhooks", { method: "POST", body })).data.id as string
+  return assertStatus(200, yield* ask(service, credential, "/api/v1/webhooks", { method: "POST", body })).data.id as string
 })
 
 /**
@@ -122,8 +122,8 @@ export const makeWebhook = Effect.fnUntraced(function*(service: Service, tenant:
  */
 export const makeDelivery = Effect.fnUntraced(function*({ service, sql }: Tenants["Service"], tenant: Tenant, credential: Credential) {
   const endpoint = yield* makeWebhook(service, tenant, credential)
-  answered(200, yield* ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
-  answered(200, yield* ask(service, credential, `/api/v1/webhooks/${endpoint}`, { method: "PATCH", body: { status: "disabled" } }))
+  assertStatus(200, yield* ask(service, credential, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+  assertStatus(200, yield* ask(service, credential, `/api/v1/webhooks/${endpoint}`, { method: "PATCH", body: { status: "disabled" } }))
   const [made] = yield* Effect.orDie(sql<{ id: string }>`
     INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, attempt, due_at, finished_at)
     SELECT merchant_id, ${endpoint}, ms, seq, 'failed', 4, NULL, now() FROM events

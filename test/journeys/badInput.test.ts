@@ -7,10 +7,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { errorCodes } from "../../schemas/Errors.ts"
-import type { Received, Sent } from "../support/Service.ts"
-import { harmless } from "./attacks/Guard.ts"
+import type { TestResponse, TestRequest } from "../support/Service.ts"
+import { assertHarmless } from "./attacks/Assertions.ts"
 import { type Operation, operationsOf, plainPath, queryWith } from "./Operations.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 import { ask, type Credential, Tenants, tenants } from "./Tenants.ts"
 
 /** What stands in for a good value, one after the other. */
@@ -23,7 +23,7 @@ const wrongQuery = ["", "abc", "-1", "0", "1e400", "99999999999999999999", "%27%
 
 const wrongSegments = ["0", "-1", "%2e%2e%2f", "%F0%9F%92%A9", "%27", "a%20b", "evt_1-", "null", "00000000-0000-0000-0000-000000000000", "x".repeat(300)]
 
-const errorOf = ({ json }: Received): { readonly code: string; readonly message: string; readonly param: string | null } =>
+const errorOf = ({ json }: TestResponse): { readonly code: string; readonly message: string; readonly param: string | null } =>
   typeof json?.error === "string"
     ? { code: json.code, message: json.error, param: null }
     : { code: json?.error?.code, message: json?.error?.message, param: json?.error?.param ?? null }
@@ -34,8 +34,8 @@ const known: ReadonlySet<string> = new Set(errorCodes)
 const judgedWith: Readonly<Record<string, string>> = { from: "interval", to: "interval" }
 
 /** What is unclear about an answer, if anything; `field` is the one that was made wrong. */
-const unclear = (answer: Received, what: string, field: string | undefined): ReadonlyArray<string> => {
-  harmless(answer, what)
+const unclear = (answer: TestResponse, what: string, field: string | undefined): ReadonlyArray<string> => {
+  assertHarmless(answer, what)
   if (answer.status < 400) return []
   const { code, message, param } = errorOf(answer)
   if (!known.has(code) || message.length < 10) return [`${what}: ${answer.text}`]
@@ -49,7 +49,7 @@ const unclear = (answer: Received, what: string, field: string | undefined): Rea
 const stateOf = (credential: Credential) =>
   Effect.gen(function*() {
     const { service } = yield* Tenants
-    const look = (path: string) => Effect.map(service.call(path, { headers: credential }), (found) => answered(200, found))
+    const look = (path: string) => Effect.map(service.call(path, { headers: credential }), (found) => assertStatus(200, found))
     return JSON.stringify([
       (yield* look("/api/v1/events?limit=1")).data.data,
       yield* look("/api/v1/invoices/totals"),
@@ -64,7 +64,7 @@ const stateOf = (credential: Credential) =>
 const tryOut = Effect.fnUntraced(function*(
   operation: Operation,
   path: string,
-  sent: Sent,
+  sent: TestRequest,
   credential: Credential,
   what: string,
   field?: string
@@ -83,8 +83,8 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("bad input"
   it.effect("is refused in words on every route, and a refused call changes nothing", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants
-      const document = answered(200, yield* service.call("/openapi.json"))
-      const made = answered(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+      const document = assertStatus(200, yield* service.call("/openapi.json"))
+      const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
       let tried = 0
       let refused = 0
       const complaints: Array<string> = []
@@ -95,7 +95,7 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("bad input"
         const segments = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
         const plain = plainPath(operation)
         const body = operation.example === undefined ? {} : { body: operation.example }
-        const cases: Array<readonly [path: string, sent: Sent, what: string, field?: string]> = [
+        const cases: Array<readonly [path: string, sent: TestRequest, what: string, field?: string]> = [
           ...Object.keys(operation.example ?? {}).flatMap((field) =>
             wrong.map((value) => [plain, { body: { ...operation.example, [field]: value } }, `${field}: ${shown(value)}`, field] as const)),
           ...operation.example === undefined ? [] : [

@@ -8,8 +8,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
-import { inactiveToken, strangeToken, usdc } from "../support/chaos/Chain.ts"
-import { type FinalFact, type History, type InvoiceFact, judge } from "../support/chaos/Judge.ts"
+import { inactiveToken, strangeToken, usdc } from "../support/chaos/TestChain.ts"
+import { type FinalFact, type History, type InvoiceFact, checkHistory } from "../support/chaos/Checker.ts"
 import { chaos, chaosDeployment, everyHabit } from "../support/chaos/Run.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
@@ -199,7 +199,7 @@ describe("a service between two nodes that fail", () => {
     Effect.gen(function*() {
       const { history, ...report } = yield* run
       for (const [what, [promise, spoil]] of Object.entries(spoiled)) {
-        const { faults } = judge(spoil(history))
+        const { faults } = checkHistory(spoil(history))
         const before = new Set(report.faults)
         assert.isTrue(
           faults.some((fault) => fault.startsWith(promise) && !before.has(fault)), `${what} was not noticed`)

@@ -12,13 +12,13 @@ import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { OrdersRpc } from "../../modules/commerce/rpc.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
 import { SettlementsRpc } from "../../modules/settlement/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import type { MerchantId } from "../../schemas/Ids.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { configOf, rpcToken, type Sent, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { configOf, rpcToken, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { type Client, connectTo } from "../support/Sockets.ts"
-import { answered, verifySignatures } from "./Shop.ts"
+import { assertStatus, verifySignatures } from "./Shop.ts"
 
 const makeOperator = RpcClient.make(AuthRpc.merge(OrdersRpc, RefundsRpc, SettlementsRpc))
 
@@ -32,7 +32,7 @@ class Mall extends Context.Service<Mall, {
     const receiver = yield* makeReceiver()
     const config = configOf({ database: database.url, chains: [{ use: "simulated" }], receivers: [receiver.host] })
     const service = yield* startService({ directory: yield* temporaryDirectory, config })
-    const door = yield* Layer.build(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
+    const door = yield* Layer.build(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
     return Mall.of({ receiver, service, operator: yield* Effect.provideContext(makeOperator, door) })
   }))
 }
@@ -44,11 +44,11 @@ interface Stall {
   readonly hooks: string
   readonly stream: Client
   /** A call with the commerce key, POST where it has a body; answers `data` of status 200. */
-  readonly ask: (path: string, sent?: Sent) => Effect.Effect<any>
+  readonly ask: (path: string, sent?: TestRequest) => Effect.Effect<any>
   /** The same of a call that is refused: `<status> <code>`. */
-  readonly refusal: (path: string, sent?: Sent) => Effect.Effect<string>
+  readonly refusal: (path: string, sent?: TestRequest) => Effect.Effect<string>
   /** The same as {@link ask} with the merchant key. */
-  readonly own: (path: string, sent?: Sent) => Effect.Effect<any>
+  readonly own: (path: string, sent?: TestRequest) => Effect.Effect<any>
 }
 
 const openStall = Effect.gen(function*() {
@@ -62,13 +62,13 @@ const openStall = Effect.gen(function*() {
     return key
   })
   const [commerce, merchant] = [yield* makeKey("commerce"), yield* makeKey("merchant")]
-  const call = (key: string) => (path: string, sent: Sent = {}) =>
+  const call = (key: string) => (path: string, sent: TestRequest = {}) =>
     service.call(path, {
       ...sent,
       headers: { "x-api-key": key, ...(sent.body === undefined ? {} : { "idempotency-key": randomUUID() }) }
     })
-  const data = (key: string) => (path: string, sent?: Sent) =>
-    Effect.map(call(key)(path, sent), (answer) => answered(200, answer).data)
+  const data = (key: string) => (path: string, sent?: TestRequest) =>
+    Effect.map(call(key)(path, sent), (answer) => assertStatus(200, answer).data)
   const hooks = `/${randomUUID()}`
   const { secret } = yield* data(merchant)("/api/v1/webhooks", { body: { url: receiver.url(hooks), enabled_events: ["*"] } })
   const stream = yield* Effect.orDie(
@@ -143,12 +143,12 @@ const orderOf = (stall: Stall, { orderId }: Sale) => stall.ask(`${orders}/${orde
 const route = Effect.fnUntraced(function*({ session }: Sale) {
   const { service } = yield* Mall
   const offered = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", { headers: session })
-  const { id: token_id } = answered(200, offered).find((token: any) => token.token_symbol === "USDC")
+  const { id: token_id } = assertStatus(200, offered).find((token: any) => token.token_symbol === "USDC")
   const shown = yield* service.call("/api/v1/payments/payment-addresses", {
     headers: session,
     body: { network: "base", token_id }
   })
-  answered(200, shown)
+  assertStatus(200, shown)
 })
 
 /** Something that happens to the invoice's money. */

@@ -9,11 +9,11 @@ import { SqlClient } from "effect/sql"
 import { randomInt } from "node:crypto"
 import { anvil } from "../support/Anvil.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
-import { deliver, deliveringConfig } from "../support/Delivery.ts"
-import { type History, judge } from "../support/DeliveryJudge.ts"
+import { runDelivery, deliveryRunConfig } from "../support/Delivery.ts"
+import { type History, checkDeliveries } from "../support/DeliveryChecker.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { freePort } from "../support/Ports.ts"
-import { type Arrival, type Kind, kinds, makeReceivers } from "../support/Receivers.ts"
+import { type ReceivedDelivery, type ReceiverKind, receiverKinds, makeReceivers } from "../support/Receivers.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 /** Seven starts of the service under load, and queues that run dry: a third of a core was not done with it in 180 s. */
@@ -27,8 +27,8 @@ const run = Effect.gen(function*() {
   const receivers = yield* makeReceivers({ slowMillis: 150 })
   const directories = [yield* temporaryDirectory, yield* temporaryDirectory] as const
   const ports = [{ http: yield* freePort, rpc: yield* freePort }, { http: yield* freePort, rpc: yield* freePort }] as const
-  const config = { ...configOf({ database: database.url, chains: [] }), ...deliveringConfig({ node, receivers, retry }) }
-  return yield* deliver({
+  const config = { ...configOf({ database: database.url, chains: [] }), ...deliveryRunConfig({ node, receivers, retry }) }
+  return yield* runDelivery({
     start: (instance) => startService({ directory: directories[instance], config, ports: ports[instance] }),
     query: (text) =>
       Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<Record<string, any>>(text)).pipe(
@@ -46,7 +46,7 @@ const run = Effect.gen(function*() {
     longestLife: 1_500,
     retry,
     // A stop waits 8 s for a receiver that says nothing, a breaker five times 10 s.
-    kinds: kinds.filter((kind) => kind !== "tarpit"),
+    kinds: receiverKinds.filter((kind) => kind !== "tarpit"),
     hurry: true,
     kills: 3,
     seed: Number(process.env["DELIVERY_SEED"] ?? randomInt(2 ** 31)),
@@ -73,15 +73,15 @@ const seen = (by: (seen: History["seen"]) => Partial<History["seen"]>): Spoil =>
   seen: { ...history.seen, ...by(history.seen) }
 })
 
-const arrival = (by: Partial<Arrival>): Spoil => seen(({ arrivals }) => ({ arrivals: changed(arrivals, () => true, by) }))
+const arrival = (by: Partial<ReceivedDelivery>): Spoil => seen(({ arrivals }) => ({ arrivals: changed(arrivals, () => true, by) }))
 
 /** A second arrival of a delivery that was taken before anything was broken, so many milliseconds after its answer. */
-const again = (kind: Kind, afterMillis: number, by: Partial<Arrival>): Spoil => (history) => {
+const again = (kind: ReceiverKind, afterMillis: number, by: Partial<ReceivedDelivery>): Spoil => (history) => {
   const firstBreak = Math.min(...history.breaks.map(({ at }) => at))
   const taken = history.seen.arrivals.find(({ answeredAt, path, startedAt }) =>
     path.startsWith(`/${kind}/`) && answeredAt !== null && startedAt < firstBreak - 1_000)!
   const startedAt = taken.answeredAt! + afterMillis
-  const more: Arrival = { ...taken, startedAt, answeredAt: startedAt + 1, endedAt: startedAt + 1, ...by }
+  const more: ReceivedDelivery = { ...taken, startedAt, answeredAt: startedAt + 1, endedAt: startedAt + 1, ...by }
   return { ...history, seen: { ...history.seen, arrivals: [...history.seen.arrivals, more] } }
 }
 
@@ -121,7 +121,7 @@ describe("deliveries of two instances", () => {
       assert.isAbove(report.retries, 20)
       assert.isAbove(report.rolling, 10, "asked for while an instance was stopped")
       for (const [what, [invariant, spoil]] of Object.entries(spoiled)) {
-        const { faults } = judge(spoil(history))
+        const { faults } = checkDeliveries(spoil(history))
         assert.isTrue(faults.some((fault) => fault.startsWith(invariant)), `${what} was not noticed`)
       }
     }).pipe(Effect.scoped), limitMillis)

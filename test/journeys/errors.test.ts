@@ -12,7 +12,7 @@ import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { PaymentsRpc } from "../../modules/payments/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { fromMasters } from "../../runtime/secrets/Master.ts"
 import { PayorTickets } from "../../runtime/sockets/PayorTicket.ts"
@@ -21,9 +21,9 @@ import { newestVersion } from "../../schemas/Version.ts"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
-  configOf, masterKey, type Received, rpcToken, type Sent, type Service, startService, temporaryDirectory
+  configOf, masterKey, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
 } from "../support/Service.ts"
-import { answered, type Invoice, newInvoice, openShop, type Shop } from "./Shop.ts"
+import { assertStatus, type Invoice, newInvoice, openShop, type Shop } from "./Shop.ts"
 
 /** The statuses of modules/docs/reference/errors.md#codes, written down again. */
 const documented: Readonly<Record<number, string>> = {
@@ -100,7 +100,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   WALLET_LIMIT_REACHED: "modules/identity/signin.test.ts",
   WEBHOOK_DISABLED: "modules/webhooks/deliveries.test.ts",
   IP_NOT_ALLOWED: "modules/auth/manage.test.ts",
-  ORIGIN_NOT_ALLOWED: "journeys/attacks/J.test.ts",
+  ORIGIN_NOT_ALLOWED: "journeys/attacks/sockets.test.ts",
   HOST_NOT_ALLOWED: "runtime/rpc/hosts.test.ts",
   API_KEY_LIMIT_REACHED: "modules/auth/manage.test.ts",
   RATE_LIMIT_EXCEEDED: "runtime/http/Throttle.test.ts"
@@ -146,7 +146,7 @@ class Desk extends Context.Service<Desk, {
     const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
     const demo = yield* service.keys
 
-    const door = yield* Layer.build(RpcDoor.layer({ url: both.rpcUrl, token: Redacted.make(rpcToken) }))
+    const door = yield* Layer.build(InternalRpc.layer({ url: both.rpcUrl, token: Redacted.make(rpcToken) }))
     const auth = yield* Effect.provide(RpcClient.make(AuthRpc), door)
     const makeKey = Effect.fnUntraced(function*(merchant_id: number, environment: "devnet" | "mainnet" = "devnet") {
       const made = yield* Effect.orDie(
@@ -170,7 +170,7 @@ class Desk extends Context.Service<Desk, {
     const shop = yield* openShop(service, receiver, keys.merchant)
     const list = yield* service.call("/api/v1/merchant/tokens", { headers: { "x-api-key": keys.merchant } })
     const tokens = new Map<string, number>(
-      answered(200, list).tokens.map((each: any) => [`${each.network} ${each.token_symbol}`, each.id])
+      assertStatus(200, list).tokens.map((each: any) => [`${each.network} ${each.token_symbol}`, each.id])
     )
     const simulate = (invoice: Invoice, body: object) =>
       Effect.map(
@@ -178,7 +178,7 @@ class Desk extends Context.Service<Desk, {
           `/api/v1/devnet/invoices/${invoice.id}/simulate`,
           { headers: { "x-api-key": keys.merchant }, body }
         ),
-        (found) => answered(200, found)
+        (found) => assertStatus(200, found)
       )
     const [open, paid, partial, ended] = yield* Effect.all([1, 2, 3, 4].map(() =>
       newInvoice(shop, { amount_usd: 20, customer_id: "cust_a", metadata: { canary: "of-merchant-a" } })))
@@ -202,7 +202,7 @@ interface Row {
   readonly name: string
   readonly family: "flat" | "wrapped"
   readonly path: (world: World) => string
-  readonly sent?: (world: World) => Sent
+  readonly sent?: (world: World) => TestRequest
   /** Headers the answer must have. */
   readonly headers?: Readonly<Record<string, RegExp>>
   /** Which of the two services is asked. */
@@ -214,7 +214,7 @@ const merchant = ({ keys }: World) => ({ "x-api-key": keys.merchant })
 const rows: Array<Row> = []
 
 /** `name` tells what is wrong with a new invoice whose body or headers are these. */
-const badInvoice = (code: string, name: string, sent: (world: World) => Sent) =>
+const badInvoice = (code: string, name: string, sent: (world: World) => TestRequest) =>
   rows.push({
     code,
     name: `new invoice: ${name}`,
@@ -236,7 +236,7 @@ const badPayor = (
   code: string,
   name: string,
   path: string,
-  sent: (world: World) => Sent = () => ({}),
+  sent: (world: World) => TestRequest = () => ({}),
   invoice: (world: World) => Invoice = ({ open }) => open
 ) =>
   rows.push({
@@ -380,7 +380,7 @@ badInvoice(
 )
 
 // Credentials.
-const credentials: ReadonlyArray<readonly [string, string, (world: World) => Sent["headers"]]> = [
+const credentials: ReadonlyArray<readonly [string, string, (world: World) => TestRequest["headers"]]> = [
   ["UNAUTHORIZED", "none", () => ({})],
   ["UNAUTHORIZED", "Basic", () => ({ authorization: "Basic bWtfZGV2Og==" })],
   ["API_KEY_INVALID", "an empty key", () => ({ "x-api-key": "" })],
@@ -723,7 +723,7 @@ badGet("QUOTE_NOT_FOUND", "wrapped", `/api/v1/quotes/quo_${randomUUID()}`)
 const covered = new Set(rows.map(({ code }) => code))
 
 /** The exact body of a family, its headers, and nothing of our insides. */
-const assertError = (row: Pick<Row, "code" | "family" | "headers">, found: Received) => {
+const assertError = (row: Pick<Row, "code" | "family" | "headers">, found: TestResponse) => {
   const { headers, json, status, text } = found
   assert.deepStrictEqual([status, json?.code ?? json?.error?.code], [statusOfCode.get(row.code), row.code], text)
   if (row.family === "flat") {
@@ -786,8 +786,8 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
     Effect.gen(function*() {
       const { eventId, keys, open, service } = yield* Desk
       const other = { "x-api-key": keys.other }
-      const masked = ({ text }: Received) => text.replaceAll(/req_[0-9a-f-]{36}/g, "")
-      const alike = Effect.fnUntraced(function*(real: string, unknown: string, sent: Sent) {
+      const masked = ({ text }: TestResponse) => text.replaceAll(/req_[0-9a-f-]{36}/g, "")
+      const alike = Effect.fnUntraced(function*(real: string, unknown: string, sent: TestRequest) {
         const [found, never] = [yield* service.call(real, sent), yield* service.call(unknown, sent)]
         assert.deepStrictEqual([found.status, masked(found)], [never.status, masked(never)], real)
         return found
@@ -811,10 +811,10 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
       )
       const byId = [`invoice_id=${open.id}`, "customer_id=cust_a"]
       for (const query of [...byId, `starting_after=${eventId}`, `ending_before=${eventId}`]) {
-        const { data } = answered(200, yield* service.call(`/api/v1/events?${query}`, { headers: other })).data
+        const { data } = assertStatus(200, yield* service.call(`/api/v1/events?${query}`, { headers: other })).data
         assert.deepStrictEqual(data, [], query)
       }
-      const list = answered(200, yield* service.call("/api/v1/invoices?customer_id=cust_a", { headers: other }))
+      const list = assertStatus(200, yield* service.call("/api/v1/invoices?customer_id=cust_a", { headers: other }))
       assert.deepStrictEqual([list.data, list.total], [[], 0])
     }))
 
@@ -826,11 +826,11 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         headers: { "x-api-key": keys.other, "idempotency-key": randomUUID() },
         body: { amount: 1_000, merchant_id }
       })
-      assert.notStrictEqual(answered(200, made).invoice.merchant_id, merchant_id)
+      assert.notStrictEqual(assertStatus(200, made).invoice.merchant_id, merchant_id)
       const read = yield* service.call(`/api/v1/invoices/${open.id}`, { headers: { "x-api-key": keys.commerce } })
       assertError({ code: "INVOICE_NOT_FOUND", family: "flat" }, read)
       const events = yield* service.call("/api/v1/events", { headers: { "x-commerce-api-key": keys.commerce } })
-      assert.deepStrictEqual(answered(200, events).data.data, [])
+      assert.deepStrictEqual(assertStatus(200, events).data.data, [])
     }))
 
   it.effect("a prototype in the body is data", () =>
@@ -842,7 +842,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         body: `{"amount":1e3,"__proto__":{"admin":true},${metadata}}`
       })
       assert.include(
-        answered(200, made).text ?? made.text,
+        assertStatus(200, made).text ?? made.text,
         "\"metadata\":{\"__proto__\":{\"admin\":true},\"constructor\":{\"prototype\":1}}"
       )
     }))
@@ -861,7 +861,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         yield* create("same", keys.merchant, { amount: 1_001 })
       )
       const rival = yield* create("same", keys.other, "{\"amount\":1000,\"metadata\":{\"a\":1,\"b\":2}}")
-      assert.notStrictEqual(answered(200, rival).invoice_id, first.json.invoice_id)
+      assert.notStrictEqual(assertStatus(200, rival).invoice_id, first.json.invoice_id)
       covered.add("IDEMPOTENCY_KEY_REUSED")
     }))
 
@@ -884,7 +884,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         return running
       })).pipe(Effect.orDie)
       const made = yield* Fiber.join(first)
-      answered(200, made)
+      assertStatus(200, made)
       assert.strictEqual((yield* create).text, made.text)
     }))
 
@@ -928,7 +928,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every e
         client["payments.retry"]({ payment_id: payment!.id as never })).pipe(
           Effect.flip,
           Effect.scoped,
-          Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
+          Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }))
         )
       assert.include(retried, { _tag: "PublicError", code: "INVALID_TRANSITION" })
       covered.add("INVALID_TRANSITION")

@@ -1,7 +1,7 @@
 /**
  * Goal: money that moves on a real chain becomes the right invoice state, and all three channels tell the same story.
  * Method: the service as a process, an EVM node, a webhook receiver and a payor's websocket, all real; every step is
- * compared over the events API, the verified webhooks and the socket (see `told`).
+ * compared over the events API, the verified webhooks and the socket (see `assertEvents`).
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -15,7 +15,7 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import {
-  answered, asPayor, askAddress, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, told,
+  assertStatus, asPayor, requestAddress, chooseToken, listen, newInvoice, openShop, readInvoice, type Shop, assertEvents,
   transferTypes
 } from "./Shop.ts"
 
@@ -81,10 +81,10 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
         shown.payment_uri,
         `ethereum:${usdc}@${node.chainId}/transfer?address=${shown.temp_address}&uint256=49990000`
       )
-      yield* told(shop, invoice, listener, ["invoice.created"])
+      yield* assertEvents(shop, invoice, listener, ["invoice.created"])
 
       const hash = yield* sendUsdc(shown.temp_address, 49_990_000n)
-      const { events } = yield* told(shop, invoice, listener, paid)
+      const { events } = yield* assertEvents(shop, invoice, listener, paid)
 
       const [, created, confirmed, updated, last] = events.map(({ data }) => data)
       assert.include(created.object, {
@@ -119,7 +119,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       )
       assert.deepStrictEqual(status.latest_payment.metadata, {})
       assert.notProperty(status.latest_payment, "settlement")
-      const late = yield* askAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
+      const late = yield* requestAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
       assert.deepStrictEqual([late.status, late.json.code], [409, "INVOICE_NOT_PAYABLE"])
     }))
 
@@ -132,7 +132,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       assert.strictEqual(wei, (701n * 10n ** 18n + 349_999n) / 350_000n)
       assert.strictEqual(shown.payment_uri, `ethereum:${shown.temp_address}@${node.chainId}?value=${wei}`)
       yield* node.send({ to: shown.temp_address, value: wei })
-      const { last } = yield* told(shop, invoice, listener, paid)
+      const { last } = yield* assertEvents(shop, invoice, listener, paid)
       assert.include(last.data.object, { status: "paid", amount_paid: 7_010 })
       assert.lengthOf(yield* exceptionsOf(invoice.id), 0)
     }))
@@ -143,7 +143,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       const { invoice, listener, shown } = yield* open({ amount_usd: 5 }, "USDC")
       yield* sendUsdc(shown.temp_address, 2_000_000n)
       const first = ["invoice.created", ...transferTypes("invoice.partial_payment")]
-      const partial = yield* told(shop, invoice, listener, first)
+      const partial = yield* assertEvents(shop, invoice, listener, first)
       assert.include(
         partial.last.data.object,
         { status: "underpaid", amount_paid: 2_000, amount_remaining: 3_000, paid_at: null }
@@ -160,13 +160,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       })
       const offered = yield* asPayor(shop, invoice, "available-tokens?mode=all")
       assert.deepStrictEqual(offered.map(({ id }: any) => id), [shown.supported_token_id])
-      const other = yield* askAddress(shop, invoice, { network: "base", token_id: yield* tokenId("ETH") })
+      const other = yield* requestAddress(shop, invoice, { network: "base", token_id: yield* tokenId("ETH") })
       assert.deepStrictEqual([other.status, other.json.code], [409, "ROUTE_LOCKED"])
-      const again = yield* askAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
+      const again = yield* requestAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
       assert.include(again.json, { temp_address: shown.temp_address, estimated_token_amount: "3.000000" })
 
       yield* sendUsdc(shown.temp_address, 3_000_000n)
-      const { events, last } = yield* told(shop, invoice, listener, [
+      const { events, last } = yield* assertEvents(shop, invoice, listener, [
         ...first, "invoice_payment.created", "invoice_payment.updated", "invoice_payment.updated", "invoice.updated", "invoice.paid"
       ])
       const moves = events.slice(6, 8).map(({ data }) => [data.previous_attributes.status, data.object.status])
@@ -180,12 +180,12 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       const { shop } = yield* Town
       const { invoice, listener, shown } = yield* open({ amount_usd: 5 }, "USDC")
       yield* sendUsdc(shown.temp_address, 7_000_000n)
-      const { last } = yield* told(shop, invoice, listener, [...paid, "invoice.overpaid"])
+      const { last } = yield* assertEvents(shop, invoice, listener, [...paid, "invoice.overpaid"])
       assert.include(last.data.object, { status: "paid", amount: 5_000, amount_paid: 7_000, amount_remaining: 0 })
       assert.deepStrictEqual(yield* exceptionsOf(invoice.id), [{ type: "overpaid", status: "open", amount: "2000" }])
 
       yield* sendUsdc(shown.temp_address, 1_000_000n)
-      const more = yield* told(
+      const more = yield* assertEvents(
         shop,
         invoice,
         listener,
@@ -203,13 +203,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
         sql`UPDATE invoices SET expires_at = created_at - 5, due_at = created_at - 5 WHERE id = ${invoice.id}`
       )
       const expiry = ["invoice.created", "invoice.updated", "invoice.expired"]
-      const expired = yield* told(shop, invoice, listener, expiry, ["expires_at"])
+      const expired = yield* assertEvents(shop, invoice, listener, expiry, ["expires_at"])
       assert.include(expired.last.data.object, { status: "expired", amount_paid: 0 })
-      const refused = yield* askAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
+      const refused = yield* requestAddress(shop, invoice, { network: "base", token_id: shown.supported_token_id })
       assert.strictEqual(refused.json.code, "INVOICE_NOT_PAYABLE")
 
       yield* sendUsdc(shown.temp_address, 5_000_000n)
-      const { last } = yield* told(
+      const { last } = yield* assertEvents(
         shop,
         invoice,
         listener,
@@ -226,19 +226,19 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       const { node, shop } = yield* Town
       const { invoice, listener, shown } = yield* open({ amount_usd: 5 }, "USDC")
       const hash = yield* sendUsdc(shown.temp_address, 5_000_000n)
-      const before = yield* told(shop, invoice, listener, paid)
+      const before = yield* assertEvents(shop, invoice, listener, paid)
       const raw = yield* node.rpc("eth_getRawTransactionByHash", hash)
 
       yield* node.reorg(1)
       const gone = [...paid, "invoice_payment.updated", "invoice.updated"]
-      const back = yield* told(shop, invoice, listener, gone)
+      const back = yield* assertEvents(shop, invoice, listener, gone)
       assert.include(back.last.data.object, { status: "unpaid", amount_paid: 0, paid_at: null, last_payment_at: null })
       assert.include(back.last.data.previous_attributes, { status: "paid", amount_paid: 5_000 })
       assert.strictEqual(back.events[5].data.object.status, "reverted")
       assert.deepStrictEqual(yield* exceptionsOf(invoice.id), [{ type: "reorged", status: "open", amount: "5000" }])
 
       yield* node.rpc("eth_sendRawTransaction", raw)
-      const { events, last } = yield* told(shop, invoice, listener, [
+      const { events, last } = yield* assertEvents(shop, invoice, listener, [
         ...gone, "invoice_payment.updated", "invoice_payment.updated", "invoice.updated", "invoice.paid"
       ])
       assert.deepStrictEqual(events.slice(7, 9).map(({ data }) => data.object.status), ["pending", "confirmed"])
@@ -255,7 +255,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
       const { node, shop } = yield* Town
       const { invoice, listener, shown } = yield* open({ amount_usd: 5 }, "ETH")
       yield* node.token("forward", [shown.temp_address], { value: parseEther(shown.estimated_token_amount) })
-      const { events, last } = yield* told(shop, invoice, listener, paid)
+      const { events, last } = yield* assertEvents(shop, invoice, listener, paid)
       assert.include(last.data.object, { status: "paid", amount_paid: 5_000 })
       assert.include(events[2].data.object, { payer_tx_hash: null, payer_wallet_address: null })
       assert.lengthOf(yield* paymentsOf(invoice.id), 1)
@@ -272,17 +272,17 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a re
         headers: { "x-api-key": shop.key },
         body: { kind: "xpub", value: account.publicExtendedKey }
       })
-      const first = answered(200, set).first_addresses[0]
+      const first = assertStatus(200, set).first_addresses[0]
       const { invoice, listener, shown } = yield* open({ amount_usd: 4 }, "USDC")
       assert.strictEqual(shown.temp_address, first)
       yield* sendUsdc(first, 4_000_000n)
-      yield* told(shop, invoice, listener, paid)
+      yield* assertEvents(shop, invoice, listener, paid)
       assert.strictEqual((yield* chooseToken(shop, older.invoice, "USDC")).temp_address, older.shown.temp_address)
       yield* sendUsdc(older.shown.temp_address, 3_000_000n)
-      yield* told(shop, older.invoice, older.listener, paid)
+      yield* assertEvents(shop, older.invoice, older.listener, paid)
       const listed = yield* service.call("/api/v1/merchant/wallets", { headers: { "x-api-key": shop.key } })
-      assert.include(answered(200, listed).wallets[0], { next_index: 1, highest_used_index: 0 })
-      answered(200, yield* service.call(wallet, { method: "DELETE", headers: { "x-api-key": shop.key } }))
+      assert.include(assertStatus(200, listed).wallets[0], { next_index: 1, highest_used_index: 0 })
+      assertStatus(200, yield* service.call(wallet, { method: "DELETE", headers: { "x-api-key": shop.key } }))
     }))
 
   it.effect("nothing went wrong meanwhile that the operator would be told of", () =>

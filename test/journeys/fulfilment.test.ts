@@ -9,8 +9,8 @@ import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { freshDatabase } from "../support/Database.ts"
 import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../support/Fulfilment.ts"
-import { configOf, type DemoKeys, type Sent, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { configOf, type DemoKeys, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { assertStatus } from "./Shop.ts"
 
 class Mall extends Context.Service<Mall, { readonly service: Service; readonly keys: DemoKeys }>()("test/journeys/fulfilment/Mall") {
   static readonly layer = Layer.effect(Mall, Effect.gen(function*() {
@@ -32,7 +32,7 @@ class Mall extends Context.Service<Mall, { readonly service: Service; readonly k
   })).pipe(Layer.provideMerge(Fulfilment.layer))
 }
 
-const call = (path: string, body?: unknown, more: Sent = {}) =>
+const call = (path: string, body?: unknown, more: TestRequest = {}) =>
   Effect.flatMap(Mall, ({ keys, service }) =>
     service.call(`/api/commerce/merchant/${path}`, {
       ...(body === undefined ? {} : { body }),
@@ -40,11 +40,11 @@ const call = (path: string, body?: unknown, more: Sent = {}) =>
       headers: { "x-api-key": keys.commerce_key, "idempotency-key": randomUUID(), ...more.headers }
     }))
 
-const ok = (path: string, body?: unknown, more?: Sent) => Effect.map(call(path, body, more), (answer) => answered(200, answer).data)
+const ok = (path: string, body?: unknown, more?: TestRequest) => Effect.map(call(path, body, more), (answer) => assertStatus(200, answer).data)
 
 const asMerchant = (path: string, body: object) =>
   Effect.flatMap(Mall, ({ keys, service }) =>
-    Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) => answered(200, answer).data))
+    Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) => assertStatus(200, answer).data))
 
 const address = {
   first_name: "Ada", last_name: "Lovelace-Byron", street_address: "12 Analytical Way", city: "Miami", state: "FL",
@@ -91,7 +91,7 @@ const parcel = (delivery_status: string, line_item_ids: ReadonlyArray<string>, o
 const told = Effect.fnUntraced(function*(id: string) {
   const { keys, service } = yield* Mall
   const found = yield* service.call(`/api/v1/events?order_id=${id}&limit=100`, { headers: { "x-api-key": keys.commerce_key } })
-  return answered(200, found).data.data.toReversed().filter(({ type }: any) => type === "commerce.order.updated")
+  return assertStatus(200, found).data.data.toReversed().filter(({ type }: any) => type === "commerce.order.updated")
     .map(({ data }: any) => data.object.substatus) as ReadonlyArray<string>
 })
 

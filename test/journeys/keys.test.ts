@@ -9,10 +9,10 @@ import { RpcClient } from "effect/rpc"
 import { privateKeyToAccount } from "viem/accounts"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { IdentityRpc } from "../../modules/identity/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import {
-  configOf, exchange, type Received, rpcToken, type Sent, type Service, startService, temporaryDirectory
+  configOf, exchange, type TestResponse, rpcToken, type TestRequest, type Service, startService, temporaryDirectory
 } from "../support/Service.ts"
 
 /** The promise of the contract's operator: what was revoked is refused everywhere by then. */
@@ -39,15 +39,15 @@ class Pair extends Context.Service<Pair, {
   }))
 }
 
-const codeOf = ({ json, status }: Received) => `${status} ${json?.error?.code ?? ""}`.trim()
+const codeOf = ({ json, status }: TestResponse) => `${status} ${json?.error?.code ?? ""}`.trim()
 
-const events = (service: Service, headers: Sent["headers"]) => service.call("/api/v1/events", { headers: headers! })
+const events = (service: Service, headers: TestRequest["headers"]) => service.call("/api/v1/events", { headers: headers! })
 
 const post = (service: Service, key: string, path: string, body: object) =>
   service.call(path, { headers: { "x-api-key": key }, body })
 
 /** Calls again and again until it is refused; answers after how many milliseconds, and how often it was still served. */
-const refusedAfter = (call: Effect.Effect<Received>, code: string) =>
+const refusedAfter = (call: Effect.Effect<TestResponse>, code: string) =>
   Effect.gen(function*() {
     const start = performance.now()
     for (let served = 0;; served++) {
@@ -121,7 +121,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
       )
       for (const time of times) assert.isBelow(time, revokedWithinMillis)
     }).pipe(Effect.provide(Layer.unwrap(Effect.map(Pair, ({ direct }) =>
-      RpcDoor.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))))))
+      InternalRpc.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))))))
 
   it.effect("manage keys for internal services as for merchants", () =>
     Effect.gen(function*() {
@@ -145,7 +145,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "60 seconds" })("two pro
         assert.strictEqual((yield* events(direct, { "x-api-key": key })).status, 200)
       }
     }).pipe(Effect.provide(Layer.unwrap(Effect.map(Pair, ({ direct }) =>
-      RpcDoor.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))))))
+      InternalRpc.layer({ url: direct.rpcUrl, token: Redacted.make(rpcToken) }))))))
 
   it.effect("publish the same keys, with which anyone checks a token of either", () =>
     Effect.gen(function*() {

@@ -9,8 +9,8 @@ import { HDKey } from "@scure/bip32"
 import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
 import { callers as columns, rows } from "./Matrix.ts"
-import { type Received } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { type TestResponse } from "../support/Service.ts"
+import { assertStatus } from "./Shop.ts"
 import { ask, type Credential, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
 
 /** What the simulated retailer sells. */
@@ -31,7 +31,7 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
   const as = (credential: Credential) => (path: string, body?: unknown, method?: string) =>
     Effect.map(
       ask(service, credential, path, { method: method ?? (body === undefined ? "GET" : "POST"), ...(body === undefined ? {} : { body }) }),
-      (found) => answered(200, found)
+      (found) => assertStatus(200, found)
     )
   const merchant = as(a.merchant)
   const invoice = (credential: Credential) => as(credential)("/api/v1/invoices", { amount_usd: 5, customer_id: `cust_${randomUUID()}` })
@@ -121,8 +121,8 @@ const namesIn = (value: unknown): ReadonlyArray<string> =>
 const callersOf = ({ a, b, service }: Tenants["Service"]) =>
   Effect.gen(function*() {
     const revoked = yield* makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" })
-    answered(200, yield* ask(service, a.jwt, `/api/v1/api-keys/${revoked.id}`, { method: "DELETE" }))
-    const made = answered(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
+    assertStatus(200, yield* ask(service, a.jwt, `/api/v1/api-keys/${revoked.id}`, { method: "DELETE" }))
+    const made = assertStatus(200, yield* ask(service, a.merchant, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }))
     const callers: Readonly<Record<string, Credential>> = {
       none: {},
       merchant: a.merchant,
@@ -138,7 +138,7 @@ const callersOf = ({ a, b, service }: Tenants["Service"]) =>
   })
 
 /** No answer tells of our insides, whoever asks. */
-const assertDiscreet = ({ status, text }: Received, what: string) => {
+const assertDiscreet = ({ status, text }: TestResponse, what: string) => {
   assert.isBelow(status, 500, `${what}: ${text}`)
   assert.notMatch(text, /\bat (?:\S+ \()?(?:file:|\/|node:)|node_modules|SqlError|postgres/i, what)
 }

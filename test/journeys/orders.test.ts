@@ -10,13 +10,13 @@ import { randomUUID } from "node:crypto"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
 import { OrdersRpc } from "../../modules/commerce/rpc.ts"
 import { RefundsRpc } from "../../modules/refunds/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
 import { freshDatabase } from "../support/Database.ts"
 import {
-  configOf, type DemoKeys, rpcToken, type Sent, type Service, startService, temporaryDirectory, until
+  configOf, type DemoKeys, rpcToken, type TestRequest, type Service, startService, temporaryDirectory, until
 } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 
 class Mall extends Context.Service<Mall, { readonly service: Service; readonly keys: DemoKeys }>()("test/journeys/orders/Mall") {}
 
@@ -28,7 +28,7 @@ const mall = Layer.effect(Mall, Effect.gen(function*() {
     config: {
       ...config,
       modules: config.modules.map(({ use }) =>
-        use === "settlements/simulated" || use === "retailers/simulated"
+        use === "settlement/simulated" || use === "retailers/simulated"
           ? { use, options: { auto: true, ...(use === "retailers/simulated" ? { shipAfterSeconds: 60, deliverAfterSeconds: 7_200 } : {}) } }
           : { use })
     }
@@ -36,7 +36,7 @@ const mall = Layer.effect(Mall, Effect.gen(function*() {
   return { service, keys: yield* service.keys }
 }))
 
-const call = (path: string, body?: unknown, more: Sent = {}) =>
+const call = (path: string, body?: unknown, more: TestRequest = {}) =>
   Effect.flatMap(Mall, ({ keys, service }) =>
     service.call(`/api/commerce/merchant/${path}`, {
       ...(body === undefined ? {} : { body }),
@@ -44,7 +44,7 @@ const call = (path: string, body?: unknown, more: Sent = {}) =>
       headers: { "x-api-key": keys.commerce_key, ...more.headers }
     }))
 
-const ok = (path: string, body?: unknown, more?: Sent) => Effect.map(call(path, body, more), (answer) => answered(200, answer).data)
+const ok = (path: string, body?: unknown, more?: TestRequest) => Effect.map(call(path, body, more), (answer) => assertStatus(200, answer).data)
 
 const refused = (status: number, code: string, ...[path, body, more]: Parameters<typeof call>) =>
   Effect.map(call(path, body, more), (answer) =>
@@ -52,9 +52,9 @@ const refused = (status: number, code: string, ...[path, body, more]: Parameters
 
 const asMerchant = (path: string, body: object) =>
   Effect.flatMap(Mall, ({ keys, service }) =>
-    Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) => answered(200, answer).data))
+    Effect.map(service.call(path, { body, headers: { "x-api-key": keys.merchant_key } }), (answer) => assertStatus(200, answer).data))
 
-const withKey = (key: string = randomUUID()): Sent => ({ headers: { "idempotency-key": key } })
+const withKey = (key: string = randomUUID()): TestRequest => ({ headers: { "idempotency-key": key } })
 
 const address = {
   first_name: "Ada", last_name: "Lovelace-Byron", street_address: "12 Analytical Way", city: "Miami", state: "FL",
@@ -92,7 +92,7 @@ const becomes = Effect.fnUntraced(function*(order: Bought, substatus: string, me
 const history = Effect.fnUntraced(function*({ id }: Bought) {
   const { keys, service } = yield* Mall
   const found = yield* service.call(`/api/v1/events?order_id=${id}&limit=100`, { headers: { "x-api-key": keys.commerce_key } })
-  const events: ReadonlyArray<any> = answered(200, found).data.data.toReversed()
+  const events: ReadonlyArray<any> = assertStatus(200, found).data.data.toReversed()
     .filter(({ type }: any) => type.startsWith("commerce.order."))
   assert.strictEqual(events[0].type, "commerce.order.created")
   events.slice(1).forEach(({ data, type }, index) => {
@@ -105,9 +105,9 @@ const history = Effect.fnUntraced(function*({ id }: Bought) {
 
 const substatuses = (order: any): ReadonlyArray<string> => order.timeline.map(({ substatus }: any) => substatus)
 
-/** The internal door of the service under test. */
+/** The internal port of the service under test. */
 const door = Layer.unwrap(Effect.map(Mall, ({ service }) =>
-  RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })))
+  InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })))
 
 layer(mall, { excludeTestServices: true, timeout: "90 seconds" })("orders", (it) => {
   it.effect("go from payment to delivery by themselves, with every event told once", () =>

@@ -7,15 +7,15 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { join } from "node:path"
 import { emptyDatabase } from "../support/Database.ts"
-import { copyWithout, optional, runIn } from "../support/Removal.ts"
+import { copyWithout, optionalModules, runIn } from "../support/Removal.ts"
 import { configOf, exchange, startService, temporaryDirectory } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 
 /** The rules of the tree, and payments on a real node. */
 const chosen = ["test/tidy.test.ts", "test/journeys/evm.test.ts"]
 
 class Copy extends Context.Service<Copy, { readonly root: string; readonly gone: ReadonlyArray<string> }>()("test/Copy") {
-  static readonly layer = Layer.effect(Copy, Effect.map(temporaryDirectory, (root) => ({ root, gone: copyWithout(optional, root) })))
+  static readonly layer = Layer.effect(Copy, Effect.map(temporaryDirectory, (root) => ({ root, gone: copyWithout(optionalModules, root) })))
 }
 
 layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports and the simulator", (it) => {
@@ -27,7 +27,7 @@ layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports an
       const { root } = yield* Copy
       const { url } = yield* emptyDatabase
       const { modules, ...config } = configOf({ database: url, chains: [{ use: "simulated" }] })
-      const kept = modules.filter(({ use }) => !optional.includes(use.split("/")[0]!))
+      const kept = modules.filter(({ use }) => !optionalModules.includes(use.split("/")[0]!))
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: { ...config, modules: kept },
@@ -35,7 +35,7 @@ layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports an
       })
       const { merchant_key: key } = yield* service.keys
       const headers = { "x-api-key": key, "idempotency-key": "first" }
-      const made = answered(200, yield* service.call("/api/v1/invoices", { headers, body: { amount_usd: 5 } }))
+      const made = assertStatus(200, yield* service.call("/api/v1/invoices", { headers, body: { amount_usd: 5 } }))
       assert.deepInclude(made.invoice, { amount: 5_000, status: "unpaid" })
       const { pathname, search } = new URL(made.payment_url)
       const page = yield* service.call(`${pathname}${search}`)

@@ -5,19 +5,19 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ringSize } from "../../runtime/chains/Depth.ts"
+import { ringSize } from "../../runtime/chains/Confirmations.ts"
 import { anvil } from "../support/Anvil.ts"
-import { usdc } from "../support/chaos/Chain.ts"
+import { usdc } from "../support/chaos/TestChain.ts"
 import { type NodeAnswers, withLogs } from "../support/NodeProxy.ts"
-import { reportOf, type Told, town } from "../support/Operator.ts"
+import { reportOf, type RpcAnswer, operatedService } from "../support/OperatedService.ts"
 import { until } from "../support/Service.ts"
 
 const limitMillis = 240_000
 
-describe("a report over the internal door", () => {
+describe("a report over the internal port", () => {
   it.live("that names another invoice's address takes nothing from either invoice, and holds neither", () =>
     Effect.gen(function*() {
-      const { call, caughtUp, endpoints, invoice, node, openShop, order, pay } = yield* town()
+      const { call, caughtUp, endpoints, invoice, node, openShop, order, pay } = yield* operatedService()
       const shop = yield* openShop
       const [payer, named] = [yield* order(shop, 5), yield* order(shop, 5)]
       // Neither endpoint shows the payment at first, so the report is the first that is heard of it.
@@ -40,7 +40,7 @@ describe("a report over the internal door", () => {
 })
 
 /** What the door says of a payload: the public code with its field, or what its reader says of one of its fields. */
-const refusalOf = ({ error, text, value }: Told): string => {
+const refusalOf = ({ error, text, value }: RpcAnswer): string => {
   if (value !== undefined) return `taken: ${text}`
   return error === undefined ? text : `${error.code} ${error.param}: ${error.message}`
 }
@@ -48,7 +48,7 @@ const refusalOf = ({ error, text, value }: Told): string => {
 describe("what an operator may not say", () => {
   it.live("is refused with the field, its unit and what it may be, and nothing of it is written", () =>
     Effect.gen(function*() {
-      const { call, openShop, order, sql, status } = yield* town()
+      const { call, openShop, order, sql, status } = yield* operatedService()
       const shop = yield* openShop
       const { address } = yield* order(shop, 5)
       const { head } = yield* status
@@ -140,7 +140,7 @@ const blindAbove = (height: bigint): NodeAnswers => async (call, ask) => {
 describe("a reanchor", () => {
   it.live("goes on after its process was killed, and credits each payment of the gap once", () =>
     Effect.gen(function*() {
-      const { call, caughtUp, endpoints, invoice, node, openShop, order, restart, sql, status } = yield* town()
+      const { call, caughtUp, endpoints, invoice, node, openShop, order, restart, sql, status } = yield* operatedService()
       const shop = yield* openShop
       const orders = [yield* order(shop, 5), yield* order(shop, 5)]
       const other = yield* anvil("base", "mainnet", node.url)
@@ -178,7 +178,7 @@ describe("a reanchor", () => {
 describe("a rescan", () => {
   it.live("goes on after its endpoints failed half way and its process was killed, and credits each payment once", () =>
     Effect.gen(function*() {
-      const { another, call, caughtUp, endpoints, invoice, node, openShop, order, pay, restart, sql, status } = yield* town()
+      const { another, call, caughtUp, endpoints, invoice, node, openShop, order, pay, restart, sql, status } = yield* operatedService()
       const shop = yield* openShop
       for (const endpoint of endpoints) endpoint.set(withLogs(() => []))
       const orders = [yield* order(shop, 5), yield* order(shop, 5)]

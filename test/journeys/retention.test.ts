@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect, emptyDatabase } from "../support/Database.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, exchange, type Sent, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { configOf, exchange, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 
 const yearMillis = 366 * 86_400_000
 
@@ -26,7 +26,7 @@ it.live("a merchant goes on as before when its first events are removed after a 
     })
     const first = yield* start
     const { merchant_key: key } = yield* first.keys
-    const ask = (service: Service, path: string, sent: Sent = {}) =>
+    const ask = (service: Service, path: string, sent: TestRequest = {}) =>
       service.call(`/api/v1/${path}`, { ...sent, headers: { "x-api-key": key, "idempotency-key": randomUUID(), ...sent.headers } })
     const pay = (service: Service, id: string) =>
       ask(service, `devnet/invoices/${id}/simulate`, { body: { action: "pay" } })

@@ -1,6 +1,6 @@
 /**
  * Goal: an internal service sets up merchants, makes invoices, follows events, reports transfers and repairs payments
- * over the internal door, and nobody does so without the credential.
+ * over the internal port, and nobody does so without the credential.
  * Method: a typed client in another process (`rpcProcess.ts`), the service, and a real EVM node.
  */
 import { assert, layer } from "@effect/vitest"
@@ -15,7 +15,7 @@ import { connect, emptyDatabase } from "../support/Database.ts"
 import {
   compileCache, configOf, exchange, prices, rpcToken, type Service, startService, temporaryDirectory, until
 } from "../support/Service.ts"
-import { answered, askAddress, asPayor, type Invoice, type Shop } from "./Shop.ts"
+import { assertStatus, requestAddress, asPayor, type Invoice, type Shop } from "./Shop.ts"
 
 const script = new URL("../support/rpcProcess.ts", import.meta.url).pathname
 
@@ -129,7 +129,7 @@ const addressFor = Effect.fnUntraced(function*(invoice: Invoice, symbol: string)
   const shop = { service } as Shop
   const tokens = yield* asPayor(shop, invoice, "available-tokens?mode=network&network=base")
   const token = tokens.find((each: any) => each.token_symbol === symbol)
-  return answered(200, yield* askAddress(shop, invoice, { network: "base", token_id: token.id }))
+  return assertStatus(200, yield* requestAddress(shop, invoice, { network: "base", token_id: token.id }))
 })
 
 const paidInvoice = Effect.fnUntraced(function*(id: string, status = "paid") {

@@ -8,7 +8,7 @@ import { keccak256, serializeErc6492Signature, type Hex } from "viem"
 import type { Network } from "../../schemas/Network.ts"
 import { type Anvil, anvil } from "../support/Anvil.ts"
 import { emptyDatabase } from "../support/Database.ts"
-import { configOf, type Received, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, type TestResponse, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import {
   cardanoWallet,
   contractWalletCode,
@@ -60,7 +60,7 @@ const answerOf = ({ asked, message }: Question, wallet: SignInAccount) =>
 
 const verify = (body: object) => post("/api/v1/auth/verify", body)
 
-const codeOf = ({ json, status }: Received) => `${status} ${json.error?.code}`
+const codeOf = ({ json, status }: TestResponse) => `${status} ${json.error?.code}`
 
 const wallets: ReadonlyArray<readonly [Network, (seed: number) => SignInAccount]> = [
   ["base", evmWallet],

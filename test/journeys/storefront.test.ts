@@ -10,8 +10,8 @@ import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
 import { dirname } from "node:path"
 import { connect, emptyDatabase } from "../support/Database.ts"
-import { configOf, type DemoKeys, type Sent, type Service, startService, temporaryDirectory } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { configOf, type DemoKeys, type TestRequest, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { assertStatus } from "./Shop.ts"
 
 class Town extends Context.Service<Town, {
   readonly service: Service
@@ -35,7 +35,7 @@ const address = {
   zip_code: "33101", country: "US", phone: "+1 305 555 0100", email: "ada.lovelace@example.com"
 }
 
-const call = (path: string, body?: unknown, more: Sent = {}) =>
+const call = (path: string, body?: unknown, more: TestRequest = {}) =>
   Effect.flatMap(Town, ({ keys, service }) =>
     service.call(`/api/commerce/merchant/${path}`, {
       ...(body === undefined ? {} : { body }),
@@ -43,7 +43,7 @@ const call = (path: string, body?: unknown, more: Sent = {}) =>
       headers: { "x-api-key": keys.commerce_key, ...more.headers }
     }))
 
-const ok = (path: string, body?: unknown, more?: Sent) => Effect.map(call(path, body, more), (answer) => answered(200, answer).data)
+const ok = (path: string, body?: unknown, more?: TestRequest) => Effect.map(call(path, body, more), (answer) => assertStatus(200, answer).data)
 
 const refused = (status: number, code: string, ...[path, body, more]: Parameters<typeof call>) =>
   Effect.map(call(path, body, more), (answer) => {
@@ -51,7 +51,7 @@ const refused = (status: number, code: string, ...[path, body, more]: Parameters
     return answer.json.error
   })
 
-const withKey = (key: string = randomUUID()): Sent => ({ headers: { "idempotency-key": key } })
+const withKey = (key: string = randomUUID()): TestRequest => ({ headers: { "idempotency-key": key } })
 
 /** An estimate with an address, ready to be ordered. */
 const ready = Effect.fnUntraced(function*(customer_id: string, product_id = "B08N5WRWNW") {
@@ -72,14 +72,14 @@ const eventsOf = (orderId: string) =>
   Effect.flatMap(Town, ({ keys, service }) =>
     Effect.map(
       service.call(`/api/v1/events?limit=100&order_id=${orderId}`, { headers: { "x-api-key": keys.commerce_key } }),
-      (answer) => answered(200, answer).data.data as ReadonlyArray<any>
+      (answer) => assertStatus(200, answer).data.data as ReadonlyArray<any>
     ))
 
 const advance = (seconds: number) =>
   Effect.flatMap(Town, ({ keys, service }) =>
     Effect.map(
       service.call("/api/v1/devnet/clock/advance", { body: { seconds }, headers: { "x-api-key": keys.merchant_key } }),
-      (answer) => answered(200, answer)
+      (answer) => assertStatus(200, answer)
     ))
 
 layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (it) => {
@@ -128,7 +128,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
         cancel_order: `/api/commerce/merchant/orders/${made.order_id}/cancel`
       })
       for (const path of [made.endpoints.check_order, made.endpoints.check_payment]) {
-        answered(200, yield* service.call(path, { headers: { "x-api-key": keys.commerce_key } }))
+        assertStatus(200, yield* service.call(path, { headers: { "x-api-key": keys.commerce_key } }))
       }
       const session = yield* service.call("/api/v1/payments/session-details", { headers: made.payment_session_headers })
       assert.strictEqual(session.status, 200, session.text)
@@ -236,9 +236,9 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
       const headers = made.payment_session_headers
       const { service } = yield* Town
       const offered = yield* service.call("/api/v1/payments/available-tokens?mode=network&network=base", { headers })
-      const body = { network: "base", token_id: answered(200, offered)[0].id }
-      const { temp_address } = answered(200, yield* service.call("/api/v1/payments/payment-addresses", { headers, body }))
-      const contract = answered(200, yield* service.call("/api/v1/payments/available-tokens?mode=all&network=bsc", { headers }))
+      const body = { network: "base", token_id: assertStatus(200, offered)[0].id }
+      const { temp_address } = assertStatus(200, yield* service.call("/api/v1/payments/payment-addresses", { headers, body }))
+      const contract = assertStatus(200, yield* service.call("/api/v1/payments/available-tokens?mode=all&network=bsc", { headers }))
         .find(({ token_address }: any) => token_address !== null).token_address
       const beforeOwn = yield* written
       for (const own of [temp_address, contract]) {
@@ -249,7 +249,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (i
       yield* invoice(purchase, 403, "SCOPE_MISMATCH", { headers: { "x-api-key": keys.merchant_key, ...withKey().headers } })
       yield* refused(503, "SERVICE_UNAVAILABLE", "checkout/estimate", { customer_id: "a", items: [{ product_id: "SIM-QUOTE-UNAVAILABLE", retailer: "amazon" }] })
       assert.deepStrictEqual(yield* written, beforeOwn)
-      answered(200, yield* call("checkout/invoice", purchase, withKey()))
+      assertStatus(200, yield* call("checkout/invoice", purchase, withKey()))
     }))
 
   it.effect("tells nobody where a customer lives but the shop and the retailer", () =>

@@ -11,7 +11,7 @@ import { emptyDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { configOf, exchange, rpcToken, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 import { type Client, connectTo, endOf } from "../support/Sockets.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 import { signIn } from "./Tenants.ts"
 
 class Pair extends Context.Service<Pair, {
@@ -45,7 +45,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
     Effect.gen(function*() {
       const { called, commerceKey, key, receiver, streaming } = yield* Pair
       const headers = { "x-api-key": key }
-      answered(200, yield* called.call("/api/v1/webhooks", { headers, body: { url: receiver.url("/hooks"), enabled_events: ["*"] } }))
+      assertStatus(200, yield* called.call("/api/v1/webhooks", { headers, body: { url: receiver.url("/hooks"), enabled_events: ["*"] } }))
       const merchant = yield* dial(streaming, "/ws/merchant/events", headers)
       const commerce = yield* dial(streaming, "/ws/commerce/events", { "x-api-key": commerceKey })
       const create = (as: Record<string, string>) =>
@@ -54,11 +54,11 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
             headers: { ...as, "idempotency-key": randomUUID() },
             body: { amount_usd: 5, metadata: { note: "✓ \"quoted\" \u2028" } }
           }),
-          (made) => answered(200, made).invoice_id as string
+          (made) => assertStatus(200, made).invoice_id as string
         )
       for (const as of [headers, { "x-api-key": commerceKey }]) yield* create(as)
       const paid = yield* create(headers)
-      answered(200, yield* called.call(`/api/v1/devnet/invoices/${paid}/simulate`, { headers, body: { action: "pay" } }))
+      assertStatus(200, yield* called.call(`/api/v1/devnet/invoices/${paid}/simulate`, { headers, body: { action: "pay" } }))
       const all = yield* until(
         "every event is streamed",
         Effect.map(called.call("/api/v1/events?limit=100", { headers }), (found) => {
@@ -91,7 +91,7 @@ layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("streams
       const { called, key, streaming } = yield* Pair
       const session = yield* signIn(called, privateKeyToAccount(generatePrivateKey()))
       const jwt = { authorization: `Bearer ${session.access_token}` }
-      const { data } = answered(200, yield* called.call("/api/v1/ws/token", { headers: jwt, body: { scope: "merchant" } }))
+      const { data } = assertStatus(200, yield* called.call("/api/v1/ws/token", { headers: jwt, body: { scope: "merchant" } }))
       assert.deepInclude(data, { scope: "merchant", environment: "devnet", endpoint: "/ws/merchant/events" })
       const byTicket = yield* dial(streaming, `/ws/merchant/events?token=${data.token}`)
       const byKey = yield* dial(streaming, "/ws/merchant/events", { "x-api-key": key })

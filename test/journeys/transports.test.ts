@@ -12,7 +12,7 @@ import { Webhook } from "standardwebhooks"
 import { emptyDatabase } from "../support/Database.ts"
 import { makeProxy, type Proxy } from "../support/Proxy.ts"
 import { identity, makeRawReceiver, receiverCertificate } from "../support/Receiver.ts"
-import { configOf, type Received, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { configOf, type TestResponse, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 
 class Ways extends Context.Service<Ways, {
   readonly service: Service
@@ -20,7 +20,7 @@ class Ways extends Context.Service<Ways, {
   readonly file: string
   /** Requests that the receiver behind the proxy read. */
   readonly received: () => string
-  readonly post: (path: string, body: unknown) => Effect.Effect<Received>
+  readonly post: (path: string, body: unknown) => Effect.Effect<TestResponse>
 }>()("test/Ways") {}
 
 const credential = "proxycredential-0123456789"

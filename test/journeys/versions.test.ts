@@ -9,7 +9,7 @@ import { newestVersion } from "../../schemas/Version.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { assertStatus } from "./Shop.ts"
 
 const first = "2026-01-15"
 
@@ -50,16 +50,16 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
         Effect.map(service.call(path, { headers }), (found) => {
           const version = headers["x-service-version"] ?? (headers["x-api-key"] === merchant_key ? newestVersion : first)
           assert.strictEqual(found.headers["x-service-version"], version)
-          return answered(200, found)
+          return assertStatus(200, found)
         })
       const newest = { "x-api-key": merchant_key }
-      const made = answered(200, yield* service.call("/api/v1/api-keys", {
+      const made = assertStatus(200, yield* service.call("/api/v1/api-keys", {
         headers: newest, body: { name: "old", scope: "merchant", environment: "devnet" }
       })).data
       service.guard(made.key)
       assert.strictEqual(made.api_version, newestVersion)
       const change = { method: "PATCH", headers: newest, body: { api_version: first } }
-      assert.strictEqual(answered(200, yield* service.call(`/api/v1/api-keys/${made.id}`, change)).data.api_version, first)
+      assert.strictEqual(assertStatus(200, yield* service.call(`/api/v1/api-keys/${made.id}`, change)).data.api_version, first)
       // What a key was found to be is remembered for 2 s at most.
       const pinned = { "x-api-key": made.key }
       yield* until(
@@ -73,15 +73,15 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
       const hook = (path: string, headers: Headers) =>
         Effect.map(
           service.call("/api/v1/webhooks", { headers, body: { url: receiver.url(path), enabled_events: ["*"] } }),
-          (found) => answered(200, found).data.api_version
+          (found) => assertStatus(200, found).data.api_version
         )
       assert.strictEqual(yield* hook("/old", pinned), first)
       assert.strictEqual(yield* hook("/new", newest), newestVersion)
 
-      const invoice = answered(200, yield* service.call("/api/v1/invoices", {
+      const invoice = assertStatus(200, yield* service.call("/api/v1/invoices", {
         headers: { ...newest, "idempotency-key": randomUUID() }, body: { amount_usd: 5 }
       }))
-      const simulated = answered(200, yield* service.call(`/api/v1/devnet/invoices/${invoice.invoice_id}/simulate`, {
+      const simulated = assertStatus(200, yield* service.call(`/api/v1/devnet/invoices/${invoice.invoice_id}/simulate`, {
         headers: newest, body: { action: "pay", network: "base" }
       })).data
       const { token } = simulated.invoice_payment.metadata
@@ -130,7 +130,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
     Effect.gen(function*() {
       const { service } = yield* Desk
       const { merchant_key } = yield* service.keys
-      const { payment_session_headers: session } = answered(200, yield* service.call("/api/v1/invoices", {
+      const { payment_session_headers: session } = assertStatus(200, yield* service.call("/api/v1/invoices", {
         headers: { "x-api-key": merchant_key, "idempotency-key": randomUUID() }, body: { amount_usd: 5 }
       }))
       for (const [headers, version] of [[{}, newestVersion], [{ "x-service-version": first }, first]] as const) {
@@ -138,6 +138,6 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("version
         assert.deepStrictEqual([found.status, found.headers["x-service-version"]], [200, version])
       }
       const wrong = yield* service.call("/api/v1/payments/session-details", { headers: { ...session, "x-service-version": "1" } })
-      assert.strictEqual(answered(400, wrong).code, "INVALID_VERSION")
+      assert.strictEqual(assertStatus(400, wrong).code, "INVALID_VERSION")
     }))
 })

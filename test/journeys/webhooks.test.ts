@@ -9,14 +9,14 @@ import { createHmac, randomUUID } from "node:crypto"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { emptyDatabase } from "../support/Database.ts"
-import { answers, type Arrival, makeReceiver, type Receiver } from "../support/Receiver.ts"
-import { configOf, type Sent, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { answered } from "./Shop.ts"
+import { answers, type ReceivedRequest, makeReceiver, type Receiver } from "../support/Receiver.ts"
+import { configOf, type TestRequest, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { assertStatus } from "./Shop.ts"
 
 class Desk extends Context.Service<Desk, {
   readonly service: Service
   readonly receiver: Receiver
-  readonly ask: (path: string, sent?: Sent) => Effect.Effect<any>
+  readonly ask: (path: string, sent?: TestRequest) => Effect.Effect<any>
 }>()("test/Desk") {
   static readonly layer = Layer.effect(Desk, Effect.gen(function*() {
     const database = yield* emptyDatabase
@@ -31,10 +31,10 @@ class Desk extends Context.Service<Desk, {
       })
     })
     const { merchant_key: key } = yield* service.keys
-    const ask = (path: string, sent: Sent = {}) =>
+    const ask = (path: string, sent: TestRequest = {}) =>
       Effect.map(
         service.call(`/api/v1/${path}`, { ...sent, headers: { "x-api-key": key, "idempotency-key": randomUUID() } }),
-        (found) => answered(200, found)
+        (found) => assertStatus(200, found)
       )
     return { service, receiver, ask }
   }))
@@ -63,7 +63,7 @@ const ended = (id: string, n: number, status: string) =>
       (found) => found.length === n
     ))
 
-const verifies = (arrival: Arrival, secret: string): boolean => {
+const verifies = (arrival: ReceivedRequest, secret: string): boolean => {
   const text = arrival.body.toString("utf8")
   const results = [new StandardWebhook(secret), new SvixWebhook(secret)].map((library) => {
     try {
@@ -77,7 +77,7 @@ const verifies = (arrival: Arrival, secret: string): boolean => {
   return results[0]!
 }
 
-const mac = ({ body, headers }: Arrival, secret: string): string =>
+const mac = ({ body, headers }: ReceivedRequest, secret: string): string =>
   createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.`).update(body).digest("hex")
 
 layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhooks, managed by their merchant", (it) => {

@@ -1,5 +1,5 @@
 /**
- * Goal: what the operator writes is what runs: plugins, in order, with their routes and calls, behind two doors.
+ * Goal: what the operator writes is what runs: plugins, in order, with their routes and calls, behind two ports.
  * Method: whole services on databases of their own, from configs loaded as the service loads them.
  */
 import { NodeServices } from "@effect/platform-node"
@@ -8,9 +8,9 @@ import { Context, Effect, Exit, Fiber, FileSystem, Layer, Redacted, Scope } from
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { RpcClient } from "effect/rpc"
 import { connect } from "node:net"
-import { boot, Running } from "../../runtime/boot.ts"
+import { boot, ServiceInfo } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
@@ -38,7 +38,7 @@ const service = (parts: Record<string, unknown>) =>
     yield* fs.writeFileString(`${folder}/c.jsonc`, JSON.stringify(config))
     const loaded = yield* load({ file: `${folder}/c.jsonc`, environment: {} })
     const context = yield* Layer.build(boot(loaded, crypto.randomUUID()))
-    return { ...Context.get(context, Running), folder }
+    return { ...Context.get(context, ServiceInfo), folder }
   })
 
 const get = (url: string, headers: Record<string, string> = {}) =>
@@ -66,7 +66,7 @@ describe("a service", () => {
   it.live("answers typed calls with the credential, and 401 without", () =>
     Effect.gen(function*() {
       const { internalUrl } = yield* service({ modules: [{ use: fixture("greeter.ts") }] })
-      const door = (credential: string) => RpcDoor.layer({ url: internalUrl, token: Redacted.make(credential) })
+      const door = (credential: string) => InternalRpc.layer({ url: internalUrl, token: Redacted.make(credential) })
       const greet = Effect.gen(function*() {
         const client = yield* RpcClient.make(GreeterRpc)
         return yield* client["greeter.greet"]({ name: "world" })
@@ -98,7 +98,7 @@ describe("a service", () => {
       }
     }).pipe(Effect.scoped, Effect.provide(services)))
 
-  it.live("stops at both doors at once: who keeps one waiting does not hold up the other", () =>
+  it.live("stops at both ports at once: who keeps one waiting does not hold up the other", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { internalUrl, url } = yield* Scope.provide(service({}), scope)
@@ -107,7 +107,7 @@ describe("a service", () => {
       slow.write("GET /health/live HTTP/1.1\r\n")
       assert.deepStrictEqual([yield* isOpen(url), yield* isOpen(internalUrl)], [true, true])
       const stop = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-      yield* until("the internal door is closed", Effect.provide(isOpen(internalUrl), services), (is) => !is)
+      yield* until("the internal port is closed", Effect.provide(isOpen(internalUrl), services), (is) => !is)
       assert.deepStrictEqual([slow.closed, stop.pollUnsafe()], [false, undefined])
       slow.destroy()
       yield* Fiber.join(stop)
@@ -119,7 +119,7 @@ describe("a service", () => {
       assert.strictEqual((yield* get(`${url}/health/ready`)).status, 200)
     }).pipe(Effect.scoped, Effect.provide(services)))
 
-  it.live("tells its health on both doors, its metrics to the operator only, by route and never by path", () =>
+  it.live("tells its health on both ports, its metrics to the operator only, by route and never by path", () =>
     Effect.gen(function*() {
       const { internalUrl, url } = yield* service({ modules: [{ use: fixture("greeter.ts") }] })
       for (const base of [url, internalUrl]) {

@@ -8,7 +8,7 @@ import { Deferred, Effect, Fiber, FileSystem, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { spawn } from "node:child_process"
 import { createServer } from "node:net"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
 
@@ -207,7 +207,7 @@ describe("the entry point", () => {
         return yield* (yield* RpcClient.make(GreeterRpc))["greeter.greet"]({ name: "there" })
       }).pipe(
         Effect.scoped,
-        Effect.provide(RpcDoor.layer({ url: internalUrl, token: Redacted.make(token) }), { local: true })
+        Effect.provide(InternalRpc.layer({ url: internalUrl, token: Redacted.make(token) }), { local: true })
       )
       assert.strictEqual(greeting, "hello there")
 

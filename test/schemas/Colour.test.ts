@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { contrast, isReadable, leastContrast, readableOn, textOn } from "../../schemas/Colour.ts"
-import { accentOf, grounds } from "../../modules/checkout/pages/Accent.ts"
+import { accentOf, backgrounds } from "../../modules/checkout/pages/Accent.ts"
 
 const parts = ["00", "33", "5a", "80", "a6", "cc", "ff"]
 const colours = parts.flatMap((red) => parts.flatMap((green) => parts.map((blue) => `#${red}${green}${blue}`)))
@@ -26,8 +26,8 @@ describe("contrast", () => {
   it("of an accent on the page, and of text on the accent, is enough in light and in dark", () => {
     for (const colour of colours) {
       const { dark, light, onDark, onLight } = accentOf(colour)
-      for (const ground of grounds.light) assert.isAtLeast(contrast(light, ground), leastContrast, colour)
-      for (const ground of grounds.dark) assert.isAtLeast(contrast(dark, ground), leastContrast, colour)
+      for (const ground of backgrounds.light) assert.isAtLeast(contrast(light, ground), leastContrast, colour)
+      for (const ground of backgrounds.dark) assert.isAtLeast(contrast(dark, ground), leastContrast, colour)
       assert.isAtLeast(contrast(onLight, light), leastContrast, colour)
       assert.isAtLeast(contrast(onDark, dark), leastContrast, colour)
     }

@@ -17,7 +17,7 @@ import {
   type WireObject
 } from "../../schemas/Event.ts"
 import { Payment, PaymentMetadata, PaymentToken } from "../../schemas/Payment.ts"
-import { findVersion, knownVersion, newestVersion, turnDown, versions } from "../../schemas/Version.ts"
+import { findVersion, knownVersion, newestVersion, downgrade, versions } from "../../schemas/Version.ts"
 
 const first = "2026-01-15"
 const names = versions.map(({ version }) => version)
@@ -59,10 +59,10 @@ describe("turning down", () => {
   it.effect.prop("leaves what a version does not know apart, is total, and changes nothing when repeated", [EventObject], ([value]) =>
     Effect.sync(() => {
       const object = wire(EventObject, value)
-      assert.deepStrictEqual(turnDown(object, newestVersion), object)
+      assert.deepStrictEqual(downgrade(object, newestVersion), object)
       for (const version of names) {
-        const shown = turnDown(object, version)
-        assert.deepStrictEqual(turnDown(shown, version), shown)
+        const shown = downgrade(object, version)
+        assert.deepStrictEqual(downgrade(shown, version), shown)
         assert.deepStrictEqual(Object.keys(shown), Object.keys(object))
         if (object.object !== "invoice_payment") assert.deepStrictEqual(shown, object)
       }
@@ -77,7 +77,7 @@ describe("turning down", () => {
       const newest = { ...payment, metadata: { ...older, token } }
       const quote = older["quote"] as Record<string, unknown> | null
       const { pricing_reason: _reason, ...priced } = quote ?? {}
-      assert.deepStrictEqual(turnDown(newest, first), {
+      assert.deepStrictEqual(downgrade(newest, first), {
         ...payment, metadata: { ...older, quote: quote === null ? null : priced }
       })
     }))
@@ -91,7 +91,7 @@ describe("turning down", () => {
       const data = dataText(after, previousAttributes(before, after))
       for (const version of names) {
         const told = JSON.parse(dataTextIn(version, "invoice_payment.updated", data))
-        const [was, is] = [turnDown(before, version), turnDown(after, version)]
+        const [was, is] = [downgrade(before, version), downgrade(after, version)]
         assert.deepStrictEqual(told.object, is)
         assert.deepStrictEqual({ ...told.object, ...told.previous_attributes }, was)
         assert.deepStrictEqual(told.previous_attributes, previousAttributes(was, is))

@@ -22,7 +22,7 @@ import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { databaseLayer } from "./Database.ts"
 import { generousLimits } from "./Limits.ts"
-import { breaches } from "./OpenApi.ts"
+import { violations } from "./OpenApi.ts"
 
 /** A request as a test writes it; a body that is not text is sent as JSON. */
 export interface Call {
@@ -85,7 +85,7 @@ export const settingsLayer = (
 
 export const secretsLayer: Layer.Layer<Secrets> = Layer.effect(Secrets, Effect.orDie(fromMasters([randomBytes(32)])))
 
-/** An internal door nobody opens. */
+/** An internal port nobody opens. */
 export const noRpc: Layer.Layer<Rpc> = Layer.succeed(Rpc, { serve: () => Effect.void })
 
 /** A health that nobody asks for. */
@@ -121,7 +121,7 @@ export const kernel = <E>(
 /** The answer, if it is as the published OpenAPI document says. */
 const described = (path: string, { body, method = body === undefined ? "GET" : "POST" }: Call, answer: Answer): Answer => {
   const { headers, status, text } = answer
-  const found = breaches({ method, path, status, headers: Object.fromEntries(headers), text }, true)
+  const found = violations({ method, path, status, headers: Object.fromEntries(headers), text }, true)
   if (found.length > 0) throw new Error(`${method} ${path} is not as the OpenAPI document says: ${found.join("; ")}`)
   return answer
 }

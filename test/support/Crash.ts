@@ -5,10 +5,10 @@
  */
 import { Effect, Fiber, type Scope } from "effect"
 import type { Receiver } from "./Receiver.ts"
-import { exchange, type Received, type Sent, type Service, until } from "./Service.ts"
+import { exchange, type TestResponse, type TestRequest, type Service, until } from "./Service.ts"
 
 /** How the harness starts the service, and reads the tables it cannot see through the API. */
-export interface Crashing {
+export interface CrashRunOptions {
   /** A new process on the same data, the same ports and the same database. */
   readonly start: Effect.Effect<Service, never, Scope.Scope>
   /** Runs a statement on the service's database. */
@@ -47,12 +47,12 @@ const againMillis = 50
 const paidShare = 0.4
 
 /** For queues to run dry after the last start, however slow the machine: a receiver's retries included. */
-export const dryMillis = 240_000
+export const queueDrainMillis = 240_000
 
 const eventsPage = 100
 
 /** Mulberry32: small, and the same on every machine. */
-export const seeded = (seed: number) => {
+export const seededRandom = (seed: number) => {
   let state = seed >>> 0
   return (): number => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -76,10 +76,10 @@ interface Asked {
 }
 
 /** One request of a client; undefined when it got no answer. */
-export type Ask = (path: string, sent: Sent) => Effect.Effect<Received | undefined>
+export type Ask = (path: string, sent: TestRequest) => Effect.Effect<TestResponse | undefined>
 
 /** A merchant, and who asks in its name. */
-export interface Buyers {
+export interface ClientOptions {
   readonly merchant: { readonly id: number; readonly key: string }
   readonly ask: Ask
   readonly seed: number
@@ -90,8 +90,8 @@ export interface Buyers {
 }
 
 /** The clients of a merchant: what they asked for, what they were told, and what was wrong with it. */
-export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchant, pay: payByHand, seed }: Buyers) => {
-  const random = seeded(seed)
+export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchant, pay: payByHand, seed }: ClientOptions) => {
+  const random = seededRandom(seed)
   const asked: Array<Asked> = []
   const faults: Array<string> = []
   const headers = { "x-api-key": merchant.key }
@@ -151,7 +151,7 @@ export const makeClients = ({ ask, betweenMillis = defaultBetweenMillis, merchan
 export type Clients = ReturnType<typeof makeClients>
 
 /** What a killed process held is given up as if its lease had run out: nobody waits a minute for each kill. */
-export const letLeasesRunOut = ({ query }: Pick<Crashing, "query">) =>
+export const expireLeases = ({ query }: Pick<CrashRunOptions, "query">) =>
   Effect.andThen(
     query("update leases set until = '-infinity'"),
     query("update webhook_lanes set held_until = now()")
@@ -187,7 +187,7 @@ export const positionOf = (id: string): readonly [bigint, bigint] => {
 }
 
 /** Ids grow, in the order of the list. */
-export const orderFaults = (events: ReadonlyArray<Pick<WireEvent, "id">>): ReadonlyArray<string> =>
+export const orderingFaults = (events: ReadonlyArray<Pick<WireEvent, "id">>): ReadonlyArray<string> =>
   events.slice(1).flatMap(({ id }, index) => {
     const [ms, seq] = positionOf(id)
     const [beforeMs, beforeSeq] = positionOf(events[index]!.id)
@@ -242,9 +242,9 @@ const decisionsOf = (events: ReadonlyArray<WireEvent>): number => new Set(events
  * Judges what a merchant was told by what is in the tables: nothing answered is lost, each version of an invoice has
  * its events and each event its version, ids grow, one key gives one invoice and one body.
  */
-export const judgeCommits = Effect.fnUntraced(function*(
+export const checkCommits = Effect.fnUntraced(function*(
   { asked, create, faults, headers, merchant }: Clients,
-  { callers, query, service }: Pick<Crashing, "callers" | "query"> & { readonly service: Service }
+  { callers, query, service }: Pick<CrashRunOptions, "callers" | "query"> & { readonly service: Service }
 ) {
   // Who was never answered asks for the last time, and so does everybody else: the same key, the same body.
   yield* Effect.forEach(asked, create, { concurrency: callers, discard: true })
@@ -252,10 +252,10 @@ export const judgeCommits = Effect.fnUntraced(function*(
     "every payment is counted",
     query("select count(*)::int as n from transfers where status <> 'confirmed' or handled <> 'confirmed'"),
     (rows) => rows[0]!["n"] === 0,
-    dryMillis
+    queueDrainMillis
   )
   const events = yield* allEvents(service, headers)
-  faults.push(...orderFaults(events))
+  faults.push(...orderingFaults(events))
 
   const invoices = yield* query(`select i.id::text, i.version::int, i.amount_paid::text, coalesce((
       select sum(p.amount) from invoice_payments p
@@ -299,16 +299,16 @@ export const judgeCommits = Effect.fnUntraced(function*(
   return { events, payments: rows.size }
 })
 
-const judge = Effect.fnUntraced(function*(run: Crashing, service: Service, clients: Clients) {
+const judge = Effect.fnUntraced(function*(run: CrashRunOptions, service: Service, clients: Clients) {
   const { asked, faults } = clients
-  const { events, payments } = yield* judgeCommits(clients, { ...run, service })
+  const { events, payments } = yield* checkCommits(clients, { ...run, service })
   const wanted = new Set(events.map(({ id }) => id))
   const arrivals = () => run.receiver.arrivals().map(({ headers }) => headers["webhook-id"]!)
   const missing = Effect.sync(() => {
     const seen = new Set(arrivals())
     return [...wanted].filter((id) => !seen.has(id))
   })
-  yield* until("every event has reached the receiver", missing, ({ length }) => length === 0, dryMillis).pipe(
+  yield* until("every event has reached the receiver", missing, ({ length }) => length === 0, queueDrainMillis).pipe(
     Effect.catchDefect((defect) => Effect.sync(() => void faults.push(String(defect))))
   )
   for (const id of new Set(arrivals())) if (!wanted.has(id)) faults.push(`${id} was delivered and is not in the list`)
@@ -328,7 +328,7 @@ const judge = Effect.fnUntraced(function*(run: Crashing, service: Service, clien
 })
 
 /** Kills the service `kills` times under load, and says what was broken. */
-export const crash = (run: Crashing): Effect.Effect<CrashReport> =>
+export const crash = (run: CrashRunOptions): Effect.Effect<CrashReport> =>
   Effect.gen(function*() {
     run.progress(`crash: seed ${run.seed}`)
     const { service, key } = yield* Effect.scoped(Effect.gen(function*() {
@@ -360,7 +360,7 @@ export const crash = (run: Crashing): Effect.Effect<CrashReport> =>
         yield* until("the service answers under load", answered, (count) => count >= before + answersOfLife)
         yield* service.stop("SIGKILL")
       }))
-      yield* letLeasesRunOut(run)
+      yield* expireLeases(run)
       if (kill % 10 === 0) run.progress(`crash: ${kill} kills, ${clients.asked.length} invoices asked for`)
     }
     running = false

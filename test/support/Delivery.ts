@@ -6,13 +6,13 @@
 import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { devnetXpub } from "../../modules/chains/simulated.ts"
 import type { Anvil } from "./Anvil.ts"
-import { type Ask, allEvents, type Crashing, dryMillis, judgeCommits, letLeasesRunOut, makeClients, orderFaults, seeded, type WireEvent } from "./Crash.ts"
-import { type Break, type DeliveryRow, type Endpoint, type History, judge, type Verdict } from "./DeliveryJudge.ts"
+import { type Ask, allEvents, type CrashRunOptions, queueDrainMillis, checkCommits, expireLeases, makeClients, orderingFaults, seededRandom, type WireEvent } from "./Crash.ts"
+import { type Break, type DeliveryRow, type Endpoint, type History, checkDeliveries, type CheckResult } from "./DeliveryChecker.ts"
 import { receiverCertificate } from "./Receiver.ts"
-import type { Kind, Receivers } from "./Receivers.ts"
+import type { ReceiverKind, Receivers } from "./Receivers.ts"
 import { exchange, type Service, until } from "./Service.ts"
 
-export interface Delivering extends Pick<Crashing, "query" | "kills" | "seed" | "progress"> {
+export interface DeliveryRunOptions extends Pick<CrashRunOptions, "query" | "kills" | "seed" | "progress"> {
   /** A new process of an instance: always the same ports and directory. */
   readonly start: (instance: 0 | 1) => Effect.Effect<Service, never, Scope.Scope>
   readonly makeMerchants: (service: Service, count: number) => Effect.Effect<ReadonlyArray<{ readonly id: number; readonly key: string }>>
@@ -33,13 +33,13 @@ export interface Delivering extends Pick<Crashing, "query" | "kills" | "seed" | 
   /** As the service is configured. */
   readonly retry: { readonly baseMillis: number; readonly factor: number }
   /** Kinds of receivers that every merchant but the quiet one has. */
-  readonly kinds: ReadonlyArray<Kind>
+  readonly kinds: ReadonlyArray<ReceiverKind>
   /** Gives up for the dead what they had claimed, rather than wait for their leases. */
   readonly hurry: boolean
 }
 
 /** What the deployments of this harness have in common: the chain, the certificate, the retries. */
-export const deliveringConfig = ({ node, receivers, retry }: Pick<Delivering, "node" | "receivers" | "retry">) => ({
+export const deliveryRunConfig = ({ node, receivers, retry }: Pick<DeliveryRunOptions, "node" | "receivers" | "retry">) => ({
   chains: [{
     use: "evm",
     // From index 10 on: the first addresses of this key are the node's own accounts, which do the paying.
@@ -49,7 +49,7 @@ export const deliveringConfig = ({ node, receivers, retry }: Pick<Delivering, "n
   webhooks: { devnetReceivers: receivers.hosts, retryBaseSeconds: retry.baseMillis / 1_000, retryFactor: retry.factor }
 })
 
-export interface DeliveryReport extends Verdict {
+export interface DeliveryReport extends CheckResult {
   readonly seed: number
   readonly invoices: number
   readonly payments: number
@@ -75,7 +75,7 @@ const rareTypes = ["invoice.partial_payment"]
 
 /** Few enough events for no breaker to open: what fails here is exhausted. */
 const quietInvoices = 2
-const quietKinds: ReadonlyArray<Kind> = ["healthy", "dead", "redirecting", "resetting", "huge", "failing"]
+const quietKinds: ReadonlyArray<ReceiverKind> = ["healthy", "dead", "redirecting", "resetting", "huge", "failing"]
 
 /** Base units that the payors have, together. */
 const fortune = 10n ** 18n
@@ -104,7 +104,7 @@ interface Running {
 }
 
 /** The instances, and a client's way to them. */
-const makeInstances = Effect.fnUntraced(function*(run: Delivering) {
+const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
   const breaks: Array<Break> = []
   const faults: Array<string> = []
   const reachable = [true, true]
@@ -207,11 +207,11 @@ const payOn = (node: Anvil, ask: Ask, turn: Semaphore.Semaphore) => (answer: any
   })
 
 const makeEndpoints = Effect.fnUntraced(function*(
-  { hurry, receivers }: Delivering,
+  { hurry, receivers }: DeliveryRunOptions,
   service: Service,
   merchants: ReadonlyArray<{ readonly id: number; readonly key: string }>,
   first: number,
-  chosen: ReadonlyArray<Kind>
+  chosen: ReadonlyArray<ReceiverKind>
 ) {
   return yield* Effect.forEach(
     merchants.flatMap((merchant) => chosen.map((kind) => ({ kind, merchant }))),
@@ -231,7 +231,7 @@ const makeEndpoints = Effect.fnUntraced(function*(
   )
 })
 
-const breakThings = Effect.fnUntraced(function*(run: Delivering, instances: Instances, random: () => number) {
+const breakThings = Effect.fnUntraced(function*(run: DeliveryRunOptions, instances: Instances, random: () => number) {
   yield* Effect.sleep(run.calmMillis)
   // What is judged by the calm needs some of it, however late it begins.
   yield* until(
@@ -239,7 +239,7 @@ const breakThings = Effect.fnUntraced(function*(run: Delivering, instances: Inst
     run.receivers.seen,
     ({ arrivals }) => calmPaths.every((path) =>
       arrivals.some((one) => one.path.startsWith(path) && one.endedAt !== null && one.startedAt < now() - calmTakenMillis)),
-    dryMillis
+    queueDrainMillis
   )
   for (let kill = 1; kill <= run.kills; kill++) {
     const victim = random() < 0.5 ? 0 : 1
@@ -266,7 +266,7 @@ const behindBreaker =
     and l.open_until is not null)`
 
 const observe = Effect.fnUntraced(function*(
-  run: Delivering,
+  run: DeliveryRunOptions,
   endpoints: ReadonlyArray<Omit<Endpoint, "open">>,
   events: ReadonlyMap<number, ReadonlyArray<WireEvent>>,
   { breaks, slowness }: Pick<Instances, "breaks" | "slowness">
@@ -291,10 +291,10 @@ const observe = Effect.fnUntraced(function*(
 })
 
 /** Runs the load, breaks what there is to break, lets the queues run dry, and says what was held. */
-export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
+export const runDelivery = (run: DeliveryRunOptions): Effect.Effect<DeliveryReport> =>
   Effect.scoped(Effect.gen(function*() {
     run.progress(`delivery: seed ${run.seed}`)
-    const random = seeded(run.seed)
+    const random = seededRandom(run.seed)
     yield* run.node.token("mint", [run.node.accounts[0]!, fortune])
     const instances = yield* makeInstances(run)
     const merchants = yield* run.makeMerchants(instances.service(0), run.merchants + 1)
@@ -337,7 +337,7 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
     if (run.hurry) {
       yield* Effect.forEach([0, 1] as const, (one) => instances.end(one, "SIGKILL"), { concurrency: 2 })
       // Nobody else holds anything while both are dead.
-      yield* letLeasesRunOut(run)
+      yield* expireLeases(run)
       yield* Effect.forEach([0, 1] as const, (one) => instances.again(one), { concurrency: 2 })
     }
     run.progress("delivery: the load is over, the queues run dry")
@@ -347,20 +347,20 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
       "the chain is read to its end",
       run.query("select recent->0->>'height' as height from chain_cursors"),
       (rows) => rows.some(({ height }) => BigInt(height) >= head),
-      dryMillis
+      queueDrainMillis
     )
     const faults = [...instances.faults]
     const events = new Map<number, ReadonlyArray<WireEvent>>()
     let payments = 0
     for (const each of clients) {
-      const judged = yield* judgeCommits(each, { callers: run.callers, query: run.query, service })
+      const judged = yield* checkCommits(each, { callers: run.callers, query: run.query, service })
       payments += judged.payments
       events.set(each.merchant.id, judged.events)
       faults.push(...each.faults)
     }
     events.set(quiet!.id, yield* allEvents(service, { "x-api-key": quiet!.key }))
     const all = events.get(busy[0]!.id)!
-    faults.push(...orderFaults(read).map((fault) => `order a reader: ${fault}`))
+    faults.push(...orderingFaults(read).map((fault) => `order a reader: ${fault}`))
     const ids = new Set(read.map(({ id }) => id))
     const last = read.at(-1)?.id
     const end = all.findIndex(({ id }) => id === last)
@@ -373,11 +373,11 @@ export const deliver = (run: Delivering): Effect.Effect<DeliveryReport> =>
         join webhook_endpoints w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
         where d.finished_at is null and not ${behindBreaker} group by 1, 2`),
       (rows) => rows.length === 0,
-      run.hurry ? dryMillis : drainMillis
+      run.hurry ? queueDrainMillis : drainMillis
     ).pipe(Effect.catchDefect((defect) => Effect.sync(() => void faults.push(String(defect)))))
 
     const history = yield* observe(run, endpoints, events, instances)
-    const verdict = judge(history)
+    const verdict = checkDeliveries(history)
     return {
       ...verdict,
       faults: [...faults, ...verdict.faults],

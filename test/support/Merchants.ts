@@ -1,8 +1,8 @@
-/** Merchants of a running deployment, made as an operator makes them: over its internal door. */
+/** Merchants of a running deployment, made as an operator makes them: over its internal port. */
 import { Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { rpcToken, type Service } from "./Service.ts"
 
 /** A merchant and a key of it. */
@@ -31,6 +31,6 @@ export const makeMerchants = (
         return { id, key }
       }), { concurrency: 8 })
   })).pipe(
-    Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
+    Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
     Effect.orDie
   )

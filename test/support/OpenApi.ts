@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs"
 import type { IncomingHttpHeaders } from "node:http"
 
 /** What was answered to a call. */
-export interface Answered {
+export interface ObservedResponse {
   readonly method: string
   /** Path and query, as they were sent. */
   readonly path: string
@@ -70,7 +70,7 @@ const parameters = ({ segments }: Path): number => segments.filter(isParameter).
 const escaped = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
 
 /** A judge by one document. Validators are compiled when they are first needed. */
-export const judgeBy = (document: Json) => {
+export const checkerFor = (document: Json) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false })
   const id = "https://tillwire.test/openapi.json"
   ajv.addSchema({ $id: id, ...Object.fromEntries(["paths", "components"].map((part) => [part, closed(document[part])])) } as never)
@@ -123,7 +123,7 @@ export const judgeBy = (document: Json) => {
     ]
   }
 
-  const bodyFaults = ({ headers, method, text }: Answered, content: Json | undefined, at: string): ReadonlyArray<string> => {
+  const bodyFaults = ({ headers, method, text }: ObservedResponse, content: Json | undefined, at: string): ReadonlyArray<string> => {
     if (content === undefined || method === "HEAD") return text === "" ? [] : ["a body is not documented"]
     if (headers["content-encoding"] !== undefined) return []
     const type = headers["content-type"]?.split(";")[0] ?? "no content type"
@@ -132,7 +132,7 @@ export const judgeBy = (document: Json) => {
     return faultsOf(validatorAt(`${at}/content/${encodeURIComponent(escaped(type))}/schema`), value, "the body")
   }
 
-  const withoutOperation = ({ headers, method, path, status, text }: Answered, found: Path | undefined): ReadonlyArray<string> => {
+  const withoutOperation = ({ headers, method, path, status, text }: ObservedResponse, found: Path | undefined): ReadonlyArray<string> => {
     if (found === undefined && !path.startsWith("/api/")) return []
     if (found !== undefined && method === "OPTIONS" && status === 204) return text === "" ? [] : ["a body is not documented"]
     if (status < 400) return [`${found === undefined ? "the path" : "the method"} is not documented`]
@@ -144,7 +144,7 @@ export const judgeBy = (document: Json) => {
    * What the answer does that the document does not say, in a sentence each. Of pages and files it says nothing; with
    * `isOwnRoute`, for routes that a test brings itself, also of no path that the document does not have.
    */
-  return (answer: Answered, isOwnRoute = false): ReadonlyArray<string> => {
+  return (answer: ObservedResponse, isOwnRoute = false): ReadonlyArray<string> => {
     const pathname = answer.path.split("?")[0] ?? ""
     if (ofOtherPlugins.some((start) => pathname.startsWith(start))) return []
     const segments = segmentsOf(pathname)
@@ -159,10 +159,10 @@ export const judgeBy = (document: Json) => {
   }
 }
 
-let judge: ReturnType<typeof judgeBy> | undefined
+let judge: ReturnType<typeof checkerFor> | undefined
 
-/** {@link judgeBy} the committed document, which is read once a process, when something was answered. */
-export const breaches = (answer: Answered, isOwnRoute = false): ReadonlyArray<string> => {
-  judge ??= judgeBy(JSON.parse(readFileSync(new URL("../../modules/docs/openapi.json", import.meta.url), "utf8")))
+/** {@link checkerFor} the committed document, which is read once a process, when something was answered. */
+export const violations = (answer: ObservedResponse, isOwnRoute = false): ReadonlyArray<string> => {
+  judge ??= checkerFor(JSON.parse(readFileSync(new URL("../../modules/docs/openapi.json", import.meta.url), "utf8")))
   return judge(answer, isOwnRoute)
 }

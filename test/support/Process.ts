@@ -42,7 +42,7 @@ export interface Role<A> {
   readonly pid: number
   /** The first thing it said. */
   readonly said: A
-  /** Asks it something; it answers by {@link answering}. */
+  /** Asks it something; it answers by {@link answerQuestions}. */
   readonly ask: <B>(question: object) => Effect.Effect<B>
 }
 
@@ -90,6 +90,6 @@ export const specification = <A>(): A => JSON.parse(process.argv[2] ?? "{}") as 
 export const say = (said: object): void => void process.send!(said)
 
 /** Answers each question of whoever started this role, in its own time. */
-export const answering = <A>(answer: (question: A) => object | Promise<object>): void =>
+export const answerQuestions = <A>(answer: (question: A) => object | Promise<object>): void =>
   void process.on("message", async ({ asked, question }: { readonly asked: number; readonly question: A }) =>
     say({ asked, answer: await answer(question) }))

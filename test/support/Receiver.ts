@@ -8,7 +8,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, type SecureContextOptions, type TlsOptions } from "node:tls"
 
 /** One request as it arrived. */
-export interface Arrival {
+export interface ReceivedRequest {
   readonly path: string
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export interface Arrival {
 }
 
 /** How a path answers, by the number of the request to it, from 1. */
-export type Behaviour = (n: number, arrival: Arrival, response: ServerResponse) => void
+export type Behaviour = (n: number, arrival: ReceivedRequest, response: ServerResponse) => void
 
 /** Answers with a status at once. */
 export const answers = (status: number, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ""): Behaviour =>
@@ -38,11 +38,11 @@ export interface Receiver {
   readonly host: string
   readonly url: (path: string) => string
   readonly script: (path: string, behaviour: Behaviour) => void
-  readonly arrivals: (path?: string) => ReadonlyArray<Arrival>
+  readonly arrivals: (path?: string) => ReadonlyArray<ReceivedRequest>
   /** Connections open now. */
   readonly open: () => number
   /** Resolves when `path` has seen `n` requests. */
-  readonly seen: (path: string, n: number) => Effect.Effect<ReadonlyArray<Arrival>>
+  readonly seen: (path: string, n: number) => Effect.Effect<ReadonlyArray<ReceivedRequest>>
 }
 
 /**
@@ -107,7 +107,7 @@ export const makeRawReceiver = (
 /** A receiver on a free port of this machine; paths without a script answer 200. */
 export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<Receiver, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const arrivals: Array<Arrival> = []
+    const arrivals: Array<ReceivedRequest> = []
     const scripts = new Map<string, Behaviour>()
     const watchers = new Set<() => void>()
     const ofPath = (path?: string) => path === undefined ? arrivals : arrivals.filter((each) => each.path === path)
@@ -118,7 +118,7 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
         const path = request.url ?? ""
-        const arrival: Arrival = {
+        const arrival: ReceivedRequest = {
           path,
           method: request.method ?? "",
           headers: request.headers as Record<string, string>,
@@ -153,7 +153,7 @@ export const makeReceiver = (scheme: "http" | "https" = "http"): Effect.Effect<R
     const host = `localhost:${(server.address() as AddressInfo).port}`
 
     const seen = (path: string, n: number) =>
-      Effect.callback<ReadonlyArray<Arrival>>((resume) => {
+      Effect.callback<ReadonlyArray<ReceivedRequest>>((resume) => {
         const look = () => {
           if (ofPath(path).length < n) return
           watchers.delete(look)

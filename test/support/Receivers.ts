@@ -9,16 +9,16 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 import { Webhook } from "standardwebhooks"
-import { answering, say, serveRole, specification } from "./Process.ts"
+import { answerQuestions, say, serveRole, specification } from "./Process.ts"
 
 /** How a path answers; `dead` does not: nobody listens there. */
-export const kinds = [
+export const receiverKinds = [
   "healthy", "slow", "flaky", "dead", "redirecting", "resetting", "tarpit", "huge", "failing", "gone"
 ] as const
-export type Kind = typeof kinds[number]
+export type ReceiverKind = typeof receiverKinds[number]
 
 /** One request to a receiver. Times are milliseconds of the epoch, with their fraction. */
-export interface Arrival {
+export interface ReceivedDelivery {
   readonly path: string
   readonly eventId: string
   readonly deliveryId: string
@@ -37,8 +37,8 @@ export interface Arrival {
 }
 
 /** What the receivers have seen. */
-export interface Seen {
-  readonly arrivals: ReadonlyArray<Arrival>
+export interface ReceiverRecords {
+  readonly arrivals: ReadonlyArray<ReceivedDelivery>
   /** The body of each event, as it arrived first. */
   readonly bodies: ReadonlyMap<string, string>
   /** Requests that followed a redirect: there must be none. */
@@ -57,10 +57,10 @@ type Question =
 export interface Receivers {
   /** `host:port`, as `webhooks.devnetReceivers` takes it: where they listen, and where nobody does. */
   readonly hosts: ReadonlyArray<string>
-  readonly url: (kind: Kind, n: number) => string
+  readonly url: (kind: ReceiverKind, n: number) => string
   /** Tells the secret that what arrives at a path is signed with. */
   readonly trust: (path: string, secret: string) => Effect.Effect<void>
-  readonly seen: Effect.Effect<Seen>
+  readonly seen: Effect.Effect<ReceiverRecords>
 }
 
 /** Beyond what a sender reads of an answer. */
@@ -90,13 +90,13 @@ const objectionTo = (secret: string | undefined, headers: Readonly<Record<string
 }
 
 const listen = ({ slowMillis }: ReceiversSpec) => {
-  const arrivals: Array<Arrival> = []
+  const arrivals: Array<ReceivedDelivery> = []
   const bodies = new Map<string, string>()
   const secrets = new Map<string, string>()
   const failures = new Map<string, number>()
   let followed = 0
 
-  const answer = (kind: string, arrival: Arrival, response: ServerResponse): void => {
+  const answer = (kind: string, arrival: ReceivedDelivery, response: ServerResponse): void => {
     const { deliveryId } = arrival
     const say = (status: number, headers = {}, body: Buffer | string = "") => {
       arrival.answeredAt = now()
@@ -142,7 +142,7 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
       const headers = request.headers as Record<string, string>
       const bytes = Buffer.concat(chunks)
       const body = bytes.toString("utf8")
-      const arrival: Arrival = {
+      const arrival: ReceivedDelivery = {
         path,
         eventId: headers["webhook-id"]!,
         deliveryId: headers["x-service-delivery-id"]!,
@@ -162,13 +162,13 @@ const listen = ({ slowMillis }: ReceiversSpec) => {
     })
   }
 
-  answering<Question>((question) => {
+  answerQuestions<Question>((question) => {
     switch (question.ask) {
       case "trust":
         secrets.set(question.path, question.secret)
         return {}
       case "seen":
-        return { arrivals, bodies, followed } satisfies Seen
+        return { arrivals, bodies, followed } satisfies ReceiverRecords
     }
   })
   const pem = (name: string) => readFileSync(new URL(`tls/${name}.pem`, import.meta.url))
@@ -189,7 +189,7 @@ export const makeReceivers = (spec: ReceiversSpec): Effect.Effect<Receivers, nev
       hosts: [`localhost:${port}`, `localhost:${dead}`],
       url: (kind, n) => `https://localhost:${kind === "dead" ? dead : port}/${kind}/${n}`,
       trust: (path, secret) => Effect.asVoid(ask({ ask: "trust", path, secret } satisfies Question)),
-      seen: ask<Seen>({ ask: "seen" } satisfies Question)
+      seen: ask<ReceiverRecords>({ ask: "seen" } satisfies Question)
     })
   )
 

@@ -12,14 +12,14 @@ import { compileCache } from "./Service.ts"
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 
 /** What a deployment that only takes payments needs nothing of. */
-export const optional: ReadonlyArray<string> = [
+export const optionalModules: ReadonlyArray<string> = [
   "commerce", "storefront", "retail", "retailers", "settlement", "settlements", "simulator"
 ]
 
 /** Made by tools, or linked. */
 const left: ReadonlySet<string> = new Set(["node_modules", "dist"])
 
-/** Routes that only {@link optional} modules serve: a test that calls one is about it, whatever it imports. */
+/** Routes that only {@link optionalModules} modules serve: a test that calls one is about it, whatever it imports. */
 const routes = /\bdevnet\/invoices\/|\/api\/commerce\/|action: "simulate"/
 
 /** Tests that go by such a route through a part that others use without it, or through a guide. */

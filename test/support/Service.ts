@@ -11,7 +11,7 @@ import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generousLimits } from "./Limits.ts"
-import { breaches } from "./OpenApi.ts"
+import { violations } from "./OpenApi.ts"
 import { freePort } from "./Ports.ts"
 
 const main = new URL("../../runtime/main.ts", import.meta.url).pathname
@@ -27,7 +27,7 @@ const startPatienceMillis = 60_000
 const stopPatienceMillis = 25_000
 
 /** A request as a test writes it; a body that is not text or bytes is sent as JSON. */
-export interface Sent {
+export interface TestRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>>
   readonly body?: unknown
@@ -35,7 +35,7 @@ export interface Sent {
   readonly chunked?: boolean
 }
 
-export interface Received {
+export interface TestResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -52,8 +52,8 @@ const bytesOf = (body: unknown): Buffer =>
   body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
 
 /** One request on a connection of its own. */
-export const exchange = (base: string, path: string, sent: Sent = {}): Effect.Effect<Received> =>
-  Effect.callback<Received>((resume) => {
+export const exchange = (base: string, path: string, sent: TestRequest = {}): Effect.Effect<TestResponse> =>
+  Effect.callback<TestResponse>((resume) => {
     const bytes = sent.body === undefined ? undefined : bytesOf(sent.body)
     const { hostname, port } = new URL(base)
     let answered = false
@@ -113,7 +113,7 @@ export const temporaryDirectory: Effect.Effect<string, never, Scope.Scope> = Eff
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
 )
 
-/** The bearer credential of every test deployment's internal door. */
+/** The bearer credential of every test deployment's internal port. */
 export const rpcToken = "journey-rpc-credential-0123456789abcdef"
 
 /** Shared by all instances of a test deployment, as secrets are. */
@@ -190,7 +190,7 @@ export interface Service {
   readonly ports: { readonly http: number; readonly rpc: number }
   readonly dataDirectory: string
   readonly pid: number
-  readonly call: (path: string, sent?: Sent) => Effect.Effect<Received>
+  readonly call: (path: string, sent?: TestRequest) => Effect.Effect<TestResponse>
   /** Keys of the demo merchant, where this data directory has them. */
   readonly keys: Effect.Effect<DemoKeys>
   /** Everything printed so far, standard output and error together. */
@@ -225,7 +225,7 @@ const secretsIn = (value: unknown): ReadonlyArray<string> => {
 const demoBlock = /\n {2}Demo Store is ready[\s\S]*?-d '[^\n]*\n/
 
 /** The secrets that stand in `output`, as they are or as a URL spells them, but for the one announcement of the demo keys. */
-export const leaked = (output: string, secrets: Iterable<string>): ReadonlyArray<string> => {
+export const leakedSecrets = (output: string, secrets: Iterable<string>): ReadonlyArray<string> => {
   const rest = output.replace(demoBlock, "\n")
   return [...new Set(secrets)].filter((secret) => rest.includes(secret) || rest.includes(encodeURIComponent(secret)))
 }
@@ -277,7 +277,7 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
       Effect.tap(exchange(url, path, sent), ({ headers, json, status, text }) => {
         secretsIn(json).forEach((one) => secrets.add(one))
         const method = sent.method ?? (sent.body === undefined ? "GET" : "POST")
-        const found = breaches({ method, path, status, headers, text })
+        const found = violations({ method, path, status, headers, text })
         return found.length === 0
           ? Effect.void
           : Effect.die(new Error(`${method} ${path} is not as the OpenAPI document says: ${found.join("; ")}`))
@@ -287,7 +287,7 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     yield* Effect.addFinalizer(() =>
       Effect.gen(function*() {
         yield* Effect.onError(stop(), () => Effect.sync(() => child.kill("SIGKILL")))
-        const found = leaked(output, secrets)
+        const found = leakedSecrets(output, secrets)
         if (found.length > 0) return yield* Effect.die(new Error(`secrets in the logs: ${found.join(", ")}`))
       })
     )

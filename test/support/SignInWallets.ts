@@ -16,10 +16,10 @@ import { privateKeyToAccount } from "viem/accounts"
 import type { Challenge, SignInProof } from "../../runtime/SignIns.ts"
 import codes from "../fixtures/tonWallets.json" with { type: "json" }
 
-export type Signed = Omit<SignInProof, "message">
+export type SignedProof = Omit<SignInProof, "message">
 
 /** What a TON wallet needs to know of a challenge, and when it signs, in epoch seconds; the others sign the text. */
-export type Asked = Pick<Challenge, "domain" | "nonce" | "issuedAt">
+export type ChallengeFields = Pick<Challenge, "domain" | "nonce" | "issuedAt">
 
 /** An account as a wallet holds it. */
 export interface SignInAccount {
@@ -27,7 +27,7 @@ export interface SignInAccount {
   readonly address: string
   /** Other spellings of the same account. */
   readonly spellings: ReadonlyArray<string>
-  readonly sign: (asked: Asked, message: string) => Promise<Signed>
+  readonly sign: (asked: ChallengeFields, message: string) => Promise<SignedProof>
 }
 
 export type SignInWallet = (seed: number) => SignInAccount
@@ -37,7 +37,7 @@ const secret = (seed: number): Uint8Array => new Uint8Array(32).fill(seed)
 /** An Ed25519 key. */
 export const keysOf = (seed: number): nacl.SignKeyPair => nacl.sign.keyPair.fromSeed(secret(seed))
 
-const only = (signature: string): Signed => ({ signature, publicKey: null, proof: null })
+const only = (signature: string): SignedProof => ({ signature, publicKey: null, proof: null })
 
 /** A secp256k1 key. */
 export const evmKeyOf = (seed: number): Hex => `0x${seed.toString(16).padStart(64, "0")}`
@@ -123,7 +123,7 @@ export const tonStateText = (state: ReturnType<typeof tonState>): string =>
   beginCell().store(storeStateInit(state)).endCell().toBoc().toString("base64")
 
 /** What a wallet says in its proof, where it is not what it was asked for. */
-export interface TonSaid {
+export interface TonProofOverrides {
   readonly timestamp?: number
   readonly domain?: string
   readonly payload?: string
@@ -132,7 +132,7 @@ export interface TonSaid {
 }
 
 /** What a wallet answers to a proof request (TON Connect 2, "Address proof signature"). */
-export const tonProof = (version: TonVersion, seed: number, asked: Asked, said: TonSaid = {}, workchain = 0): Signed => {
+export const tonProof = (version: TonVersion, seed: number, asked: ChallengeFields, said: TonProofOverrides = {}, workchain = 0): SignedProof => {
   const { publicKey, secretKey } = keysOf(seed)
   const state = tonState(version, publicKey)
   const { domain = asked.domain, payload = asked.nonce, timestamp = asked.issuedAt } = said
@@ -200,7 +200,7 @@ export interface Cose {
 export const coseKey = (publicKey: Uint8Array): Entries => [[1, 1], [3, -8], [-1, 6], [-2, publicKey]]
 
 /** What `signData` of CIP-30 answers for `address`. */
-export const signData = (seed: number, address: Uint8Array, message: string, cose: Cose = {}): Signed => {
+export const signData = (seed: number, address: Uint8Array, message: string, cose: Cose = {}): SignedProof => {
   const { publicKey, secretKey } = keysOf(seed)
   const payload = cose.payload === undefined ? Buffer.from(message) : cose.payload
   const header = encode(new Map(cose.header ?? [[1, -8], ["address", address]]))

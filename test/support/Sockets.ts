@@ -15,7 +15,7 @@ export interface Client {
 }
 
 /** An upgrade that was refused: the answer's status, and its body where that is JSON. */
-export interface Refused {
+export interface RefusedUpgrade {
   readonly status: number
   readonly body: any
 }
@@ -26,7 +26,7 @@ export interface ConnectOptions {
 }
 
 /** Connects, and cuts the connection when the scope closes. */
-export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Effect<Client, Refused, Scope.Scope> =>
+export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Effect<Client, RefusedUpgrade, Scope.Scope> =>
   Effect.gen(function*() {
     const socket = new WebSocket(url, options.protocols ?? [], { headers: options.headers ?? {} })
     yield* Effect.addFinalizer(() => Effect.sync(() => socket.terminate()))
@@ -55,7 +55,7 @@ export const connectTo = (url: string, options: ConnectOptions = {}): Effect.Eff
     const client: Client = {
       socket, frames, texts, take, next: Effect.map(take(1), ([frame]) => frame), closed: Effect.promise(() => closing)
     }
-    return yield* Effect.callback<Client, Refused>((resume) => {
+    return yield* Effect.callback<Client, RefusedUpgrade>((resume) => {
       socket.on("open", () => resume(Effect.succeed(client)))
       socket.on("unexpected-response", (_, response) => {
         let text = ""
@@ -74,7 +74,7 @@ export const endOf = (client: Client) =>
   Effect.map(client.closed, ({ code }) => [code, client.frames.findLast(({ object }) => object === "ws_error")?.code])
 
 /** `<status> <code>` of a refusal, whose body must be the wrapped one. */
-export const refusalOf = <R>(connecting: Effect.Effect<unknown, Refused, R>) =>
+export const refusalOf = <R>(connecting: Effect.Effect<unknown, RefusedUpgrade, R>) =>
   Effect.map(Effect.flip(Effect.flatMap(connecting, () => Effect.die(new Error("it was opened")))), ({ body, status }) => {
     const keys = `${Object.keys(body).join()} ${Object.keys(body.error ?? {}).join()}`
     if (keys !== "success,error code,message,param,details,request_id") throw new Error(`not the wrapped body: ${JSON.stringify(body)}`)

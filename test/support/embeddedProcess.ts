@@ -17,7 +17,7 @@ const service = Effect.gen(function*() {
   yield* sql`insert into acknowledged default values`
   const [row] = yield* sql<{ n: bigint; uid: string }>`select count(*) as n from acknowledged`
   yield* say({ ready: Number(row?.n) })
-  return yield* (yield* StoreGuard).lost
+  return yield* (yield* StoreGuard).awaitLoss
 })
 
 service.pipe(

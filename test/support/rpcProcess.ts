@@ -7,12 +7,12 @@ import { type Rpc, RpcClient, type RpcGroup } from "effect/rpc"
 import { globSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { ChainsRpc } from "../../runtime/chains/ChainsRpc.ts"
-import * as RpcDoor from "../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
 
 const modules = new URL("../../modules/", import.meta.url)
 
-/** What every module there is exports for the internal door. */
+/** What every module there is exports for the internal port. */
 const exported = await Promise.all(
   globSync("*/rpc.ts", { cwd: modules.pathname }).map((path) => import(new URL(path, modules).href))
 )
@@ -46,4 +46,4 @@ const program = Effect.gen(function*() {
   return yield* Effect.never
 })
 
-Effect.runFork(program.pipe(Effect.scoped, Effect.provide(RpcDoor.layer({ url, token: Redacted.make(token) }))))
+Effect.runFork(program.pipe(Effect.scoped, Effect.provide(InternalRpc.layer({ url, token: Redacted.make(token) }))))

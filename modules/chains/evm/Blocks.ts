@@ -1,6 +1,6 @@
 /** One EVM block: what is asked of a node, whether the answers belong together, and the transfers in it. */
 import { Effect, Schema } from "effect"
-import { checksummed } from "../../../schemas/EvmAddress.ts"
+import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainPoint, DriverError, type FoundTransfer, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import type { Network } from "../../../schemas/Network.ts"
@@ -119,7 +119,7 @@ export const readBlock = Effect.fnUntraced(function*(
 /**
  * The whole block at a height that the endpoint has below `anchor`. Fails where it has another block, or none, in the
  * place of `anchor`: what it says of older blocks is then not about the branch that is followed. An endpoint that has
- * `anchor` is not behind, so a block that it does not have below is one that it does not have any more (`forgotten`).
+ * `anchor` is not behind, so a block that it does not have below is one that it does not have any more (`pruned`).
  */
 export const readBlockBelow = Effect.fnUntraced(function*(
   endpoint: Endpoint,
@@ -128,7 +128,7 @@ export const readBlockBelow = Effect.fnUntraced(function*(
   anchor: ChainPoint
 ): Effect.fn.Return<FullBlock, DriverError> {
   const block = yield* readBlock(endpoint, height).pipe(
-    Effect.catch((error) => error.kind === "forgotten" ? Effect.succeed(null) : Effect.fail(error))
+    Effect.catch((error) => error.kind === "pruned" ? Effect.succeed(null) : Effect.fail(error))
   )
   const above = block !== null && anchor.height === height ? block : yield* readHeader(endpoint, anchor.height)
   if (above?.hash !== anchor.hash) {
@@ -138,7 +138,7 @@ export const readBlockBelow = Effect.fnUntraced(function*(
   return yield* new DriverError({
     network,
     reason: `rpc ${endpoint.place + 1} has block ${anchor.height}, and block ${height} cannot be read whole`,
-    kind: "forgotten"
+    kind: "pruned"
   })
 })
 
@@ -175,7 +175,7 @@ export const findTransfers = (
   endpoint: Endpoint,
   from: bigint,
   to: bigint,
-  watched: (matchKey: string) => boolean
+  isWatched: (matchKey: string) => boolean
 ): Effect.Effect<ReadonlyArray<FoundTransfer>, DriverError> =>
   Effect.map(
     endpoint.call(
@@ -185,7 +185,7 @@ export const findTransfers = (
     ),
     (logs) =>
       logs.flatMap((log) => {
-        const transfer = tokenTransfer(log, watched)
+        const transfer = tokenTransfer(log, isWatched)
         const height = BigInt(log.blockNumber)
         return transfer === undefined || height < from || height > to ? [] : [{
           point: { height, hash: log.blockHash },
@@ -205,14 +205,14 @@ export const findTransfers = (
  * `index`: 0 for the native coin, 1 + position of the log inside its own receipt for tokens; neither changes when the
  * transaction is included in another block with the same outcome.
  */
-export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boolean): Array<ObservedTransfer> => {
+export const transfersOf = (block: FullBlock, isWatched: (matchKey: string) => boolean): Array<ObservedTransfer> => {
   const found: Array<ObservedTransfer> = []
   for (const [place, receipt] of block.receipts.entries()) {
     if (receipt.status === undefined || BigInt(receipt.status) !== 1n) continue
     const transaction = block.transactions[place]!
     const to = transaction.to?.toLowerCase()
     const value = BigInt(transaction.value)
-    if (to !== undefined && value > 0n && watched(to) && transaction.from.toLowerCase() !== to) {
+    if (to !== undefined && value > 0n && isWatched(to) && transaction.from.toLowerCase() !== to) {
       found.push({
         txHash: receipt.transactionHash,
         index: 0,
@@ -220,11 +220,11 @@ export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boo
         matchKey: to,
         tokenAddress: null,
         amount: baseUnits(value),
-        from: checksummed(transaction.from)
+        from: toChecksumAddress(transaction.from)
       })
     }
     for (const [position, log] of receipt.logs.entries()) {
-      const transfer = tokenTransfer(log, watched)
+      const transfer = tokenTransfer(log, isWatched)
       if (transfer !== undefined) found.push({ ...transfer, txHash: receipt.transactionHash, index: position + 1 })
     }
   }
@@ -232,18 +232,18 @@ export const transfersOf = (block: FullBlock, watched: (matchKey: string) => boo
 }
 
 /** An ERC-20 `Transfer`: three topics (an NFT's has four) and one word of data. */
-const tokenTransfer = (log: Pick<typeof Log.Type, "address" | "data" | "topics">, watched: (matchKey: string) => boolean) => {
+const tokenTransfer = (log: Pick<typeof Log.Type, "address" | "data" | "topics">, isWatched: (matchKey: string) => boolean) => {
   const { address, data, topics } = log
   if (topics.length !== 3 || topics[0] !== transferTopic || data.length !== 66) return undefined
   const matchKey = `0x${topics[2]!.slice(26).toLowerCase()}`
-  if (!watched(matchKey) || topics[1] === topics[2]) return undefined
+  if (!isWatched(matchKey) || topics[1] === topics[2]) return undefined
   const amount = BigInt(data)
   if (amount === 0n) return undefined
   return {
     kind: "direct" as const,
     matchKey,
-    tokenAddress: checksummed(address),
+    tokenAddress: toChecksumAddress(address),
     amount: baseUnits(amount),
-    from: checksummed(`0x${topics[1]!.slice(26)}`)
+    from: toChecksumAddress(`0x${topics[1]!.slice(26)}`)
   }
 }

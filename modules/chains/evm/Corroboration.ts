@@ -4,7 +4,7 @@ import {
   type ChainDriver, type ChainPoint, type Corroboration, DriverError, type FoundTransfer
 } from "../../../runtime/Chains.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
-import { isAwaited, isFrozen, isWorthAsking, order } from "./EndpointPool.ts"
+import { isExpectedToAnswer, isFrozen, isWorthAsking, placesByPreference } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 import { bloomOf } from "./LogsBloom.ts"
 
@@ -18,7 +18,7 @@ export interface BlockReaders {
   /** The block was followed there: nothing read of it again changes that. */
   readonly follow: (point: ChainPoint, place: number) => void
   /** Where blocks of a range were followed, both ends included; null: not known of all of them, as after a restart. */
-  readonly followedAt: (from: bigint, to: bigint) => ReadonlySet<number> | null
+  readonly readersOf: (from: bigint, to: bigint) => ReadonlySet<number> | null
 }
 
 export const makeReaders = (): BlockReaders => {
@@ -36,7 +36,7 @@ export const makeReaders = (): BlockReaders => {
       keep(places, hash, place)
       keep(heights, height, place)
     },
-    followedAt: (from, to) => {
+    readersOf: (from, to) => {
       const found = new Set<number>()
       for (let height = from; height <= to; height++) {
         const place = heights.get(height)
@@ -48,12 +48,12 @@ export const makeReaders = (): BlockReaders => {
   }
 }
 
-interface Reading {
+interface EndpointReading {
   readonly place: number
   readonly block: FullBlock
 }
 
-const isComplete = ({ block }: Reading): boolean =>
+const isComplete = ({ block }: EndpointReading): boolean =>
   block.logsBloom !== null &&
   block.logsBloom.toLowerCase() === bloomOf(block.receipts.flatMap(({ logs }) => logs))
 
@@ -62,7 +62,7 @@ const isComplete = ({ block }: Reading): boolean =>
  * the others those whose header is not proven by the block's hash, if one is. Where no reading has the logs of its header
  * the header tells nothing, and all are kept.
  */
-export const completeReadings = <A extends Reading>(readings: ReadonlyArray<A>): ReadonlyArray<A> => {
+export const completeReadings = <A extends EndpointReading>(readings: ReadonlyArray<A>): ReadonlyArray<A> => {
   const complete = readings.filter(isComplete)
   if (complete.length === 0) return readings
   const blooms = new Set(complete.map(({ block }) => block.logsBloom!.toLowerCase()))
@@ -71,7 +71,7 @@ export const completeReadings = <A extends Reading>(readings: ReadonlyArray<A>):
 }
 
 /** What the endpoints that were asked for a block came to. */
-export interface BlockVoices {
+export interface BlockAnswers {
   /** The endpoint that it was read from has it. */
   readonly own: number
   /** Others that have shown it whole. */
@@ -81,17 +81,17 @@ export interface BlockVoices {
   /** Endpoints with another block in its place. */
   readonly other: number
   /** Endpoints that should tell within a moment: they have no such block yet, or failed not long ago. */
-  readonly awaited: number
+  readonly pending: number
   /** Whether anybody has shown it whole just now. */
   readonly isRead: boolean
 }
 
 /** See {@link Corroboration}. Silence is consent only of those that are away for long or stand still. */
-export const agreementOf = (voices: BlockVoices): Corroboration["_tag"] => {
-  const { awaited, branch, isRead, other, own, same } = voices
+export const corroborationOf = (answers: BlockAnswers): Corroboration["_tag"] => {
+  const { pending, branch, isRead, other, own, same } = answers
   if (other > 0 && other >= own + same + branch) return "Disagreed"
   if (same > 0) return "Agreed"
-  if (branch === 0 && awaited > 0) return "Disagreed"
+  if (branch === 0 && pending > 0) return "Disagreed"
   return isRead ? "Alone" : "Unavailable"
 }
 
@@ -131,9 +131,9 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
     const reader = readers.get(point.hash)
     // Where nobody knows whom a block was read from, one more has to show it than where it is known.
     const isEveryAsked = isThorough || isSingle || reader === undefined
-    const readings: Array<Reading> = []
-    const counts = { own: isEveryAsked ? 0 : 1, same: 0, branch: 0, other: 0, awaited: 0 }
-    for (const place of order(pool(), yield* Clock.currentTimeMillis)) {
+    const readings: Array<EndpointReading> = []
+    const counts = { own: isEveryAsked ? 0 : 1, same: 0, branch: 0, other: 0, pending: 0 }
+    for (const place of placesByPreference(pool(), yield* Clock.currentTimeMillis)) {
       if (!isEveryAsked && place === reader) continue
       const isAsked = isSingle || isWorthAsking(pool(), place)
       const answer = isAsked ? yield* readAgain(endpoints[place]!, point) : nothing
@@ -149,26 +149,26 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
           counts.other += 1
           break
         case "Nothing":
-          if (isAwaited(pool(), place, yield* Clock.currentTimeMillis)) counts.awaited += 1
+          if (isExpectedToAnswer(pool(), place, yield* Clock.currentTimeMillis)) counts.pending += 1
       }
       if (!isThorough && counts.same > 0 && counts.own + counts.same + counts.branch > counts.other) break
     }
-    const agreement = agreementOf({ ...counts, isRead: readings.length > 0 })
+    const agreement = corroborationOf({ ...counts, isRead: readings.length > 0 })
     if (agreement === "Disagreed" || agreement === "Unavailable") return { _tag: agreement }
     yield* watch.refresh
-    const kept = isThorough ? completeReadings(readings) : readings
-    if (isThorough) readers.set(point.hash, kept[0]!.place)
+    const shownReadings = isThorough ? completeReadings(readings) : readings
+    if (isThorough) readers.set(point.hash, shownReadings[0]!.place)
     return {
       _tag: agreement,
-      time: kept[0]!.block.time,
-      readings: kept.map(({ block }) => transfersOf(block, watch.has)),
-      isWhole: readings.length === endpoints.length
+      time: shownReadings[0]!.block.time,
+      readings: shownReadings.map(({ block }) => transfersOf(block, watch.has)),
+      hasAllAnswers: readings.length === endpoints.length
     }
   })
 }
 
 /** All that several endpoints found: of transfers that look alike as many as the one that found most of them. */
-export const mergeFound = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>): ReadonlyArray<FoundTransfer> => {
+export const mergeTransfers = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>): ReadonlyArray<FoundTransfer> => {
   const merged = new Map<string, ReadonlyArray<FoundTransfer>>()
   for (const found of all) {
     const byLook = Map.groupBy(found, ({ amount, matchKey, point, tokenAddress, txHash }) =>
@@ -190,16 +190,16 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
   Effect.fnUntraced(function*(from, to, watch) {
     const { endpoints, pool } = rpc
     const now = yield* Clock.currentTimeMillis
-    const places = order(pool(), now)
-    const followed = readers.followedAt(from, to)
+    const places = placesByPreference(pool(), now)
+    const readerPlaces = readers.readersOf(from, to)
     const usable = places.filter((place) =>
       pool().endpoints[place]!.branch !== "other" && isWorthAsking(pool(), place) && !isFrozen(pool(), place, now)
     )
-    const others = followed === null ? usable : usable.filter((place) => !followed.has(place))
-    const isMixed = followed !== null && followed.size > 1 && others.length === 0
-    const isLacking = followed === null ? others.length < 2 : others.length === 0
+    const others = readerPlaces === null ? usable : usable.filter((place) => !readerPlaces.has(place))
+    const isMixed = readerPlaces !== null && readerPlaces.size > 1 && others.length === 0
+    const isLacking = readerPlaces === null ? others.length < 2 : others.length === 0
     const isOneAwaited = places.some((place) =>
-      !usable.includes(place) && followed?.has(place) !== true && isAwaited(pool(), place, now))
+      !usable.includes(place) && readerPlaces?.has(place) !== true && isExpectedToAnswer(pool(), place, now))
     if (isLacking && (isMixed || isOneAwaited)) {
       return yield* new DriverError({
         network: endpoints[0]!.network,
@@ -208,10 +208,10 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
       })
     }
     yield* watch.refresh
-    const asked = followed === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
-    const found = yield* Effect.forEach(asked, (place) =>
+    const searchPlaces = readerPlaces === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
+    const found = yield* Effect.forEach(searchPlaces, (place) =>
       rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)), { concurrency: "unbounded" })
-    const isAlone = endpoints.length > 1 &&
-      (followed === null ? asked.length < 2 : asked.every((place) => followed.has(place)))
-    return { transfers: mergeFound(found), isAlone }
+    const isSingleSource = endpoints.length > 1 &&
+      (readerPlaces === null ? searchPlaces.length < 2 : searchPlaces.every((place) => readerPlaces.has(place)))
+    return { transfers: mergeTransfers(found), isSingleSource }
   })

@@ -5,7 +5,7 @@
 import type { Network } from "../../../schemas/Network.ts"
 
 /** A head as an endpoint showed it. */
-export interface ShownHead {
+export interface EndpointHead {
   readonly height: bigint
   readonly hash: string
   /** Epoch seconds of the block. */
@@ -15,7 +15,7 @@ export interface ShownHead {
 /** One endpoint, by its place in the configuration. */
 export interface EndpointState {
   /** The head it showed last; null before the first. */
-  readonly head: ShownHead | null
+  readonly head: EndpointHead | null
   /** Hashes of the heads it showed lately, newest first: one that comes back is no movement. */
   readonly recentHeads: ReadonlyArray<string>
   /** When it last showed a head it had not shown lately. */
@@ -50,7 +50,7 @@ export interface EndpointPool {
 export type PoolLimits = Pick<EndpointPool, "lagMillis" | "standstillMillis"> & Partial<Pick<EndpointPool, "absenceMillis">>
 
 export type Observation =
-  | { readonly _tag: "Head"; readonly place: number; readonly head: ShownHead; readonly at: number }
+  | { readonly _tag: "Head"; readonly place: number; readonly head: EndpointHead; readonly at: number }
   | { readonly _tag: "Answered"; readonly place: number; readonly at: number }
   /** `isTimeout`: it cost the whole time limit of a call, which nobody should wait for three times. */
   | { readonly _tag: "Failed"; readonly place: number; readonly isTimeout: boolean; readonly at: number }
@@ -107,7 +107,7 @@ const afterAnswer = (state: EndpointState): EndpointState => ({
   isResting: state.isResting && state.successes + 1 < answersToReturn
 })
 
-const stepped = (state: EndpointState, observation: Observation): EndpointState => {
+const stepEndpoint = (state: EndpointState, observation: Observation): EndpointState => {
   switch (observation._tag) {
     case "Answered":
       return afterAnswer(state)
@@ -142,7 +142,7 @@ const stepped = (state: EndpointState, observation: Observation): EndpointState 
 /** The pool after an observation. */
 export const step = (pool: EndpointPool, observation: Observation): EndpointPool => ({
   ...pool,
-  endpoints: pool.endpoints.map((state, place) => place === observation.place ? stepped(state, observation) : state)
+  endpoints: pool.endpoints.map((state, place) => place === observation.place ? stepEndpoint(state, observation) : state)
 })
 
 /** Whether an endpoint's head stands still for too long, or lies too far behind another endpoint's. */
@@ -180,7 +180,7 @@ export const isAllBelow = (pool: EndpointPool, now: number): boolean =>
     isAway(pool, place, now) || (belowSince !== null && now - belowSince >= absenceMillis))
 
 /** Whether what an endpoint does not tell is a reason to wait: it moves, and it answered not long ago. */
-export const isAwaited = (pool: EndpointPool, place: number, now: number): boolean =>
+export const isExpectedToAnswer = (pool: EndpointPool, place: number, now: number): boolean =>
   !isAway(pool, place, now) && !isFrozen(pool, place, now)
 
 /** Whether asking an endpoint is worth its time limit: not while it rests and its last call failed. */
@@ -198,12 +198,12 @@ const rankOf = (pool: EndpointPool, place: number, now: number): number => {
  * Places in the order they are asked: as configured, but after all others those that stand still, then those on another
  * branch, then those that rest.
  */
-export const order = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
+export const placesByPreference = (pool: EndpointPool, now: number): ReadonlyArray<number> =>
   pool.endpoints.map((_, place) => place)
     .sort((one, other) => rankOf(pool, one, now) - rankOf(pool, other, now) || one - other)
 
 /** Endpoints on the branch that is followed and on others, for longer than a reorganisation takes to get around. */
-export const branches = (pool: EndpointPool, now: number) => ({
+export const branchCounts = (pool: EndpointPool, now: number) => ({
   followed: pool.endpoints.filter(({ branch }) => branch === "followed").length,
   other: pool.endpoints.filter(({ branch, branchSince }) =>
     branch === "other" && now - branchSince >= disagreementMillis
@@ -214,8 +214,8 @@ export const branches = (pool: EndpointPool, now: number) => ({
  * How the network stands after a look that `served` answered (null: no endpoint on the followed branch did). Of more
  * than two endpoints the branch with more of them is believed.
  */
-export const conditionOf = (pool: EndpointPool, served: number | null, now: number) => {
-  const { followed, other } = branches(pool, now)
+export const conditionOf = (pool: EndpointPool, servingPlace: number | null, now: number) => {
+  const { followed, other } = branchCounts(pool, now)
   if (other > 0 && other >= followed) return "disagreement" as const
-  return served !== null && isFrozen(pool, served, now) ? "frozen" as const : "ok" as const
+  return servingPlace !== null && isFrozen(pool, servingPlace, now) ? "frozen" as const : "ok" as const
 }

@@ -8,11 +8,11 @@ import {
   DriverError,
   type WatchSet
 } from "../../../runtime/Chains.ts"
-import { fromZero } from "../../../runtime/Telemetry.ts"
+import { initializeSeries } from "../../../runtime/Telemetry.ts"
 import { type BlockHeader, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import { type BranchVotes, decideBranch } from "./Branches.ts"
 import type { BlockReaders } from "./Corroboration.ts"
-import { branches, conditionOf, isAllBelow, isFrozen, order } from "./EndpointPool.ts"
+import { branchCounts, conditionOf, isAllBelow, isFrozen, placesByPreference } from "./EndpointPool.ts"
 import type { Endpoint, JsonRpc } from "./JsonRpc.ts"
 
 /** Blocks fetched side by side while catching up. */
@@ -23,9 +23,9 @@ const ringSize = 128
  * Looks in a row that must find the tip below ours, on the same blocks, before it counts as undone. Nodes behind one
  * balancer differ by a few blocks all the time, and public chains never shrink; test nodes do.
  */
-const shrinkLooks: Record<Environment, number> = { devnet: 3, mainnet: 1_000 }
+const shrinkPolls: Record<Environment, number> = { devnet: 3, mainnet: 1_000 }
 /** Looks in a row that may find no whole next block before the endpoint is given up. */
-const tornLooks = 20
+const maximumTornPolls = 20
 /** A devnet chain that shares no block with us and is this short was started anew. */
 const resetLimit = 20_000n
 /** How often the endpoints that are not followed are asked for their heads, at the longest. */
@@ -43,7 +43,7 @@ const endpointsResting = Metric.gauge("chain_endpoints_failing", {
 
 /** The gauges of a network's endpoints: an instance that does not follow the network shows 0 in them. */
 export const endpointGaugesFromZero = (attributes: { readonly network: Network; readonly environment: Environment }) =>
-  Effect.forEach([endpointsOnOtherBranch, endpointsFrozen, endpointsResting], (gauge) => fromZero(gauge, [attributes]), {
+  Effect.forEach([endpointsOnOtherBranch, endpointsFrozen, endpointsResting], (gauge) => initializeSeries(gauge, [attributes]), {
     discard: true
   })
 
@@ -65,7 +65,7 @@ export const follow = (
   watch: WatchSet
 ): Stream.Stream<ChainEvent, DriverError> =>
   Stream.unwrap(Effect.gen(function*() {
-    const { look, others } = yield* looking(options, recent, watch)
+    const { look, others } = yield* makePoller(options, recent, watch)
     const { lagMillis } = options.rpc.pool()
     const watchMillis = Math.min(longestWatchMillis, lagMillis / 3)
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(others, Schedule.spaced(watchMillis)), watchMillis))
@@ -73,7 +73,7 @@ export const follow = (
   }))
 
 /** A look at the chain, again and again: each yields what is new and waits when nothing was. */
-const looking = Effect.fnUntraced(function*(
+const makePoller = Effect.fnUntraced(function*(
   options: FollowOptions,
   recent: ReadonlyArray<ChainPoint>,
   watch: WatchSet
@@ -82,16 +82,16 @@ const looking = Effect.fnUntraced(function*(
   const clock = yield* Clock.Clock
   const settledBlocks = requiredDepth(network, environment, "standard", 0n).blocks
   let ring = recent.slice(0, ringSize)
-  let shorter = 0
-  let torn = 0
-  let waiting = false
+  let shorterPolls = 0
+  let tornPolls = 0
+  let isIdle = false
   let finalized: bigint | null = null
   /** Null before the first event of it, which is sent however the network stands. */
   let condition: DriverCondition | null = null
   /** When an endpoint on the followed branch last answered. */
   let followedAt = clock.currentTimeMillisUnsafe()
   /** The endpoint that answered the last look; the others are watched beside it. */
-  let lastServed: number | null = null
+  let servingPlace: number | null = null
 
   const now = () => clock.currentTimeMillisUnsafe()
 
@@ -108,9 +108,9 @@ const looking = Effect.fnUntraced(function*(
     )
 
   /** Asks every other endpoint which of two branches it is on. */
-  const vote = Effect.fnUntraced(function*(shown: Endpoint, height: bigint, ours: string, theirs: string | null) {
-    const others = rpc.endpoints.filter(({ place }) => place !== shown.place)
-    const hashes = yield* Effect.forEach(others, (each) => hashAt(each, height), { concurrency: "unbounded" })
+  const vote = Effect.fnUntraced(function*(endpoint: Endpoint, height: bigint, ours: string, theirs: string | null) {
+    const watchOthers = rpc.endpoints.filter(({ place }) => place !== endpoint.place)
+    const hashes = yield* Effect.forEach(watchOthers, (each) => hashAt(each, height), { concurrency: "unbounded" })
     const count = (isOf: (hash: string | null | undefined) => boolean) => hashes.filter(isOf).length
     const votes: BranchVotes = {
       followed: count((hash) => hash === ours),
@@ -125,7 +125,7 @@ const looking = Effect.fnUntraced(function*(
    * The endpoint does not have the followed branch: which one is followed from here is a question to all of them. Answers
    * null where the followed branch is kept.
    */
-  const leave = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader, to: ChainPoint) {
+  const rollbackIfOutvoted = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader, to: ChainPoint) {
     if (rpc.endpoints.length === 1) return roll(to)
     const first = ring.findLast((point) => point.height > to.height)!
     const theirs = first.height > head.height ? null : yield* readHeader(endpoint, first.height)
@@ -140,18 +140,18 @@ const looking = Effect.fnUntraced(function*(
     return null
   })
 
-  const undo = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
+  const findRollback = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     for (const point of ring) {
       if (point.height > head.height) continue
       const header = point.height === head.height ? head : yield* readHeader(endpoint, point.height)
       if (header !== null && header.hash === point.hash) {
-        return point === ring[0] ? [] : yield* leave(endpoint, head, point)
+        return point === ring[0] ? [] : yield* rollbackIfOutvoted(endpoint, head, point)
       }
     }
     if (rpc.endpoints.length > 1) {
       const oldest = ring[ring.length - 1]!
-      const shown = oldest.height > head.height ? null : yield* readHeader(endpoint, oldest.height)
-      const votes = yield* vote(endpoint, oldest.height, oldest.hash, shown?.hash ?? null)
+      const theirs = oldest.height > head.height ? null : yield* readHeader(endpoint, oldest.height)
+      const votes = yield* vote(endpoint, oldest.height, oldest.hash, theirs?.hash ?? null)
       if (decideBranch(votes, ringSize, settledBlocks, now() - followedAt) !== "follow") {
         rpc.observe({ _tag: "Branch", place: endpoint.place, branch: "other", at: now() })
         return null
@@ -161,7 +161,7 @@ const looking = Effect.fnUntraced(function*(
     if (genesis !== null) return roll({ height: -1n, hash: genesis.parentHash })
     return yield* new DriverError({
       network,
-      reason: `none of the last ${ringSize} blocks is on the chain any more: call chains.reanchor on the rpc door`,
+      reason: `none of the last ${ringSize} blocks is on the chain any more: call chains.reanchor on the rpc port`,
       condition: "no_common_block"
     })
   })
@@ -172,32 +172,32 @@ const looking = Effect.fnUntraced(function*(
     return Effect.forEach(heights, (height) => readBlock(endpoint, height), { concurrency: batchSize })
   }
 
-  /** The longest run of whole blocks that continue our own; `forked` when the first does not. */
-  const linked = (blocks: ReadonlyArray<FullBlock | null>) => {
-    const run: Array<FullBlock> = []
+  /** The longest run of whole blocks that continue our own; `isForked` when the first does not. */
+  const linkBlocks = (blocks: ReadonlyArray<FullBlock | null>) => {
+    const chain: Array<FullBlock> = []
     let parent = ring[0]?.hash
     for (const block of blocks) {
       if (block === null) break
-      if (parent !== undefined && block.parentHash !== parent) return { run, forked: run.length === 0 }
-      run.push(block)
+      if (parent !== undefined && block.parentHash !== parent) return { chain, isForked: chain.length === 0 }
+      chain.push(block)
       parent = block.hash
     }
-    return { run, forked: false }
+    return { chain, isForked: false }
   }
 
   const advance = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     const top = ring[0]
     const blocks = yield* fetchBatch(endpoint, top === undefined ? head.height : top.height + 1n, head.height)
-    const { forked, run } = linked(blocks)
-    if (forked) return yield* undo(endpoint, head)
-    torn = run.length > 0 ? 0 : torn + 1
-    if (torn > tornLooks) {
-      torn = 0
+    const { chain, isForked } = linkBlocks(blocks)
+    if (isForked) return yield* findRollback(endpoint, head)
+    tornPolls = chain.length > 0 ? 0 : tornPolls + 1
+    if (tornPolls > maximumTornPolls) {
+      tornPolls = 0
       return yield* new DriverError({ network, reason: "blocks and receipts do not belong together" })
     }
-    if (run.length === 0) return []
+    if (chain.length === 0) return []
     yield* watch.refresh
-    return run.map((block): ChainEvent => {
+    return chain.map((block): ChainEvent => {
       const point = { height: block.height, hash: block.hash }
       ring = [point, ...ring].slice(0, ringSize)
       readers.follow(point, endpoint.place)
@@ -206,7 +206,7 @@ const looking = Effect.fnUntraced(function*(
         point,
         time: block.time,
         transfers: transfersOf(block, watch.has),
-        behind: block.height < head.height
+        isCatchingUp: block.height < head.height
       }
     })
   })
@@ -228,14 +228,14 @@ const looking = Effect.fnUntraced(function*(
   })
 
   /** What is new at one endpoint; null where it is not on the followed branch, `below` where it has nothing to compare. */
-  const lookAt = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
+  const pollEndpoint = Effect.fnUntraced(function*(endpoint: Endpoint, head: BlockHeader) {
     const top = ring[0]
     if (top !== undefined && head.height === top.height && head.hash === top.hash) {
-      shorter = 0
+      shorterPolls = 0
       return []
     }
     if (top === undefined || head.height > top.height) {
-      shorter = 0
+      shorterPolls = 0
       yield* readFinalized(endpoint)
       return yield* advance(endpoint, head)
     }
@@ -244,19 +244,19 @@ const looking = Effect.fnUntraced(function*(
       rpc.observe({ _tag: "Below", place: endpoint.place, at: now() })
       return "below" as const
     }
-    const lagging = ring.some((point) => point.height === head.height && point.hash === head.hash)
-    shorter += 1
-    if (lagging && shorter < shrinkLooks[environment]) return []
-    shorter = 0
-    return yield* undo(endpoint, head)
+    const isLagging = ring.some((point) => point.height === head.height && point.hash === head.hash)
+    shorterPolls += 1
+    if (isLagging && shorterPolls < shrinkPolls[environment]) return []
+    shorterPolls = 0
+    return yield* findRollback(endpoint, head)
   })
 
   /** The chain has become shorter than what was followed, on all endpoints. */
-  const lostBelow = Effect.suspend(() =>
+  const allHeadsBelow = Effect.suspend(() =>
     Effect.fail(new DriverError({
       network,
       reason: `every head lies below the ${ring.length} blocks that were followed last: make sure that the nodes are not being ` +
-        "synchronised anew, then call chains.reanchor on the rpc door",
+        "synchronised anew, then call chains.reanchor on the rpc port",
       condition: "no_common_block"
     })))
 
@@ -264,33 +264,33 @@ const looking = Effect.fnUntraced(function*(
    * A look at the first endpoint that is of use: one that stands still is passed over while another may move, and one on
    * another branch leaves the look to the next.
    */
-  const lookOnce = Effect.gen(function*() {
-    const places = order(rpc.pool(), now())
+  const pollOnce = Effect.gen(function*() {
+    const places = placesByPreference(rpc.pool(), now())
     let last: DriverError | null = null
     let isOnOther = false
-    let standing: number | null = null
+    let frozenPlace: number | null = null
     let isBelow = false
-    for (const [tried, place] of places.entries()) {
+    for (const [index, place] of places.entries()) {
       const endpoint = rpc.endpoints[place]!
-      const hasNext = places.slice(tried + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
-      const outcome = yield* Effect.result(rpc.attempt(endpoint, Effect.fnUntraced(function*(pinned) {
-        const head = yield* readHead(pinned)
+      const hasNext = places.slice(index + 1).some((each) => !rpc.pool().endpoints[each]!.isResting)
+      const outcome = yield* Effect.result(rpc.attempt(endpoint, Effect.fnUntraced(function*(node) {
+        const head = yield* readHead(node)
         if (hasNext && isFrozen(rpc.pool(), place, now())) return "frozen" as const
-        return yield* lookAt(pinned, head)
+        return yield* pollEndpoint(node, head)
       })))
       if (outcome._tag === "Failure") last = outcome.failure
-      else if (outcome.success === "frozen") standing ??= place
+      else if (outcome.success === "frozen") frozenPlace ??= place
       else if (outcome.success === "below") isBelow = true
       else if (outcome.success === null) isOnOther = true
       else return { found: outcome.success, served: place }
     }
-    if (standing !== null) {
-      const found = yield* rpc.attempt(rpc.endpoints[standing]!, (endpoint) =>
-        Effect.flatMap(readHead(endpoint), (head) => lookAt(endpoint, head)))
-      if (found !== "below") return { found: found ?? [], served: found === null ? null : standing }
+    if (frozenPlace !== null) {
+      const found = yield* rpc.attempt(rpc.endpoints[frozenPlace]!, (endpoint) =>
+        Effect.flatMap(readHead(endpoint), (head) => pollEndpoint(endpoint, head)))
+      if (found !== "below") return { found: found ?? [], served: found === null ? null : frozenPlace }
       isBelow = true
     }
-    if (isBelow && isAllBelow(rpc.pool(), now())) return yield* lostBelow
+    if (isBelow && isAllBelow(rpc.pool(), now())) return yield* allHeadsBelow
     if (isBelow) return { found: [], served: null }
     if (!isOnOther && last !== null) return yield* last
     return { found: [], served: null }
@@ -305,28 +305,28 @@ const looking = Effect.fnUntraced(function*(
       yield* Effect.logError(
         "the endpoints of a network are on different branches: payments above its threshold wait, and no invoice with an " +
           "address on it expires. Compare the endpoints' blocks with a third node, and correct or remove the wrong one",
-        { network, environment, ...branches(pool, now()) }
+        { network, environment, ...branchCounts(pool, now()) }
       )
     }
     condition = next
     return [{ _tag: "Condition", condition: next } as const]
   })
 
-  const look = Effect.gen(function*() {
-    if (waiting) yield* Effect.sleep(pollMillis)
-    const { found, served } = yield* lookOnce
-    lastServed = served
+  const poll = Effect.gen(function*() {
+    if (isIdle) yield* Effect.sleep(pollMillis)
+    const { found, served } = yield* pollOnce
+    servingPlace = served
     if (served !== null) {
       followedAt = now()
       rpc.observe({ _tag: "Branch", place: served, branch: "followed", at: now() })
     }
     const last = found[found.length - 1]
-    waiting = last === undefined || (last._tag === "Forward" && !last.behind)
-    const changed = yield* conditions(served)
+    isIdle = last === undefined || (last._tag === "Forward" && !last.isCatchingUp)
+    const conditionEvents = yield* conditions(served)
     // Without an endpoint on the followed branch nothing was seen: the condition alone says that some endpoint answers.
     return served === null
       ? [{ _tag: "Condition", condition: condition! } as const]
-      : [...found, ...changed, { _tag: "Finality", finalized } as const]
+      : [...found, ...conditionEvents, { _tag: "Finality", finalized } as const]
   })
 
   /** Whether an endpoint has the newest block that both it and the follower have. */
@@ -342,7 +342,7 @@ const looking = Effect.fnUntraced(function*(
 
   /** Asks the endpoints that no look asks, so that one that fails comes back and one that goes astray is seen. */
   const others = Effect.gen(function*() {
-    const idle = rpc.endpoints.filter(({ place }) => place !== lastServed && rpc.endpoints.length > 1)
+    const idle = rpc.endpoints.filter(({ place }) => place !== servingPlace && rpc.endpoints.length > 1)
     yield* Effect.forEach(idle, (endpoint) =>
       rpc.attempt(endpoint, compare).pipe(
         Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
@@ -357,5 +357,5 @@ const looking = Effect.fnUntraced(function*(
     yield* count(endpointsResting, states.filter(({ isResting }) => isResting).length)
   })
 
-  return { look, others }
+  return { look: poll, others }
 })

@@ -31,8 +31,8 @@ export const hashedFields: ReadonlyArray<string> = [
 
 const bytesOf = (name: string, value: string): Uint8Array => {
   const digits = value.slice(2)
-  const wanted = quantities.has(name) ? digits.replace(/^0+/, "") : digits
-  return hexToBytes(wanted.length % 2 === 0 ? wanted : `0${wanted}`)
+  const significant = quantities.has(name) ? digits.replace(/^0+/, "") : digits
+  return hexToBytes(significant.length % 2 === 0 ? significant : `0${significant}`)
 }
 
 /** The length mark of the recursive length prefix (Ethereum Yellow Paper, appendix B). */
@@ -60,9 +60,9 @@ export const isProvenHeader = (header: RawHeader): boolean => {
   if (!isHex("hash") || !firstFields.every(isHex)) return false
   const hash = (header["hash"] as string).toLowerCase()
   return [ethereumFields, avalancheFields].some((later) => {
-    const added = later.filter(isHex)
+    const present = later.filter(isHex)
     // A node may name fields that its chain does not hash yet: they are the last.
-    return Array.from({ length: added.length + 1 }, (_, left) => added.slice(0, added.length - left))
+    return Array.from({ length: present.length + 1 }, (_, omitted) => present.slice(0, present.length - omitted))
       .some((fields) => hashOf(header, [...firstFields, ...fields]) === hash)
   })
 }

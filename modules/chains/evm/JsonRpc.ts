@@ -3,7 +3,7 @@ import { Clock, Effect, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Network } from "../../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
-import { emptyPool, type EndpointPool, type Observation, order, type PoolLimits, step } from "./EndpointPool.ts"
+import { emptyPool, type EndpointPool, type Observation, placesByPreference, type PoolLimits, step } from "./EndpointPool.ts"
 
 /** Reading a block or logs takes at most this long: with its receipts a block is a few megabytes on a busy chain. */
 const blockTimeoutMillis = 15_000
@@ -34,7 +34,7 @@ export interface Endpoint {
     result: Schema.Codec<A, any>
   ) => Effect.Effect<A, DriverError>
   /** What `eth_call` of `data` to `to` returns at the newest block; `0x` when the call reverts or returns too much. */
-  readonly read: (to: string, data: string) => Effect.Effect<string, DriverError>
+  readonly ethCall: (to: string, data: string) => Effect.Effect<string, DriverError>
 }
 
 export interface JsonRpc {
@@ -51,7 +51,7 @@ export interface JsonRpc {
    * Runs `work` against the first endpoint in the pool's order; on failure against the next, each at most once. One
    * failure sends only this work to the next endpoint.
    */
-  readonly pinned: <A>(work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>) => Effect.Effect<A, DriverError>
+  readonly withFailover: <A>(work: (endpoint: Endpoint) => Effect.Effect<A, DriverError>) => Effect.Effect<A, DriverError>
   /** Asks every endpoint for its chain: fails with a message for people when one that answers is on another chain. */
   readonly verify: Effect.Effect<void, DriverError>
 }
@@ -79,7 +79,7 @@ const isReverted = ({ code, message }: NonNullable<Response["error"]>): boolean 
  * Whether a node's error says that it has removed what was asked for: code 4444 of EIP-4444, by go-ethereum, Nethermind and
  * Reth; Erigon's "old data not available due to pruning"; "missing trie node" where receipts are made anew from state.
  */
-const isForgotten = ({ code, message }: NonNullable<Response["error"]>): boolean =>
+const isPruned = ({ code, message }: NonNullable<Response["error"]>): boolean =>
   code === 4444 || /\bprun(?:ed|ing)\b|history unavailable|missing trie node/i.test(message)
 
 const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Response))
@@ -127,7 +127,7 @@ export const make = Effect.fnUntraced(function*(options: {
     fail(`rpc ${place + 1} of ${urls.length} is on chain ${found}, but ${network} is chain ${chainId} here: ` +
       "correct the url, the network or the environment, or set `chainId` for a private network")
 
-  const made = urls.map((url, place) => {
+  const nodes = urls.map((url, place) => {
     const name = `rpc ${place + 1} of ${urls.length}`
     let isProven = false
     const ask = Effect.fnUntraced(function*(method: string, params: ReadonlyArray<unknown>) {
@@ -158,7 +158,7 @@ export const make = Effect.fnUntraced(function*(options: {
     })
     const resultOf = Effect.fnUntraced(function*<A>(method: string, answer: Response, result: Schema.Codec<A, any>) {
       if (answer.error !== undefined) {
-        const kind = isForgotten(answer.error) ? "forgotten" : "refused"
+        const kind = isPruned(answer.error) ? "pruned" : "refused"
         return yield* fail(`${name}, ${method}: ${answer.error.message.slice(0, 200)}`, kind)
       }
       return yield* Schema.decodeUnknownEffect(result)(answer.result ?? null).pipe(
@@ -171,29 +171,29 @@ export const make = Effect.fnUntraced(function*(options: {
       isProven = true
       return null
     })
-    const proven = Effect.suspend(() =>
+    const ensureChain = Effect.suspend(() =>
       isProven
         ? Effect.void
         : Effect.flatMap(prove, (found) => found === null ? Effect.void : Effect.fail(wrongChain(place, found)))
     )
     const call: Endpoint["call"] = Effect.fnUntraced(function*(method, params, result) {
-      yield* proven
+      yield* ensureChain
       return yield* resultOf(method, yield* ask(method, params), result)
     })
-    const read: Endpoint["read"] = Effect.fnUntraced(function*(to, data) {
-      yield* proven
+    const ethCall: Endpoint["ethCall"] = Effect.fnUntraced(function*(to, data) {
+      yield* ensureChain
       const answer = yield* ask("eth_call", [{ to, data }, "latest"]).pipe(
         Effect.catch((error) => error.kind === "too_large" ? Effect.succeed(noAnswer) : Effect.fail(error))
       )
       if (answer.error !== undefined && isReverted(answer.error)) return "0x"
       return yield* resultOf("eth_call", answer, Data)
     })
-    const endpoint: Endpoint = { network, place, call, read }
+    const endpoint: Endpoint = { network, place, call, ethCall }
     return { endpoint, prove }
   })
-  const endpoints = made.map(({ endpoint }) => endpoint)
+  const endpoints = nodes.map(({ endpoint }) => endpoint)
 
-  const verify = Effect.forEach(made, ({ prove }, place) =>
+  const verify = Effect.forEach(nodes, ({ prove }, place) =>
     prove.pipe(
       Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)),
       Effect.flatMap((found) => found === null ? Effect.void : Effect.fail(wrongChain(place, found)))
@@ -206,18 +206,18 @@ export const make = Effect.fnUntraced(function*(options: {
       ),
       Effect.tapError((error) =>
         Effect.sync(() => {
-          const seen = { place: endpoint.place, at: clock.currentTimeMillisUnsafe() }
+          const source = { place: endpoint.place, at: clock.currentTimeMillisUnsafe() }
           // A node without old blocks is none the worse for new ones.
-          observe(error.kind === "forgotten"
-            ? { _tag: "Answered", ...seen }
-            : { _tag: "Failed", isTimeout: error.kind === "timeout", ...seen })
+          observe(error.kind === "pruned"
+            ? { _tag: "Answered", ...source }
+            : { _tag: "Failed", isTimeout: error.kind === "timeout", ...source })
         })
       )
     )
 
-  const pinned: JsonRpc["pinned"] = Effect.fnUntraced(function*(work) {
+  const withFailover: JsonRpc["withFailover"] = Effect.fnUntraced(function*(work) {
     let last: DriverError = fail("no endpoint")
-    for (const place of order(pool, clock.currentTimeMillisUnsafe())) {
+    for (const place of placesByPreference(pool, clock.currentTimeMillisUnsafe())) {
       const outcome = yield* Effect.result(attempt(endpoints[place]!, work))
       if (outcome._tag === "Success") return outcome.success
       last = outcome.failure
@@ -225,5 +225,5 @@ export const make = Effect.fnUntraced(function*(options: {
     return yield* last
   })
 
-  return { endpoints, pool: () => pool, observe, attempt, pinned, verify } satisfies JsonRpc
+  return { endpoints, pool: () => pool, observe, attempt, withFailover, verify } satisfies JsonRpc
 })

@@ -12,11 +12,11 @@ export const bloomOf = (
   logs: Iterable<{ readonly address: string; readonly topics: ReadonlyArray<string> }>
 ): string => {
   const bloom = new Uint8Array(bloomBytes)
-  const seen = new Set<string>()
+  const seenItems = new Set<string>()
   for (const { address, topics } of logs) {
     for (const item of [address, ...topics]) {
-      if (seen.has(item)) continue
-      seen.add(item)
+      if (seenItems.has(item)) continue
+      seenItems.add(item)
       const hash = keccak_256(hexToBytes(item.slice(2)))
       for (const pair of [0, 2, 4]) {
         const bit = ((hash[pair]! << 8) | hash[pair + 1]!) & 2_047

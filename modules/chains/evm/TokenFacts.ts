@@ -48,8 +48,8 @@ export const readSymbol = (answer: string): string | null => {
   const text = bytes === null ? null : textBytes(bytes)
   if (text === null) return null
   // Four bytes are the most that a character has: the rest cannot be of those that are kept.
-  const shown = new TextDecoder().decode(text.subarray(0, 8 * maximumSymbolLength)).replace(invisible, " ").trim()
-  const cut = [...shown].slice(0, maximumSymbolLength).join("")
+  const visible = new TextDecoder().decode(text.subarray(0, 8 * maximumSymbolLength)).replace(invisible, " ").trim()
+  const cut = [...visible].slice(0, maximumSymbolLength).join("")
   return cut === "" ? null : cut
 }
 

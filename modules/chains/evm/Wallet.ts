@@ -13,7 +13,7 @@ import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** m / 44' / 60' / account': three levels down, the last one hardened. */
 const accountDepth = 3
-const hardened = 0x8000_0000
+const hardenedOffset = 0x8000_0000
 
 export interface Account {
   /** SHA-256 of chain code and public key, or of the listed addresses: the same wallet however it is written. */
@@ -45,14 +45,14 @@ export const readAccount = (text: string): Account | string => {
   if (key === undefined || key.publicKey === null || key.chainCode === null) {
     return "expected the account's extended public key (xpub...) with a valid checksum"
   }
-  if (key.depth !== accountDepth || key.index < hardened) {
+  if (key.depth !== accountDepth || key.index < hardenedOffset) {
     return `expected the account key m/44'/60'/0' (depth 3), this key has depth ${key.depth}: ` +
       "addresses below it would not be the ones its wallet shows"
   }
-  const receiving = key.deriveChild(0)
+  const receiveBranch = key.deriveChild(0)
   return {
     fingerprint: bytesToHex(sha256(concatBytes(key.chainCode, key.publicKey))),
-    address: (index) => addressOf(receiving.deriveChild(index).publicKey!),
+    address: (index) => addressOf(receiveBranch.deriveChild(index).publicKey!),
     size: null
   }
 }
@@ -69,16 +69,16 @@ const addressesPerTurn = 64
  * counts: it is the order of use.
  */
 export const readPool = Effect.fnUntraced(function*(text: string): Effect.fn.Return<Account | string> {
-  const listed = text.trim().split(separator)
-  if (listed.length > maximumPoolSize) return `expected at most ${maximumPoolSize} addresses`
+  const entries = text.trim().split(separator)
+  if (entries.length > maximumPoolSize) return `expected at most ${maximumPoolSize} addresses`
   const addresses: Array<string | null> = []
-  for (let start = 0; start < listed.length; start += addressesPerTurn) {
+  for (let start = 0; start < entries.length; start += addressesPerTurn) {
     if (start > 0) yield* Effect.yieldNow
-    addresses.push(...listed.slice(start, start + addressesPerTurn).map(readEvmAddress))
+    addresses.push(...entries.slice(start, start + addressesPerTurn).map(readEvmAddress))
   }
   const wrong = addresses.indexOf(null)
   if (wrong !== -1) {
-    return /^(0x)?[0-9a-f]{64}$/i.test(listed[wrong]!)
+    return /^(0x)?[0-9a-f]{64}$/i.test(entries[wrong]!)
       ? `entry ${wrong + 1} looks like a PRIVATE key: move the funds it holds, and list addresses instead`
       : `entry ${wrong + 1} is not an address with a right checksum (EIP-55)`
   }

@@ -1,9 +1,9 @@
 /**
  * The clocks on the page: by the server's time, loud and spoken when the time is nearly over, and a look at its end.
  */
-import { backoffMillis } from "./Line.ts"
+import { backoffMillis } from "./ConnectionState.ts"
 import { makeTimer } from "./Timer.ts"
-import type { Say } from "./Voice.ts"
+import type { Announce } from "./Announce.ts"
 
 /** `4:32`, or `1:04:32` from an hour on. A begun second counts, so that 0:00 is the end. */
 export const clockText = (seconds: number): string => {
@@ -26,19 +26,19 @@ export const spokenMinutes = (before: number, left: number): number | undefined 
 const pastSeconds = 2
 
 /** How far the server's clock is ahead, where it is by `least` or a bit more: as known, as far as that may be. */
-export const skewOf = (known: number, least: number): number => Math.min(Math.max(known, least), least + pastSeconds)
+export const skewOf = (previous: number, least: number): number => Math.min(Math.max(previous, least), least + pastSeconds)
 
 export interface Clocks {
   /** Sets all clocks by the server's, in epoch seconds; what is no time changes nothing. */
   readonly set: (now: unknown) => void
   /** The same by a fragment's data, which also tells how many seconds the merchant's time is ahead of the server's. */
-  readonly setBy: (told: DOMStringMap) => void
+  readonly setBy: (data: DOMStringMap) => void
   /** Brings what is on the page up to the second, now and from now on. */
   readonly tick: () => void
 }
 
-/** `over` is called once the time of a clock is over, and again, ever later, for as long as that clock is there. */
-export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Clocks => {
+/** `onEnd` is called once the time of a clock is over, and again, ever later, for as long as that clock is there. */
+export const makeClocks = (state: HTMLElement, announce: Announce, onEnd: () => void): Clocks => {
   const seconds = () => performance.now() / 1000
   const timer = makeTimer()
   /** The server's clock less the browser's running time, in seconds: a payor who sets the clock changes nothing. */
@@ -48,26 +48,26 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
   let before = 0
   let overChecks = 0
   let nextCheck = 0
-  const spoken = new Set<string>()
+  const announcements = new Set<string>()
 
-  const draw = (clock: HTMLElement, left: number) => {
+  const update = (clock: HTMLElement, left: number) => {
     if (clock instanceof HTMLProgressElement) clock.value = Math.max(0, left)
     else clock.textContent = clockText(left)
     const { ends, from } = clock.dataset
     clock.toggleAttribute("data-urgent", isUrgent(left, Number(ends) - Number(from)))
   }
 
-  const speak = ({ dataset }: HTMLElement, ends: number, now: number) => {
+  const announceMinutes = ({ dataset }: HTMLElement, ends: number, now: number) => {
     const text = dataset[`say-${spokenMinutes(ends - (before || now), ends - now)}`]
-    if (!text || spoken.has(ends + text)) return
-    spoken.add(ends + text)
-    say(text)
+    if (!text || announcements.has(ends + text)) return
+    announcements.add(ends + text)
+    announce(text)
   }
 
-  const look = (now: number) => {
+  const checkEnd = (now: number) => {
     if (now < nextCheck) return
     nextCheck = now + backoffMillis(++overChecks, Math.random()) / 1000
-    over()
+    onEnd()
   }
 
   const tick = () => {
@@ -77,12 +77,12 @@ export const makeClocks = (state: HTMLElement, say: Say, over: () => void): Cloc
     for (const clock of all) {
       const ends = Number(clock.dataset.ends)
       isOver ||= ends <= now
-      draw(clock, ends - now)
-      speak(clock, ends, now)
+      update(clock, ends - now)
+      announceMinutes(clock, ends, now)
     }
     // Without a clock no second is watched: the next one starts with what is left then.
     before = all.length > 0 ? now : 0
-    if (isOver) look(now)
+    if (isOver) checkEnd(now)
     else overChecks = nextCheck = 0
     if (all.length > 0) timer.set(1000 - now * 1000 % 1000, tick)
   }

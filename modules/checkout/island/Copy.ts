@@ -1,6 +1,6 @@
 /** The copy buttons. */
 import { makeTimer } from "./Timer.ts"
-import type { Say } from "./Voice.ts"
+import type { Announce } from "./Announce.ts"
 
 /** Milliseconds a copy button says so (Experience, "States"). */
 const copiedMillis = 2000
@@ -19,29 +19,29 @@ const copyBySelection = (main: HTMLElement, text: string): boolean => {
 }
 
 /** Makes every copy button work, on this screen and on those to come; `main` holds the words for what is copied. */
-export const copyIn = (main: HTMLElement, say: Say): void => {
+export const copyIn = (main: HTMLElement, announce: Announce): void => {
   const timer = makeTimer()
-  let putBack: (() => void) | undefined
+  let restoreLabel: (() => void) | undefined
 
-  const tell = (button: HTMLElement) => {
-    putBack?.()
+  const confirmCopy = (button: HTMLElement) => {
+    restoreLabel?.()
     const label = [...button.childNodes]
-    putBack = () => {
+    restoreLabel = () => {
       button.replaceChildren(...label)
-      putBack = undefined
+      restoreLabel = undefined
     }
     button.replaceChildren(main.dataset.copied!)
-    say(main.dataset.copied)
-    timer.set(copiedMillis, () => putBack?.())
+    announce(main.dataset.copied)
+    timer.set(copiedMillis, () => restoreLabel?.())
   }
 
   const copy = (button: HTMLElement, text: string) => {
     const bySelection = () => {
       const isDone = copyBySelection(main, text)
       button.focus({ preventScroll: true })
-      if (isDone) tell(button)
+      if (isDone) confirmCopy(button)
     }
-    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => tell(button), bySelection)
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => confirmCopy(button), bySelection)
     else bySelection()
   }
 

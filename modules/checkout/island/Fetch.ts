@@ -1,6 +1,6 @@
 /** The state, asked for over HTTP. */
 import type { Clocks } from "./Clocks.ts"
-import { isShown } from "./Fragment.ts"
+import { isDisplayable } from "./Fragment.ts"
 
 /** Milliseconds for an answer to the state's fetch. */
 const answerMillis = 10_000
@@ -33,7 +33,7 @@ export const makeFetch = (url: string, show: (text: string) => void, clocks: Clo
         clocks.set(Date.parse(answer.headers.get("date")!) / 1000)
       } else {
         const text = await answer.text()
-        if (!isShown(answer.status, text)) return false
+        if (!isDisplayable(answer.status, text)) return false
         etag = answer.headers.get("etag") ?? ""
         show(text)
       }

@@ -3,27 +3,27 @@
  */
 import type { Clocks } from "./Clocks.ts"
 import { makeFetch } from "./Fetch.ts"
-import { backoffMillis, failuresAfterClose, nextFetchMillis } from "./Line.ts"
-import type { News } from "./News.ts"
+import { backoffMillis, failuresAfterClose, nextFetchMillis } from "./ConnectionState.ts"
+import type { SocketMessage } from "./SocketMessage.ts"
 import type { Screen } from "./Screen.ts"
 import { makeSocket } from "./Socket.ts"
 import { makeTimer } from "./Timer.ts"
 
 /** Milliseconds in which frames that come together make one fetch. */
-const gatherMillis = 20
+const batchMillis = 20
 
 /** A state of so few milliseconds needs no look at once: a page that has just come asks for nothing twice. */
 const freshMillis = 3000
 
 /** Milliseconds until a fresh state is looked at all the same. */
-const settleMillis = 1000
+const recheckMillis = 1000
 
 /**
  * Milliseconds from which a state is old enough to be looked at with the next sign of life: no event tells of a network
  * in trouble, of a price that is back, or of other prices in the list. These change slowly, and each look is a call, so
  * a minute.
  */
-const oldMillis = 60_000
+const staleMillis = 60_000
 
 export interface Follower {
   /** Asks for the state, now or as soon as the answer on its way is there. */
@@ -41,9 +41,9 @@ export interface Follower {
 /** `offline` is the banner over a screen that is not the newest. */
 export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offline: HTMLElement): Follower => {
   const { ask, wantAll } = makeFetch(url, screen.show, clocks)
-  const [connect, gather, poll, settle] = [makeTimer(), makeTimer(), makeTimer(), makeTimer()]
+  const [connect, batchTimer, poll, recheckTimer] = [makeTimer(), makeTimer(), makeTimer(), makeTimer()]
   /** When the state was asked for that the server answered with; at first, when the page was. */
-  let askedAt = 0
+  let requestedAt = 0
   let isFetching = false
   let isWanted = false
   let fetchFailures = 0
@@ -55,11 +55,11 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     isWanted = isFetching
     if (isFetching) return
     isFetching = true
-    settle.stop()
+    recheckTimer.stop()
     const began = performance.now()
     const isWell = await ask().catch(() => false)
     isFetching = false
-    if (isWell) askedAt = began
+    if (isWell) requestedAt = began
     offline.hidden = isWell
     // The server is back: no need to sit out the wait for the socket.
     if (isWell && fetchFailures > 0) connect.stop()
@@ -70,23 +70,23 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
 
   /** Asks for a state that may be what is shown. */
   const recheck = () => {
-    if (performance.now() - askedAt < freshMillis) settle.set(settleMillis, refetch)
+    if (performance.now() - requestedAt < freshMillis) recheckTimer.set(recheckMillis, refetch)
     else if (!isFetching) refetch()
   }
 
-  const heard = ({ isBeat, isChange, isReady, isRefused, now, price }: News) => {
-    const told = screen.told()
+  const onMessage = ({ isBeat, isChange, isReady, isRefused, now, price }: SocketMessage) => {
+    const data = screen.told()
     clocks.set(now)
     if (isRefused) wantAll()
     if (isReady) poll.stop()
     // A look takes down the banner, and tells what came before the socket was there, where the socket cannot.
-    const isMissing = isReady && (fetchFailures > 0 || !told.since)
-    const isOther = price !== undefined && told.price !== "" && price !== told.price
-    const isOld = isBeat && !document.hidden && performance.now() - askedAt > oldMillis
-    if ((isChange || isMissing || isOther || isOld) && !gather.isSet()) gather.set(gatherMillis, refetch)
+    const isMissing = isReady && (fetchFailures > 0 || !data.since)
+    const isOther = price !== undefined && data.price !== "" && price !== data.price
+    const isOld = isBeat && !document.hidden && performance.now() - requestedAt > staleMillis
+    if ((isChange || isMissing || isOther || isOld) && !batchTimer.isSet()) batchTimer.set(batchMillis, refetch)
   }
 
-  const lost = (liveMillis: number) => {
+  const onClose = (liveMillis: number) => {
     socketFailures = failuresAfterClose(socketFailures, liveMillis)
     // Refused before it was ready, a socket does not say why: its token may have ended.
     if (liveMillis === 0) wantAll()
@@ -94,7 +94,7 @@ export const makeFollower = (url: string, screen: Screen, clocks: Clocks, offlin
     refetch()
   }
 
-  const socket = makeSocket(heard, lost)
+  const socket = makeSocket(onMessage, onClose)
 
   const follow = () => {
     const { poll: seconds, since, ws } = screen.told()

@@ -4,9 +4,9 @@
 export const isFragment = (text: string): boolean => /^\s*<section\s[^>]*\bdata-screen="/.test(text)
 
 /** Answers whose fragment is shown. A fragment in any other, as of a server in trouble, is a failure like no answer. */
-const shownStatuses = [200, 401, 403, 404, 410]
+const displayableStatuses = [200, 401, 403, 404, 410]
 
-export const isShown = (status: number, text: string): boolean => shownStatuses.includes(status) && isFragment(text)
+export const isDisplayable = (status: number, text: string): boolean => displayableStatuses.includes(status) && isFragment(text)
 
 interface Policy {
   readonly createHTML: (text: string) => string
@@ -29,7 +29,7 @@ export const makeParser = () => {
 }
 
 /** A fragment as text, less what differs each time it is made: two that are alike look alike. */
-export const likeness = (box: Element): string => {
+export const comparableHtml = (box: Element): string => {
   const copy = box.cloneNode(true) as Element
   for (const name of ["data-now", "data-since", "data-ws"]) copy.querySelector("[data-screen]")?.removeAttribute(name)
   for (const clock of copy.querySelectorAll<HTMLElement>("[data-ends]")) clock.replaceWith(clock.dataset.ends!)

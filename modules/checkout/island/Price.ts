@@ -1,7 +1,7 @@
 /** What a screen shows of a price, as one text: on the page, and of what the socket tells. */
 
 /** The part of a quote that a payor sees (modules/docs/reference/quotes.md#fields); its seconds pass by themselves. */
-interface PriceShown {
+interface PriceFields {
   readonly network: string
   readonly supported_token_id: number | null
   readonly estimated_token_amount_remaining: string | null
@@ -10,7 +10,7 @@ interface PriceShown {
 }
 
 /** Equal texts show the same price. */
-export const priceMark = (quote: PriceShown): string =>
+export const priceKey = (quote: PriceFields): string =>
   [
     quote.network,
     quote.supported_token_id,

@@ -1,8 +1,8 @@
 /** The screen: the newest fragment, and what is done when another takes its place. */
 import type { Clocks } from "./Clocks.ts"
-import { likeness, makeParser } from "./Fragment.ts"
-import { keep } from "./Keep.ts"
-import type { Say } from "./Voice.ts"
+import { comparableHtml, makeParser } from "./Fragment.ts"
+import { captureInput } from "./InputState.ts"
+import type { Announce } from "./Announce.ts"
 
 export interface Screen {
   /** Takes charge of the fragment that came with the page. */
@@ -18,13 +18,13 @@ export interface Screen {
 }
 
 /** `filter` is called for a new screen once what was typed stands in it again. */
-export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter: () => void): Screen => {
+export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clocks, filter: () => void): Screen => {
   const parse = makeParser()
-  let told: DOMStringMap = state.querySelector<HTMLElement>("[data-screen]")?.dataset ?? {}
-  let shown = likeness(state)
+  let data: DOMStringMap = state.querySelector<HTMLElement>("[data-screen]")?.dataset ?? {}
+  let currentHtml = comparableHtml(state)
   let isComposing = false
   /** What waits for the end of a composition. */
-  let waiting: (() => void) | undefined
+  let pendingSwap: (() => void) | undefined
 
   state.addEventListener("compositionstart", () => {
     isComposing = true
@@ -32,46 +32,46 @@ export const makeScreen = (state: HTMLElement, say: Say, clocks: Clocks, filter:
   state.addEventListener("compositionend", () => {
     isComposing = false
     // Not within the event: only after it is the text what it comes to.
-    setTimeout(() => waiting?.())
+    setTimeout(() => pendingSwap?.())
   })
 
   /** Shows what works with a script only, before anything in it can have the focus. */
-  const wire = (putBack?: () => void) => {
+  const activate = (restoreInput?: () => void) => {
     for (const control of state.querySelectorAll<HTMLElement>("[data-copy],[data-filter]")) control.hidden = false
-    putBack?.()
+    restoreInput?.()
     filter()
     clocks.tick()
   }
 
   const swap = (box: HTMLElement, next: string) => {
-    waiting = undefined
-    shown = next
+    pendingSwap = undefined
+    currentHtml = next
     isComposing = false
-    const putBack = keep(state)
+    const restoreInput = captureInput(state)
     state.replaceChildren(...box.childNodes)
-    wire(putBack)
+    activate(restoreInput)
   }
 
   return {
-    told: () => told,
+    told: () => data,
     begin: () => {
-      clocks.setBy(told)
-      wire()
+      clocks.setBy(data)
+      activate()
     },
     show: (text) => {
       const box = parse(text)
-      const before = told.screen
-      told = (box.firstElementChild as HTMLElement).dataset
-      clocks.setBy(told)
-      const next = likeness(box)
-      waiting = undefined
-      if (next === shown) return
-      const isOther = told.screen !== before
+      const before = data.screen
+      data = (box.firstElementChild as HTMLElement).dataset
+      clocks.setBy(data)
+      const next = comparableHtml(box)
+      pendingSwap = undefined
+      if (next === currentHtml) return
+      const isOther = data.screen !== before
       // What is composed (a script of many signs, a word on a phone) would be lost; another screen is more than that.
-      if (isComposing && !isOther) waiting = () => swap(box, next)
+      if (isComposing && !isOther) pendingSwap = () => swap(box, next)
       else swap(box, next)
-      document.title = told.title ?? document.title
-      if (isOther) say(told.say)
+      document.title = data.title ?? document.title
+      if (isOther) announce(data.say)
     }
   }
 }

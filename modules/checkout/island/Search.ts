@@ -1,10 +1,10 @@
 /** The search in the list of ways to pay. */
 import { makeTimer } from "./Timer.ts"
-import type { Say } from "./Voice.ts"
+import type { Announce } from "./Announce.ts"
 
 /** Whether a row is found: it has every word that was typed, in any order. */
-export const isFound = (row: string, typed: string): boolean =>
-  typed.toLowerCase().split(/\s+/).every((word) => row.includes(word))
+export const isFound = (row: string, query: string): boolean =>
+  query.toLowerCase().split(/\s+/).every((word) => row.includes(word))
 
 /** Milliseconds without a key before the count of found rows is spoken. */
 const typingMillis = 500
@@ -23,13 +23,13 @@ const filter = (state: HTMLElement, input: HTMLInputElement): string | undefined
 }
 
 /** Makes the search work on every screen that has one; what it gives filters a new screen by what is typed already. */
-export const searchIn = (state: HTMLElement, say: Say): () => void => {
+export const searchIn = (state: HTMLElement, announce: Announce): () => void => {
   const timer = makeTimer()
   state.addEventListener("input", ({ target }) => {
     const input = target as HTMLInputElement
     if (!input.matches("[data-filter]")) return
     const found = filter(state, input)
-    timer.set(typingMillis, () => say(found))
+    timer.set(typingMillis, () => announce(found))
   })
   state.addEventListener("keydown", (key) => {
     const input = key.target as HTMLInputElement

@@ -1,5 +1,5 @@
 /** The socket that the page follows, one at a time, and how it is known to be dead. */
-import { type News, newsOf } from "./News.ts"
+import { type SocketMessage, readSocketMessage } from "./SocketMessage.ts"
 import { makeTimer } from "./Timer.ts"
 
 /** Milliseconds for a connection to be ready. */
@@ -23,8 +23,8 @@ export interface Socket {
   readonly isLive: () => boolean
 }
 
-/** `heard` gets what frames mean; `lost` the milliseconds that a socket which was not dropped has lived; 0: not at all. */
-export const makeSocket = (heard: (news: News) => void, lost: (liveMillis: number) => void): Socket => {
+/** `onMessage` gets what frames mean; `onClose` the milliseconds that a socket which was not dropped has lived; 0: not at all. */
+export const makeSocket = (onMessage: (news: SocketMessage) => void, onClose: (liveMillis: number) => void): Socket => {
   const silence = makeTimer()
   let socket: WebSocket | undefined
   /** When the socket got ready, in milliseconds of `performance.now()`; 0: it is not. */
@@ -43,19 +43,19 @@ export const makeSocket = (heard: (news: News) => void, lost: (liveMillis: numbe
   const end = () => {
     const liveMillis = liveAt && performance.now() - liveAt
     drop()
-    lost(liveMillis)
+    onClose(liveMillis)
   }
 
-  const listen = (opened: WebSocket) => {
-    opened.addEventListener("close", () => {
-      if (socket === opened) end()
+  const listen = (webSocket: WebSocket) => {
+    webSocket.addEventListener("close", () => {
+      if (socket === webSocket) end()
     })
-    opened.addEventListener("message", ({ data }) => {
-      if (socket !== opened) return
-      const news = newsOf(data)
+    webSocket.addEventListener("message", ({ data }) => {
+      if (socket !== webSocket) return
+      const message = readSocketMessage(data)
       silence.set(silenceMillis, end)
-      if (news.isReady) liveAt = performance.now()
-      heard(news)
+      if (message.isReady) liveAt = performance.now()
+      onMessage(message)
     })
   }
 

@@ -7,18 +7,18 @@ export interface Timer {
 }
 
 export const makeTimer = (): Timer => {
-  let running: ReturnType<typeof setTimeout> | undefined
+  let handle: ReturnType<typeof setTimeout> | undefined
   const stop = () => {
-    clearTimeout(running)
-    running = undefined
+    clearTimeout(handle)
+    handle = undefined
   }
   return {
     stop,
-    isSet: () => running !== undefined,
+    isSet: () => handle !== undefined,
     set: (millis, run) => {
       stop()
-      running = setTimeout(() => {
-        running = undefined
+      handle = setTimeout(() => {
+        handle = undefined
         run()
       }, millis)
     }

@@ -2,7 +2,7 @@
 import { defaultAccent, readableOn, textOn } from "../../../schemas/Colour.ts"
 
 /** What the accent stands on: page, card and field of `Style.ts`, in light and in dark. */
-export const grounds = {
+export const backgrounds = {
   light: ["#f3f4f7", "#ffffff", "#f5f6f9"],
   dark: ["#0c0d12", "#171a23", "#1d212c"]
 } as const
@@ -12,9 +12,9 @@ const colourPattern = /^#[0-9a-f]{6}$/
 
 /** The accent and the text on it, in light and in dark; each pair, and the accent on its grounds, reaches 4.5:1. */
 export const accentOf = (colour: string) => {
-  const wanted = colourPattern.test(colour) ? colour : defaultAccent
-  const light = readableOn(wanted, ...grounds.light)
-  const dark = readableOn(wanted, ...grounds.dark)
+  const accent = colourPattern.test(colour) ? colour : defaultAccent
+  const light = readableOn(accent, ...backgrounds.light)
+  const dark = readableOn(accent, ...backgrounds.dark)
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 

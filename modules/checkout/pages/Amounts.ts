@@ -11,23 +11,23 @@ interface Formats {
 }
 
 /** One for each of the page's languages: making formats costs more than a page. */
-const kept = new Map<string, Formats>()
+const cache = new Map<string, Formats>()
 
 const formatsOf = (locale: string): Formats => {
-  const before = kept.get(locale)
-  if (before !== undefined) return before
+  const cached = cache.get(locale)
+  if (cached !== undefined) return cached
   const digits = { numberingSystem: "latn" } as const
   const whole = new Intl.NumberFormat(locale, digits)
   const dollars = { ...digits, style: "currency", currency: "USD" } as const
-  const made: Formats = {
+  const formats: Formats = {
     whole,
     separator: whole.formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".",
     cents: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 2, maximumFractionDigits: 2 }),
     mills: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 3, maximumFractionDigits: 3 }),
     moment: new Intl.DateTimeFormat(locale, { ...digits, dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
   }
-  kept.set(locale, made)
-  return made
+  cache.set(locale, formats)
+  return formats
 }
 
 /**
@@ -58,14 +58,14 @@ export const tokens = (locale: string, decimal: string): string => {
 }
 
 /** Significant digits of an amount that is only about right. */
-const roughDigits = 5
+const significantDigits = 5
 
 /** About how much: cut after five significant digits, but not before the second fractional one. */
-export const roughTokens = (locale: string, decimal: string): string => {
+export const approximateTokens = (locale: string, decimal: string): string => {
   const [integer = "0", fraction = ""] = decimal.split(".")
   const zeros = integer === "0" ? fraction.length - fraction.replace(/^0+/, "").length : 0
-  const shown = integer === "0" ? zeros + roughDigits : Math.max(leastFraction, roughDigits - integer.length)
-  return tokens(locale, `${integer}.${fraction.slice(0, shown)}`)
+  const fractionDigits = integer === "0" ? zeros + significantDigits : Math.max(leastFraction, significantDigits - integer.length)
+  return tokens(locale, `${integer}.${fraction.slice(0, fractionDigits)}`)
 }
 
 /**

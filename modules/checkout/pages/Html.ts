@@ -71,7 +71,7 @@ type Place = "content" | "tag" | "quoted" | "address"
 const addressAttributes: ReadonlySet<string> = new Set(["href", "src", "action", "formaction", "data-state", "data-ws"])
 
 /** Attributes that a page under its Content-Security-Policy cannot have. */
-const forbidden = /\s(?:style|on[a-z]+)\s*=/i
+const forbiddenAttributes = /\s(?:style|on[a-z]+)\s*=/i
 
 /** A template that was looked through once. */
 interface Template {
@@ -85,15 +85,15 @@ interface Template {
  * Reads a template once for all its uses: where each value stands, and what it is without its line breaks. Throws on a
  * template that no value can be put into safely: a bug of its author.
  */
-const templateOf = (written: ReadonlyArray<string>): Template => {
-  const whole = written.join("…")
-  if (forbidden.test(whole) || /<(?:script|style)\b[^>]*>[^<]/i.test(whole)) {
+const templateOf = (strings: ReadonlyArray<string>): Template => {
+  const whole = strings.join("…")
+  if (forbiddenAttributes.test(whole) || /<(?:script|style)\b[^>]*>[^<]/i.test(whole)) {
     throw new TypeError(`Script or style within a template: ${whole}`)
   }
   let place: Place = "content"
   let attribute = ""
   const places: Array<Place> = []
-  const parts = written.map((part) => {
+  const parts = strings.map((part) => {
     let text = ""
     if (place === "address") place = "quoted"
     for (let index = 0; index < part.length; index++) {
@@ -135,23 +135,23 @@ const templates = new WeakMap<TemplateStringsArray, Template>()
  * @example
  * html`<p>${"<b>"}</p>`.toString() // => "<p>&lt;b&gt;</p>"
  */
-export const html = (written: TemplateStringsArray, ...values: ReadonlyArray<Content>): Html => {
-  let known = templates.get(written)
-  if (known === undefined) {
-    known = templateOf(written)
-    templates.set(written, known)
+export const html = (strings: TemplateStringsArray, ...values: ReadonlyArray<Content>): Html => {
+  let template = templates.get(strings)
+  if (template === undefined) {
+    template = templateOf(strings)
+    templates.set(strings, template)
   }
-  const { parts, places } = known
+  const { parts, places } = template
   let text = parts[0]!
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
     const place = places[index]
     if (place === "address" && !Address.is(value)) throw new TypeError(`No address: ${parts[index]}`)
-    const added = asText(value)
-    if (place === "tag" && added !== "" && !(Markup.is(value) && added.startsWith(" "))) {
+    const valueText = asText(value)
+    if (place === "tag" && valueText !== "" && !(Markup.is(value) && valueText.startsWith(" "))) {
       throw new TypeError(`No attribute: ${parts[index]}`)
     }
-    text += added + parts[index + 1]!
+    text += valueText + parts[index + 1]!
   }
   return new Markup(text)
 }

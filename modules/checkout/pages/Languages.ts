@@ -43,8 +43,8 @@ const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
  * @example
  * negotiate(["zh-TW", "de-AT", "en"])?.locale // => "de"
  */
-export const negotiate = (wanted: ReadonlyArray<string>): Texts | null => {
-  const tags = wanted.map(subtagsOf).filter((subtags) => subtags.length > 0)
+export const negotiate = (preferences: ReadonlyArray<string>): Texts | null => {
+  const tags = preferences.map(subtagsOf).filter((subtags) => subtags.length > 0)
   const catalogueOf = (subtags: ReadonlyArray<string>) => byTag.get(subtags.join("-")) ?? byLanguage.get(subtags[0]!)
   const best = tags.find((subtags) => catalogueOf(subtags) !== undefined && !inOtherScript(subtags)) ??
     tags.find((subtags) => catalogueOf(subtags) !== undefined)
@@ -66,8 +66,8 @@ const entryPattern = /^([a-z0-9-]+)(?:;q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/
 export const acceptLanguage = (header: string): ReadonlyArray<string> => {
   const { characters, entries } = maximumLanguageHeader
   // One character more, so that an entry the limit cuts is told from one that ends there.
-  const read = header.slice(0, characters + 1).split(",")
-  const whole = header.length > characters ? read.slice(0, -1) : read
+  const parts = header.slice(0, characters + 1).split(",")
+  const whole = header.length > characters ? parts.slice(0, -1) : parts
   return whole.slice(0, entries).flatMap((entry) => {
     const [, tag, q = "1"] = entryPattern.exec(entry.replaceAll(/[ \t]/g, "")) ?? []
     return tag === undefined || Number(q) === 0 ? [] : [{ tag, q: Number(q) }]

@@ -1,7 +1,7 @@
 /** How a page calls things: networks, the merchant, the invoice, amounts, and what is too long to read. */
 import { formatUnits } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import type { View } from "../machine.ts"
+import type { View } from "../rules.ts"
 import { dollars } from "./Amounts.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -23,7 +23,7 @@ export const networkNames: Readonly<Record<Network, string>> = {
 const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
 
 /** A name or amount inside a sentence of the other direction keeps its order, and leaves the sentence its own. */
-export const within = ({ direction }: Texts, text: string): string =>
+export const isolate = ({ direction }: Texts, text: string): string =>
   direction === "rtl" || rightToLeft.test(text) ? `\u2068${text}\u2069` : text
 
 /** How the merchant is called on the page. */
@@ -41,11 +41,11 @@ const shortFrom = 14
  * @example
  * shortened("0x8c9D3F0b1a2E4C5d6f708192A3b4c5D6E7f8781D") // => "0x8c9D…781D"
  */
-export const shortened = (text: string): string =>
+export const shorten = (text: string): string =>
   text.length <= shortFrom ? text : `${text.slice(0, 6)}…${text.slice(-4)}`
 
 /** A decimal of US dollars as the page's language writes it. */
-export const usd = (texts: Texts, decimal: string): string => within(texts, dollars(texts.locale, decimal))
+export const usd = (texts: Texts, decimal: string): string => isolate(texts, dollars(texts.locale, decimal))
 
 /** usd_millis of the wire as a decimal. */
 export const decimalOf = (millis: number): string => formatUnits(BigInt(millis), 3)

@@ -1,14 +1,14 @@
 /** The whole document: what stands around the fragment, and the pages that show no payment. */
 import { defaultAccent } from "../../../schemas/Colour.ts"
-import type { View } from "../machine.ts"
+import type { View } from "../rules.ts"
 import { accentCss } from "./Accent.ts"
 import { dollars } from "./Amounts.ts"
 import { attribute, type Content, html, type Html, pathUrl, pictureUrl, styleElement } from "./Html.ts"
 import { merchantOf, shortId } from "./Names.ts"
-import { addressOf, heading, soft } from "./Parts.ts"
+import { pageUrl, heading, mutedText } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"
-import { draw } from "./Screens.ts"
-import { inSequence, type Texts } from "./Texts.ts"
+import { renderScreen } from "./Screens.ts"
+import { joinSentences, type Texts } from "./Texts.ts"
 
 /** What a page is sent with. */
 export interface Assets {
@@ -67,7 +67,7 @@ const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>)
     const selected = attribute("selected", locale === texts.locale)
     return html`<option value="${locale}" lang="${locale}"${selected}>${language}</option>`
   })
-  return html`<form method="post" action="${addressOf(view, texts)}">
+  return html`<form method="post" action="${pageUrl(view, texts)}">
     <input type="hidden" name="action" value="language">
     <select name="lang" aria-label="${texts.chooseLanguage}">${options}</select>
     <button>${texts.change}</button>
@@ -77,9 +77,9 @@ const languageForm = (view: View, texts: Texts, languages: ReadonlyArray<Texts>)
 /** The payment page. */
 export const page = (view: View, texts: Texts, { languages, script, style }: Assets): string => {
   const { details } = view
-  const { fragment, title } = draw(view, texts)
+  const { fragment, title } = renderScreen(view, texts)
   const support = supportOf(view, texts)
-  const state = addressOf(view, texts, {
+  const state = pageUrl(view, texts, {
     below: "/state",
     keep: true,
     change: view.screen === "choose" && view.token !== null
@@ -121,8 +121,8 @@ const problems: Readonly<Record<Problem, (texts: Texts) => { readonly title: str
 export const problemFragment = (kind: Problem, texts: Texts, retry: string | null = null): Html => {
   const { text, title } = problems[kind](texts)
   const screen = kind === "session_ended" ? "ended" : kind
-  return html`<section data-screen="${screen}" data-title="${title}" data-say="${inSequence(texts, title, text)}">
-    ${heading(title, soft(text))}${retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${
+  return html`<section data-screen="${screen}" data-title="${title}" data-say="${joinSentences(texts, title, text)}">
+    ${heading(title, mutedText(text))}${retry !== null && html`<a class="button main" href="${pathUrl(retry)}">${
     texts.tryAgain
   }</a>`}
   </section>`

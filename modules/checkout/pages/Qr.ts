@@ -3,18 +3,18 @@ import { encode } from "uqr"
 import { html, type Html } from "./Html.ts"
 
 /** Codes kept, of some 3 KB each: a payor's page is drawn again with the same one. */
-const maximumKept = 256
+const cacheCapacity = 256
 
 /** White modules on each side (ISO/IEC 18004). */
 const quietZone = 4
 
-interface Drawn {
+interface QrCode {
   /** Modules on a side, without the quiet zone. */
   readonly size: number
   readonly path: string
 }
 
-const kept = new Map<string, Drawn>()
+const cache = new Map<string, QrCode>()
 
 /** A line through the middle of each run of dark modules in a row, one module thick. */
 const pathOf = (rows: ReadonlyArray<ReadonlyArray<boolean>>): string => {
@@ -36,14 +36,14 @@ const pathOf = (rows: ReadonlyArray<ReadonlyArray<boolean>>): string => {
   return path
 }
 
-const drawn = (text: string, ecc: "L" | "M"): Drawn => {
+const qrCodeOf = (text: string, ecc: "L" | "M"): QrCode => {
   const key = `${ecc}${text}`
-  const before = kept.get(key)
+  const before = cache.get(key)
   if (before !== undefined) return before
   const { data, size } = encode(text, { ecc, border: 0 })
   const code = { size, path: pathOf(data) }
-  if (kept.size >= maximumKept) kept.delete(kept.keys().next().value!)
-  kept.set(key, code)
+  if (cache.size >= cacheCapacity) cache.delete(cache.keys().next().value!)
+  cache.set(key, code)
   return code
 }
 
@@ -52,7 +52,7 @@ const drawn = (text: string, ecc: "L" | "M"): Drawn => {
  * `M` is for short texts like addresses.
  */
 export const qr = (text: string, ecc: "L" | "M", name: string): Html => {
-  const { path, size } = drawn(text, ecc)
+  const { path, size } = qrCodeOf(text, ecc)
   const side = size + 2 * quietZone
   const box = `-${quietZone} -${quietZone} ${side} ${side}`
   return html`<svg class="qr" role="img" aria-label="${name}" viewBox="${box}" shape-rendering="crispEdges">

@@ -1,35 +1,35 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
-import type { View } from "../machine.ts"
+import type { View } from "../rules.ts"
 import { attribute, html, type Html, mailUrl, type Url, webUrl } from "./Html.ts"
-import { decimalOf, merchantOf, networkNames, shortened, shortId, usd, within } from "./Names.ts"
-import { form, line, note, short } from "./Parts.ts"
+import { decimalOf, merchantOf, networkNames, shorten, shortId, usd, isolate } from "./Names.ts"
+import { form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
-import { maximumAddress } from "./Visit.ts"
+import { maximumAddressLength } from "./PageRequest.ts"
 
 /** A payment as its payor sees it. */
-export type Shown = View["details"]["payments"][number]
+export type SessionPayment = View["details"]["payments"][number]
 
 /** Transactions shown at most: an invoice paid in more parts than this is not read line by line. */
 const maximumTransactions = 20
 
 /** What payments are worth together, in usd_millis. */
-export const sum = (payments: ReadonlyArray<Shown>): number =>
+export const sum = (payments: ReadonlyArray<SessionPayment>): number =>
   payments.reduce((total, { amount }) => total + amount, 0)
 
-const transaction = (texts: Texts, { explorer_url }: Shown, hash: string): Html => {
+const transaction = (texts: Texts, { explorer_url }: SessionPayment, hash: string): Html => {
   const link = webUrl(explorer_url)
-  const shown = short(shortened(hash), hash)
-  const name = texts.viewTransaction(within(texts, shortened(hash)))
+  const label = shortText(shorten(hash), hash)
+  const name = texts.viewTransaction(isolate(texts, shorten(hash)))
   return line(
     texts.transaction,
     link === null
-      ? shown
-      : html`<a href="${link}" target="_blank" rel="noreferrer noopener" aria-label="${name}">${shown}</a>`
+      ? label
+      : html`<a href="${link}" target="_blank" rel="noreferrer noopener" aria-label="${name}">${label}</a>`
   )
 }
 
 /** The newest transactions of payments, as facts; `payments` are newest first. */
-export const transactions = (texts: Texts, payments: ReadonlyArray<Shown>): ReadonlyArray<Html> =>
+export const transactions = (texts: Texts, payments: ReadonlyArray<SessionPayment>): ReadonlyArray<Html> =>
   payments
     .flatMap((payment) => payment.payer_tx_hash === null ? [] : [{ payment, hash: payment.payer_tx_hash }])
     .slice(0, maximumTransactions)
@@ -37,13 +37,13 @@ export const transactions = (texts: Texts, payments: ReadonlyArray<Shown>): Read
 
 /** The name to give the merchant's people. */
 export const invoiceLine = (view: View, texts: Texts): Html =>
-  line(texts.invoice, short(shortId(view.details.invoice_id), view.details.invoice_id))
+  line(texts.invoice, shortText(shortId(view.details.invoice_id), view.details.invoice_id))
 
 /** What to name to the merchant, and what came. */
-export const facts = (view: View, texts: Texts, payments: ReadonlyArray<Shown>): Html => {
-  const came = sum(payments)
+export const facts = (view: View, texts: Texts, payments: ReadonlyArray<SessionPayment>): Html => {
+  const receivedTotal = sum(payments)
   return html`<dl>${invoiceLine(view, texts)}${
-    came > 0 && line(texts.received, usd(texts, decimalOf(came)))
+    receivedTotal > 0 && line(texts.received, usd(texts, decimalOf(receivedTotal)))
   }${transactions(texts, payments)}</dl>`
 }
 
@@ -54,7 +54,7 @@ export const supportOf = (view: View, texts: Texts): Url | null =>
 /** How to reach the merchant: its support, or that its people are to be asked. */
 export const contact = (view: View, texts: Texts, kind: "main" | "plain" = "main"): Html => {
   const link = supportOf(view, texts)
-  const merchant = within(texts, merchantOf(view))
+  const merchant = isolate(texts, merchantOf(view))
   return link === null
     ? html`<p>${texts.contactNobody(merchant)}</p>`
     : html`<a class="button ${kind}" href="${link}">${texts.contact(merchant)}</a>`
@@ -64,7 +64,7 @@ export const contact = (view: View, texts: Texts, kind: "main" | "plain" = "main
 export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Html | false => {
   const link = webUrl(view.returnUrl)
   return link !== null &&
-    html`<a class="button ${kind}" href="${link}">${texts.returnTo(within(texts, merchantOf(view)))}</a>`
+    html`<a class="button ${kind}" href="${link}">${texts.returnTo(isolate(texts, merchantOf(view)))}</a>`
 }
 
 /** Where money could go back to: on the network it came from. False: nothing came from any. */
@@ -72,14 +72,14 @@ export const refund = (view: View, texts: Texts): Html | false => {
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
   if (network === null) return false
   if (view.refund === "saved") return note("good", texts.refundSaved)
-  const name = within(texts, networkNames[network])
-  const refused = view.refund === "refused"
-  const state = refused && html`${attribute("aria-invalid", "true")}${attribute("aria-describedby", "refused")}`
+  const name = isolate(texts, networkNames[network])
+  const isRefused = view.refund === "refused"
+  const state = isRefused && html`${attribute("aria-invalid", "true")}${attribute("aria-describedby", "refused")}`
   const fields = html`<input type="hidden" name="network" value="${network}">
     <label class="way">${texts.refundAddress(name)}
-      <input name="address" dir="ltr" required maxlength="${maximumAddress}"
+      <input name="address" dir="ltr" required maxlength="${maximumAddressLength}"
         autocomplete="off" autocapitalize="none" spellcheck="false"${state}>
-    </label>${refused && note("bad", texts.refundWrong(name), "refused")}
+    </label>${isRefused && note("bad", texts.refundWrong(name), "refused")}
     <button>${texts.refundSave}</button>`
   return html`<h2 id="refund">${texts.refundTitle}</h2>${form(view, texts, "refund", fields, "refund")}`
 }

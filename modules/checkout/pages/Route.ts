@@ -1,11 +1,11 @@
 /** How to pay on the chosen route: its code, its clocks, its fields and its warning. */
-import { priceState, type View } from "../machine.ts"
+import { priceState, type View } from "../rules.ts"
 import { clock, moment, plainTokens, tokens } from "./Amounts.ts"
 import { attribute, html, type Html, walletUrl } from "./Html.ts"
-import { networkNames, shortened, within } from "./Names.ts"
-import { addressField, addressOf, button, field, form, note, soft } from "./Parts.ts"
+import { networkNames, shorten, isolate } from "./Names.ts"
+import { addressField, pageUrl, button, field, form, note, mutedText } from "./Elements.ts"
 import { qr } from "./Qr.ts"
-import { inSequence, type Texts } from "./Texts.ts"
+import { joinSentences, type Texts } from "./Texts.ts"
 
 type Address = NonNullable<View["address"]>
 
@@ -18,26 +18,26 @@ const longSeconds = 86_400
 const priceClock = (texts: Texts, address: Address, now: number): Html | null => {
   const { quote_last_updated_at: from, quote_valid_until: ends } = address
   if (from === null || ends === null) return null
-  const left = Math.max(0, ends - now)
+  const secondsLeft = Math.max(0, ends - now)
   const whole = Math.max(1, ends - from)
-  const spoken = html`${attribute("data-say-5", texts.minutesLeft(5))}${attribute("data-say-1", texts.minutesLeft(1))}`
+  const announcements = html`${attribute("data-say-5", texts.minutesLeft(5))}${attribute("data-say-1", texts.minutesLeft(1))}`
   return html`<p class="timer price">
     <span>${texts.priceHeldFor}</span>
-    <time data-ends="${ends}" data-from="${from}"${spoken}>${clock(left)}</time>
+    <time data-ends="${ends}" data-from="${from}"${announcements}>${clock(secondsLeft)}</time>
   </p>
-  <progress data-ends="${ends}" data-from="${from}" max="${whole}" value="${left}" aria-label="${texts.priceHeldFor}">
+  <progress data-ends="${ends}" data-from="${from}" max="${whole}" value="${secondsLeft}" aria-label="${texts.priceHeldFor}">
   </progress>`
 }
 
 /** When the invoice ends: a clock that runs, and a moment while that is far. */
 export const invoiceClock = (texts: Texts, { details, now }: View): Html => {
   const ends = details.expires_at
-  const left = ends - now
+  const secondsLeft = ends - now
   return html`<p class="timer">${
-    left > longSeconds
+    secondsLeft > longSeconds
       ? html`<span>${texts.payBy}</span><span>${moment(texts.locale, ends)}</span>`
       : html`<span>${texts.timeLeft}</span><time data-ends="${ends}" data-from="${ends - endClockSeconds}">${
-        clock(left)
+        clock(secondsLeft)
       }</time>`
   }</p>`
 }
@@ -45,16 +45,16 @@ export const invoiceClock = (texts: Texts, { details, now }: View): Html => {
 const tabs = (view: View, texts: Texts): Html => {
   const tab = (name: View["tab"], text: string) => {
     const current = view.tab === name && attribute("aria-current", "true")
-    return html`<a href="${addressOf(view, texts, { tab: name })}"${current}>${text}</a>`
+    return html`<a href="${pageUrl(view, texts, { tab: name })}"${current}>${text}</a>`
   }
   return html`<nav class="tabs" aria-label="${texts.scanOrCopy}">
     ${tab("link", texts.paymentLink)}${tab("address", texts.addressOnly)}
   </nav>`
 }
 
-const anotherLink = (view: View, texts: Texts): Html | false =>
+const changeLink = (view: View, texts: Texts): Html | false =>
   view.canChange && view.details.locked_token_id === null &&
-  html`<a class="button plain" href="${addressOf(view, texts, { change: true })}">${texts.useAnother}</a>`
+  html`<a class="button plain" href="${pageUrl(view, texts, { change: true })}">${texts.useAnother}</a>`
 
 /** What the route is called: its token and its network. */
 export const routeNames = (view: View, address: Address) => ({
@@ -66,7 +66,7 @@ export const routeNames = (view: View, address: Address) => ({
 export const routeLine = (view: View, texts: Texts): Html | false => {
   if (view.address === null) return false
   const { network, symbol } = routeNames(view, view.address)
-  return soft(texts.payingWith(within(texts, symbol), within(texts, network)))
+  return mutedText(texts.payingWith(isolate(texts, symbol), isolate(texts, network)))
 }
 
 const memoField = (texts: Texts, { memo }: Address): Html | false =>
@@ -83,16 +83,16 @@ interface Panel {
 }
 
 const addressCode = ({ address: { temp_address: target }, network, texts }: Panel): Html =>
-  qr(target, "M", texts.qrAddressName(within(texts, shortened(target)), network))
+  qr(target, "M", texts.qrAddressName(isolate(texts, shorten(target)), network))
 
 const addressParts = ({ address, network, texts }: Panel): Html =>
   html`${addressField(texts, texts.addressOn(network), address.temp_address)}${memoField(texts, address)}`
 
 const warning = ({ network, symbol, texts }: Panel): Html =>
-  note("warn", inSequence(texts, texts.sendOnly(symbol, network), texts.otherwiseLost))
+  note("warn", joinSentences(texts, texts.sendOnly(symbol, network), texts.otherwiseLost))
 
 /** There is no price now: the address stays, and one action asks for another price. */
-const unpriced = (panel: Panel, price: "ended" | "none"): Html => {
+const unpricedPanel = (panel: Panel, price: "ended" | "none"): Html => {
   const { texts, view } = panel
   return html`${price === "none" && addressCode(panel)}${addressParts(panel)}${warning(panel)}${
     form(view, texts, "refresh", button(price === "ended" ? texts.newPrice : texts.tryAgain))
@@ -100,17 +100,17 @@ const unpriced = (panel: Panel, price: "ended" | "none"): Html => {
 }
 
 /** The amount at its price: as a code, as fields, and as a link that opens a wallet. */
-const priced = (panel: Panel, amount: string): Html => {
+const pricedPanel = (panel: Panel, amount: string): Html => {
   const { address, network, texts, view } = panel
   const { payment_uri: uri, temp_address: target } = address
-  const shown = `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`
+  const amountText = `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`
   const link = walletUrl(uri)
   const code = uri !== null && view.tab === "link"
-    ? qr(uri, "L", texts.qrName(within(texts, shown), within(texts, shortened(target)), network))
+    ? qr(uri, "L", texts.qrName(isolate(texts, amountText), isolate(texts, shorten(target)), network))
     : addressCode(panel)
   const name = view.details.amount_paid > 0 ? texts.remainingToSend : texts.amountToSend
   return html`${uri !== null && tabs(view, texts)}${code}${priceClock(texts, address, view.now)}
-    <div class="fields">${field(texts, name, shown, plainTokens(amount))}${addressParts(panel)}</div>
+    <div class="fields">${field(texts, name, amountText, plainTokens(amount))}${addressParts(panel)}</div>
     ${warning(panel)}${link !== null && html`<a class="button main wallet" href="${link}">${texts.openInWallet}</a>`}`
 }
 
@@ -119,11 +119,11 @@ export const route = (view: View, texts: Texts): Html | false => {
   const { address } = view
   if (!view.payable || address === null) return false
   const { network, symbol } = routeNames(view, address)
-  const panel = { view, texts, address, symbol: within(texts, symbol), network: within(texts, network) }
+  const panel = { view, texts, address, symbol: isolate(texts, symbol), network: isolate(texts, network) }
   const price = priceState(address, view.now)
   const amount = address.estimated_token_amount
   const body = price === "held" && amount !== null
-    ? priced(panel, amount)
-    : unpriced(panel, price === "ended" ? "ended" : "none")
-  return html`${body}${anotherLink(view, texts)}`
+    ? pricedPanel(panel, amount)
+    : unpricedPanel(panel, price === "ended" ? "ended" : "none")
+  return html`${body}${changeLink(view, texts)}`
 }

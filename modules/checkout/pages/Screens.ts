@@ -1,19 +1,19 @@
 /** Every screen of the payment page as a fragment: what stands inside `#state`, and changes as the payment does. */
 import { nextPollSeconds } from "../../../schemas/Payment.ts"
-import { priceMark } from "../island/Price.ts"
-import { counted, lastRefused, priceState, type Screen, underWay, type View } from "../machine.ts"
+import { priceKey } from "../island/Price.ts"
+import { countedPayments, lastFailure, priceState, type Screen, pendingPayment, type View } from "../rules.ts"
 import { moment, tokens } from "./Amounts.ts"
-import { drawer } from "./Drawer.ts"
+import { simulatorPanel } from "./SimulatorPanel.ts"
 import { attribute, type Content, html, type Html, socketUrl } from "./Html.ts"
-import { decimalOf, merchantOf, networkNames, usd, within } from "./Names.ts"
-import { button, checkButton, form, heading, line, note, sign, soft, type Step, steps, type Tone } from "./Parts.ts"
-import { contact, facts, invoiceLine, refund, returnLink, type Shown, sum, transactions } from "./Receipt.ts"
+import { decimalOf, merchantOf, networkNames, usd, isolate } from "./Names.ts"
+import { button, checkButton, form, heading, line, note, icon, mutedText, type Step, steps, type Tone } from "./Elements.ts"
+import { contact, facts, invoiceLine, refund, returnLink, type SessionPayment, sum, transactions } from "./Receipt.ts"
 import { invoiceClock, route, routeLine, routeNames } from "./Route.ts"
-import { inSequence, type Texts } from "./Texts.ts"
-import { ways } from "./Ways.ts"
+import { joinSentences, type Texts } from "./Texts.ts"
+import { paymentMethods } from "./PaymentMethods.ts"
 
 /** A screen as it is drawn. */
-interface Drawn {
+interface ScreenContent {
   /** The heading, which also names the document. */
   readonly title: string
   readonly body: Content
@@ -22,23 +22,23 @@ interface Drawn {
 }
 
 /** All that came and counts. */
-const received = (texts: Texts, view: View): string => usd(texts, view.details.amount_paid_decimal)
+const receivedText = (texts: Texts, view: View): string => usd(texts, view.details.amount_paid_decimal)
 
 /** A screen on the way from waiting to paid. */
 const withSteps = (texts: Texts, at: Step, ...content: ReadonlyArray<Content>): Html =>
   html`${steps(texts, at)}${content}`
 
 /** What came and what is left, in dollars: before a route is chosen there is no token. */
-const partly = (view: View, texts: Texts): string =>
-  texts.partial(received(texts, view), usd(texts, view.details.amount_remaining_decimal))
+const partialText = (view: View, texts: Texts): string =>
+  texts.partial(receivedText(texts, view), usd(texts, view.details.amount_remaining_decimal))
 
 /** A route to pay on, with nothing received yet. */
-const waiting = (view: View, texts: Texts, title: string, ...said: ReadonlyArray<string>): Drawn => ({
+const waitingScreen = (view: View, texts: Texts, title: string, ...sentences: ReadonlyArray<string>): ScreenContent => ({
   title,
   body: withSteps(
     texts,
     0,
-    heading(title, said.map(soft), routeLine(view, texts)),
+    heading(title, sentences.map(mutedText), routeLine(view, texts)),
     route(view, texts),
     invoiceClock(texts, view),
     checkButton(view, texts)
@@ -46,24 +46,24 @@ const waiting = (view: View, texts: Texts, title: string, ...said: ReadonlyArray
 })
 
 /** When the last of payments counted, in epoch seconds; null: none has. */
-const lastConfirmed = (payments: ReadonlyArray<Shown>): number | null =>
+const lastConfirmedAt = (payments: ReadonlyArray<SessionPayment>): number | null =>
   payments.reduce<number | null>(
     (last, { confirmed_at }) => confirmed_at === null ? last : Math.max(last ?? 0, confirmed_at),
     null
   )
 
 /** All is paid: the receipt, and the way back. */
-const complete = (view: View, texts: Texts, title: string, text: string, ...more: ReadonlyArray<Content>): Drawn => {
-  const payments = counted(view.details)
-  const paidAt = lastConfirmed(payments)
+const completeScreen = (view: View, texts: Texts, title: string, text: string, ...more: ReadonlyArray<Content>): ScreenContent => {
+  const payments = countedPayments(view.details)
+  const paidAt = lastConfirmedAt(payments)
   return {
     title,
     body: withSteps(
       texts,
       3,
-      html`<div class="end title">${sign("good")}${heading(title, soft(text))}</div>`,
+      html`<div class="end title">${icon("good")}${heading(title, mutedText(text))}</div>`,
       html`<dl>${invoiceLine(view, texts)}${line(texts.total, usd(texts, view.details.amount_decimal))}${
-        line(texts.received, received(texts, view))
+        line(texts.received, receivedText(texts, view))
       }${paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))}${transactions(texts, payments)}</dl>`,
       returnLink(view, texts, "main"),
       more
@@ -75,50 +75,50 @@ const complete = (view: View, texts: Texts, title: string, text: string, ...more
  * An end that the payor cannot change: what came, whom to ask, where money goes back to. `warning` is what must not be
  * overlooked: whoever does pays twice.
  */
-const over = (
+const endScreen = (
   view: View,
   texts: Texts,
   title: string,
   { text, warning = null }: { readonly text: string; readonly warning?: string | null },
-  payments: ReadonlyArray<Shown>,
+  payments: ReadonlyArray<SessionPayment>,
   ...more: ReadonlyArray<Content>
-): Drawn => ({
+): ScreenContent => ({
   title,
-  say: warning === null ? text : inSequence(texts, text, warning),
-  body: html`<div class="end title">${sign("warn")}${heading(title, soft(text))}</div>
+  say: warning === null ? text : joinSentences(texts, text, warning),
+  body: html`<div class="end title">${icon("warn")}${heading(title, mutedText(text))}</div>
     ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}
     ${more}${returnLink(view, texts, "plain")}`
 })
 
 /** What has happened before a payor chooses how to pay: it is shown and spoken with the list. Null: nothing. */
-const before = (view: View, texts: Texts): { readonly tone: Tone; readonly text: string } | null => {
-  if (view.details.amount_paid > 0) return { tone: "good", text: partly(view, texts) }
-  const outcome = lastRefused(view.details)
-  if (outcome === "reverted") return { tone: "warn", text: inSequence(texts, texts.reversedTitle, texts.payAgain) }
-  return outcome === "rejected" ? { tone: "warn", text: texts.rejected(within(texts, merchantOf(view))) } : null
+const earlierOutcome = (view: View, texts: Texts): { readonly tone: Tone; readonly text: string } | null => {
+  if (view.details.amount_paid > 0) return { tone: "good", text: partialText(view, texts) }
+  const outcome = lastFailure(view.details)
+  if (outcome === "reverted") return { tone: "warn", text: joinSentences(texts, texts.reversedTitle, texts.payAgain) }
+  return outcome === "rejected" ? { tone: "warn", text: texts.rejected(isolate(texts, merchantOf(view))) } : null
 }
 
 /** The table of screens (Payment page, "States"). */
-const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = {
+const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenContent>> = {
   choose: (view, texts) => {
-    const { tone, text } = before(view, texts) ?? {}
+    const { tone, text } = earlierOutcome(view, texts) ?? {}
     return {
       title: texts.chooseTitle,
       ...text === undefined ? {} : { say: text },
-      body: html`${heading(texts.chooseTitle)}${tone !== undefined && note(tone, text)}${ways(view, texts)}${
+      body: html`${heading(texts.chooseTitle)}${tone !== undefined && note(tone, text)}${paymentMethods(view, texts)}${
         invoiceClock(texts, view)
       }`
     }
   },
 
-  waiting: (view, texts) => waiting(view, texts, texts.waitingTitle, texts.scanOrCopy),
+  waiting: (view, texts) => waitingScreen(view, texts, texts.waitingTitle, texts.scanOrCopy),
 
-  quote_ended: (view, texts) => waiting(view, texts, texts.quoteEndedTitle, texts.quoteEnded),
+  quote_ended: (view, texts) => waitingScreen(view, texts, texts.quoteEndedTitle, texts.quoteEnded),
 
-  no_price: (view, texts) => waiting(view, texts, texts.noPriceTitle, texts.noPrice),
+  no_price: (view, texts) => waitingScreen(view, texts, texts.noPriceTitle, texts.noPrice),
 
   confirming: (view, texts) => {
-    const payment = underWay(view.details)
+    const payment = pendingPayment(view.details)
     const needed = Math.max(1, payment?.required_confirmations ?? 1)
     const done = Math.min(payment?.confirmations ?? 0, needed)
     return {
@@ -126,7 +126,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       body: withSteps(
         texts,
         1,
-        heading(texts.confirmingTitle, soft(texts.mayClose(within(texts, merchantOf(view))))),
+        heading(texts.confirmingTitle, mutedText(texts.mayClose(isolate(texts, merchantOf(view))))),
         html`<div class="way">
           <p class="soft">${texts.confirmations(done, needed)}</p>
           <progress max="${needed}" value="${done}" aria-label="${texts.confirmingTitle}"></progress>
@@ -144,10 +144,10 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
     const price = address === null ? null : priceState(address, now)
     const amount = price === "held" ? address?.estimated_token_amount ?? null : null
     const text = address === null || amount === null
-      ? partly(view, texts)
+      ? partialText(view, texts)
       : texts.partial(
-        received(texts, view),
-        within(texts, `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`)
+        receivedText(texts, view),
+        isolate(texts, `${tokens(texts.locale, amount)} ${routeNames(view, address).symbol}`)
       )
     return {
       title: texts.partialTitle,
@@ -168,21 +168,21 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
   },
 
   paid: (view, texts) =>
-    complete(view, texts, texts.paidTitle, texts.paid(within(texts, merchantOf(view)))),
+    completeScreen(view, texts, texts.paidTitle, texts.paid(isolate(texts, merchantOf(view)))),
 
   overpaid: (view, texts) => {
     const extra = usd(texts, decimalOf(view.details.amount_paid - view.details.amount))
-    return complete(
+    return completeScreen(
       view,
       texts,
       texts.overpaidTitle(extra),
-      texts.overpaid(extra, within(texts, merchantOf(view))),
+      texts.overpaid(extra, isolate(texts, merchantOf(view))),
       refund(view, texts)
     )
   },
 
   expired: (view, texts) =>
-    over(
+    endScreen(
       view,
       texts,
       texts.expiredTitle,
@@ -190,60 +190,60 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
       [],
       view.allowRestart
         ? form(view, texts, "restart", button(texts.startAgain))
-        : soft(texts.expiredContact(within(texts, merchantOf(view))))
+        : mutedText(texts.expiredContact(isolate(texts, merchantOf(view))))
     ),
 
   late: (view, texts) => {
-    const late = view.details.payments.filter(({ status }) => status === "rejected")
-    const amount = usd(texts, decimalOf(sum(late)))
-    return over(
+    const latePayments = view.details.payments.filter(({ status }) => status === "rejected")
+    const amount = usd(texts, decimalOf(sum(latePayments)))
+    return endScreen(
       view,
       texts,
       texts.lateTitle,
-      { text: texts.late(amount, within(texts, merchantOf(view))), warning: texts.doNotPayAgain },
-      late,
+      { text: texts.late(amount, isolate(texts, merchantOf(view))), warning: texts.doNotPayAgain },
+      latePayments,
       contact(view, texts),
       refund(view, texts)
     )
   },
 
   expired_partial: (view, texts) =>
-    over(
+    endScreen(
       view,
       texts,
       texts.expiredPartialTitle,
       {
-        text: texts.expiredPartial(received(texts, view), within(texts, merchantOf(view))),
+        text: texts.expiredPartial(receivedText(texts, view), isolate(texts, merchantOf(view))),
         warning: texts.doNotPayAgain
       },
-      counted(view.details),
+      countedPayments(view.details),
       contact(view, texts),
       refund(view, texts)
     ),
 
   canceled: (view, texts) => {
-    const came = view.details.payments.filter(({ status }) => status !== "reverted")
-    return over(
+    const receivedPayments = view.details.payments.filter(({ status }) => status !== "reverted")
+    return endScreen(
       view,
       texts,
       texts.canceledTitle,
-      { text: texts.canceled(within(texts, merchantOf(view))) },
-      came,
-      came.length > 0 && html`${contact(view, texts)}${refund(view, texts)}`
+      { text: texts.canceled(isolate(texts, merchantOf(view))) },
+      receivedPayments,
+      receivedPayments.length > 0 && html`${contact(view, texts)}${refund(view, texts)}`
     )
   },
 
   reversed: (view, texts) => {
-    const gone = view.details.payments.filter(({ status }) => status === "reverted")
+    const revertedPayments = view.details.payments.filter(({ status }) => status === "reverted")
     if (!view.payable) {
-      return over(
+      return endScreen(
         view,
         texts,
         texts.reversedTitle,
         { text: texts.reversed },
         [],
-        html`<dl>${transactions(texts, gone)}</dl>`,
-        soft(texts.expiredContact(within(texts, merchantOf(view))))
+        html`<dl>${transactions(texts, revertedPayments)}</dl>`,
+        mutedText(texts.expiredContact(isolate(texts, merchantOf(view))))
       )
     }
     return {
@@ -253,8 +253,8 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         texts,
         0,
         heading(texts.reversedTitle, routeLine(view, texts)),
-        note("warn", inSequence(texts, texts.reversed, texts.payAgain)),
-        html`<dl>${transactions(texts, gone)}</dl>`,
+        note("warn", joinSentences(texts, texts.reversed, texts.payAgain)),
+        html`<dl>${transactions(texts, revertedPayments)}</dl>`,
         route(view, texts),
         invoiceClock(texts, view),
         checkButton(view, texts)
@@ -263,10 +263,10 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
   },
 
   rejected: (view, texts) => {
-    const refused = view.details.payments.filter(({ status }) => status === "rejected")
-    const text = texts.rejected(within(texts, merchantOf(view)))
+    const rejectedPayments = view.details.payments.filter(({ status }) => status === "rejected")
+    const text = texts.rejected(isolate(texts, merchantOf(view)))
     if (!view.payable) {
-      return over(view, texts, texts.rejectedTitle, { text }, refused, contact(view, texts), refund(view, texts))
+      return endScreen(view, texts, texts.rejectedTitle, { text }, rejectedPayments, contact(view, texts), refund(view, texts))
     }
     return {
       title: texts.rejectedTitle,
@@ -276,7 +276,7 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
         0,
         heading(texts.rejectedTitle, routeLine(view, texts)),
         note("warn", text),
-        facts(view, texts, refused),
+        facts(view, texts, rejectedPayments),
         route(view, texts),
         contact(view, texts, "plain"),
         refund(view, texts),
@@ -289,21 +289,21 @@ const drawings: Readonly<Record<Screen, (view: View, texts: Texts) => Drawn>> = 
 
 /** The price that the screen depends on, for the island; empty: on none, and null: on none yet. */
 const priceOf = ({ address, payable }: View): string | null =>
-  address !== null ? priceMark(address.quote) : payable ? null : ""
+  address !== null ? priceKey(address.quote) : payable ? null : ""
 
 /** What stands inside `#state`, and the title it gives the document. */
-export const draw = (view: View, texts: Texts): { readonly title: string; readonly fragment: Html } => {
-  const { body, say, title } = drawings[view.screen](view, texts)
+export const renderScreen = (view: View, texts: Texts): { readonly title: string; readonly fragment: Html } => {
+  const { body, say, title } = screens[view.screen](view, texts)
   const documentTitle = `${title} · ${merchantOf(view)}`
   const socket = socketUrl(view.socketUrl)
   const price = priceOf(view)
-  const spoken = say === undefined ? title : inSequence(texts, title, say)
+  const announcement = say === undefined ? title : joinSentences(texts, title, say)
   const fragment = html`<section data-screen="${view.screen}" data-title="${documentTitle}"
-    data-say="${spoken}"${socket !== null && html` data-ws="${socket}"`}
+    data-say="${announcement}"${socket !== null && html` data-ws="${socket}"`}
     data-poll="${nextPollSeconds}" data-now="${view.now - view.aheadSeconds}"${
     view.aheadSeconds > 0 && attribute("data-ahead", view.aheadSeconds)
   }${attribute("data-since", view.since)}${attribute("data-price", price)}>${
-    view.degraded !== null && note("warn", texts.networkDegraded(within(texts, networkNames[view.degraded])))
-  }${body}${drawer(view, texts)}</section>`
+    view.degradedNetwork !== null && note("warn", texts.networkDegraded(isolate(texts, networkNames[view.degradedNetwork])))
+  }${body}${simulatorPanel(view, texts)}</section>`
   return { title: documentTitle, fragment }
 }

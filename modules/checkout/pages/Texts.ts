@@ -153,7 +153,7 @@ export const plural = (
 }
 
 /** Ends of what is a sentence already, in the scripts of the catalogues. */
-const ended = /[.!?。！？؟]$/u
+const sentenceEnd = /[.!?。！？؟]$/u
 
 /**
  * Sentences one after the other, as the language sets them; a heading among them gets its full stop.
@@ -162,7 +162,7 @@ const ended = /[.!?。！？؟]$/u
  * inSequence(en, "Payment complete", "Blue Bottle Store has your payment.")
  * // => "Payment complete. Blue Bottle Store has your payment."
  */
-export const inSequence = ({ fullStop }: Texts, ...sentences: ReadonlyArray<string>): string =>
+export const joinSentences = ({ fullStop }: Texts, ...sentences: ReadonlyArray<string>): string =>
   sentences
-    .map((sentence) => ended.test(sentence) ? sentence : `${sentence}${fullStop}`)
+    .map((sentence) => sentenceEnd.test(sentence) ? sentence : `${sentence}${fullStop}`)
     .join(fullStop === "." ? " " : "")

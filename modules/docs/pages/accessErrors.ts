@@ -1,6 +1,6 @@
 /** Errors of who is calling and from where: statuses 401, 403 and 421, and the limit of calls. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
-import { type ErrorNote, get, invoice, keep, send, session, simulate } from "./Note.ts"
+import { type ErrorNote, get, invoice, keep, send, session, simulate } from "./ErrorNote.ts"
 
 export const accessErrors = {
   UNAUTHORIZED: {
@@ -21,7 +21,7 @@ export const accessErrors = {
   TOKEN_EXPIRED: {
     cause: "The access token, or the token of a payment's websocket, has ended.",
     fix: "Get a new access token with your refresh token; for the websocket ask `payment-addresses` again.",
-    example: { unprovoked: "It takes a token that is older than its lifetime: 15 minutes for access tokens." }
+    example: { requirement: "It takes a token that is older than its lifetime: 15 minutes for access tokens." }
   },
   SESSION_INVALID: {
     cause: "`x-session-token` and `x-signature` are not the pair that one invoice's creation answered, or one is missing.",
@@ -31,7 +31,7 @@ export const accessErrors = {
   SESSION_EXPIRED: {
     cause: "The invoice ended more than 30 days ago, and its session with it.",
     fix: "Make a new invoice. The merchant still reads the old one with a key.",
-    example: { unprovoked: "It takes an invoice that ended 30 days ago." }
+    example: { requirement: "It takes an invoice that ended 30 days ago." }
   },
   NONCE_INVALID: {
     cause: "The sign-in message was not issued here, was used already, or is older than its lifetime.",
@@ -55,7 +55,7 @@ export const accessErrors = {
   REFRESH_REUSED: {
     cause: "A refresh token was sent a second time: one of two holders is a thief, so the whole session has ended.",
     fix: "Sign in again. Keep the new refresh token of each answer, and never send one twice.",
-    example: { unprovoked: "It takes a wallet that has signed in, and its first refresh token sent twice." }
+    example: { requirement: "It takes a wallet that has signed in, and its first refresh token sent twice." }
   },
   SCOPE_MISMATCH: {
     cause: "The key's scope does not allow the call.",
@@ -77,12 +77,12 @@ export const accessErrors = {
   DEVNET_ONLY: {
     cause: "A key of mainnet called the simulator.",
     fix: "Simulate with a devnet key. Nothing on mainnet can be simulated.",
-    example: { unprovoked: "It takes a key of mainnet." }
+    example: { requirement: "It takes a key of mainnet." }
   },
   SIGNUP_CLOSED: {
     cause: "The wallet signs in for nobody here, and this deployment makes no merchants by sign-in.",
     fix: "Link the wallet to your account first (`POST /api/v1/auth/wallets`), or ask the operator for one.",
-    example: { unprovoked: "It takes a signed message of a wallet that nobody has linked." }
+    example: { requirement: "It takes a signed message of a wallet that nobody has linked." }
   },
   ORIGIN_NOT_ALLOWED: {
     cause: "A page of this origin opened a merchant's stream, and the deployment does not name the origin.",
@@ -115,12 +115,12 @@ export const accessErrors = {
   DEVNET_NOT_ENABLED: {
     cause: "The call is about devnet, and this deployment serves mainnet only.",
     fix: "Use a mainnet key, or run a deployment whose `environments` name devnet.",
-    example: { unprovoked: "It takes a deployment of mainnet alone." }
+    example: { requirement: "It takes a deployment of mainnet alone." }
   },
   HOST_NOT_ALLOWED: {
     cause: "The internal port was called by a host name, which a web page could do by DNS rebinding.",
     fix: "Call it by `localhost` or an IP address, or ask the operator to add the name to `rpc.allowedHosts`.",
-    example: { unprovoked: "Only the internal port asks by which name it was called." }
+    example: { requirement: "Only the internal port asks by which name it was called." }
   },
   RATE_LIMIT_EXCEEDED: {
     cause: "More calls came than the key, the session or the address may make: 100 in 60 seconds for a key.",

@@ -1,9 +1,9 @@
 /** Errors of a request as it was written: statuses 400, 413 and 415. */
 import type { ErrorCode } from "../../../schemas/Errors.ts"
 import {
-  addressOf, createInvoice, type ErrorNote, estimateOf, get, invoice, keep, keptEstimate, newKey, order, send, session,
-  silent, simulate, transition
-} from "./Note.ts"
+  addressOf, createInvoice, type ErrorNote, estimateOf, get, invoice, keep, keepEstimate, newKey, order, send, session,
+  discardOutput, simulate, transition
+} from "./ErrorNote.ts"
 
 const noSuchId = "00000000-0000-4000-8000-000000000000"
 
@@ -134,7 +134,7 @@ export const requestErrors = {
   ADDRESS_INVALID: {
     cause: "A field of the postal address is missing or cannot be right, or the retailer cannot deliver there.",
     fix: "The message and `details.fields` say what is wrong with each field: show it beside that field.",
-    example: [keptEstimate(), addressOf({ country: "USA" })]
+    example: [keepEstimate(), addressOf({ country: "USA" })]
   },
   NO_VALID_ITEMS: {
     cause: "Nothing of what was asked for can be bought: sold out, not deliverable, unknown, or the cart is empty.",
@@ -157,7 +157,7 @@ export const requestErrors = {
       + "`wallet_address`.",
     example: [
       ...order,
-      ...["payment_confirmed", "payment_settled", "failed"].map((step) => silent(transition(step))),
+      ...["payment_confirmed", "payment_settled", "failed"].map((step) => discardOutput(transition(step))),
       transition("refunded")
     ]
   },
@@ -220,7 +220,7 @@ export const requestErrors = {
   ADDRESS_NOT_FOUND: {
     cause: "The address step of this estimate answered no such `address_id`.",
     fix: "Send the `address_id` that `checkout/address` answered for this estimate.",
-    example: [keptEstimate(), send("POST", "/api/commerce/merchant/checkout/invoice", {
+    example: [keepEstimate(), send("POST", "/api/commerce/merchant/checkout/invoice", {
       customer_id: "cust_1",
       estimate_id: "$ESTIMATE",
       address_id: noSuchId
@@ -236,7 +236,7 @@ export const requestErrors = {
   REFUND_NOT_FOUND: {
     cause: "There is no refund with this id.",
     fix: "List refunds by `refunds.list` of the internal port.",
-    example: { unprovoked: "Only internal calls of an operator ask for a refund by its id." }
+    example: { requirement: "Only internal calls of an operator ask for a refund by its id." }
   },
   TOKEN_NOT_FOUND: {
     cause: "The catalogue has no token with this id in this environment.",

@@ -3,8 +3,8 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
-import { admitting, type Called } from "../../../runtime/http/Admission.ts"
-import { errors, jsonText, SchemesTogether, Throttle, Wrapped } from "../../../runtime/Http.ts"
+import { afterAdmission, type CalledEndpoint } from "../../../runtime/http/Admission.ts"
+import { errors, jsonText, RequiresAllSchemes, RateLimiter, WrappedErrors } from "../../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { isUuid, pathId } from "../../../schemas/Ids.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -29,7 +29,7 @@ export class RetailerSignature extends HttpApiMiddleware.Service<RetailerSignatu
   }
 ) {}
 
-const Reported = Schema.Struct({
+const ReportResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({ order_id: OrderId })
 }).annotate({
@@ -41,7 +41,7 @@ export class CallbacksGroup extends HttpApiGroup.make("retailerCallbacks").add(
   HttpApiEndpoint.post("report", "/:order_id", {
     params: { order_id: pathId("The order as it was placed") },
     payload: RetailReport,
-    success: Reported,
+    success: ReportResponse,
     error: errors(
       "wrapped", "VALIDATION_ERROR", "INVALID_JSON", "SIGNATURE_INVALID", "ORDER_NOT_FOUND", "INVALID_TRANSITION",
       "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"
@@ -51,8 +51,8 @@ export class CallbacksGroup extends HttpApiGroup.make("retailerCallbacks").add(
     description: "For the merchant's fulfilment service. `X-Service-Signature` is the lower-case hexadecimal HMAC-SHA256 of " +
       "`<X-Service-Timestamp>.POST./callbacks/<order_id>.<raw body>`. A fact that is known already changes nothing."
   }))
-).prefix("/api/commerce/retailers/callbacks").annotate(SchemesTogether, true)
-  .middleware(RetailerSignature).middleware(Wrapped)
+).prefix("/api/commerce/retailers/callbacks").annotate(RequiresAllSchemes, true)
+  .middleware(RetailerSignature).middleware(WrappedErrors)
   .annotateMerge(OpenApi.annotations({
     title: "Fulfilment callbacks",
     description: "What a merchant's own fulfilment service tells of orders by itself."
@@ -65,32 +65,32 @@ export class CallbacksApi extends HttpApi.make("retailerCallbacks").add(Callback
 const targetOf = (url: string): string => `/callbacks/${url.split("?")[0]!.split("/").at(-1)!}`
 
 /** Refuses whatever is not signed by one of `keys` within the last minutes; a caller that guesses is counted. */
-export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<RetailerSignature, never, Throttle> =>
+export const signatureLayer = (keys: ReadonlyArray<KeyObject>): Layer.Layer<RetailerSignature, never, RateLimiter> =>
   Layer.effect(RetailerSignature, Effect.gen(function*() {
-    const throttle = yield* Throttle
-    const judged = new WeakMap<object, PublicError | null>()
+    const rateLimiter = yield* RateLimiter
+    const outcomes = new WeakMap<object, PublicError | null>()
     const refuse = (request: HttpServerRequest.HttpServerRequest) =>
-      throttle.refused(request, publicError("SIGNATURE_INVALID"))
+      rateLimiter.refuse(request, publicError("SIGNATURE_INVALID"))
 
-    const judge = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+    const verify = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
       const { "x-service-signature": signature = "", "x-service-timestamp": timestamp = "" } = request.headers
       if (!isFresh(timestamp, yield* Clock.currentTimeMillis)) return yield* refuse(request)
       const body = yield* request.text
-      const signed = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
-      if (!isSignedBy(keys, signature, signed)) return yield* refuse(request)
+      const message = { timestamp, method: "POST", target: targetOf(request.originalUrl), body }
+      if (!isSignedBy(keys, signature, message)) return yield* refuse(request)
     })
 
     // Either scheme of the reference runs the same check, which judges a request once.
-    const check = <A, E, R>(app: Effect.Effect<A, E, R>, called: Called) =>
+    const check = <A, E, R>(app: Effect.Effect<A, E, R>, route: CalledEndpoint) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const before = judged.get(request)
+        const before = outcomes.get(request)
         if (before !== undefined) return before === null ? app : Effect.fail(before)
         return Effect.andThen(
-          judge(request).pipe(
-            Effect.tap(() => Effect.sync(() => judged.set(request, null))),
-            Effect.tapError((error) => Effect.sync(() => judged.set(request, error as PublicError)))
+          verify(request).pipe(
+            Effect.tap(() => Effect.sync(() => outcomes.set(request, null))),
+            Effect.tapError((error) => Effect.sync(() => outcomes.set(request, error as PublicError)))
           ),
-          admitting(app, called)
+          afterAdmission(app, route)
         )
       })
     return RetailerSignature.of({ retailerSignature: check as never, retailerTimestamp: check as never })

@@ -2,11 +2,11 @@
 import { Clock, Effect, Metric, Random, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { KeyObject } from "node:crypto"
-import { retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
+import { retryAfterMillis } from "../../../runtime/webhooks/RetryPolicy.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { RetailerUnavailable } from "../../retail/plugin.ts"
 import { signatureOf } from "./Signature.ts"
-import { fromZero } from "../../../runtime/Telemetry.ts"
+import { initializeSeries } from "../../../runtime/Telemetry.ts"
 
 /** Bytes of an answer that are read at most; 50 items, each field as long as it may be, take 200 KiB. */
 export const maximumAnswerBytes = 262_144
@@ -23,7 +23,7 @@ const calls = Metric.counter("retailer_calls_total", {
 })
 
 /** Creates every series of {@link calls} at 0. */
-export const callsFromZero = fromZero(calls, ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
+export const callsFromZero = initializeSeries(calls, ["quote", "address", "place", "track", "cancel"].flatMap((operation) =>
   ["answered", "failed"].map((outcome) => ({ operation, outcome }))))
 
 export interface CallsOptions {
@@ -53,12 +53,12 @@ export interface Call {
 /** A try that failed, and whether another one may fare better. */
 class TryFailed extends Schema.TaggedError<TryFailed>()("TryFailed", {
   reason: Schema.String,
-  again: Schema.Boolean,
+  isRetryable: Schema.Boolean,
   /** What the other side asks to wait. */
   pauseMillis: Schema.Finite
 }) {}
 
-const failed = (reason: string, again: boolean, pauseMillis = 0) => new TryFailed({ reason, again, pauseMillis })
+const tryFailed = (reason: string, isRetryable: boolean, pauseMillis = 0) => new TryFailed({ reason, isRetryable, pauseMillis })
 
 const isJson = (type: string | undefined): boolean => /^application\/json\s*(?:;|$)/i.test(type ?? "")
 
@@ -69,7 +69,7 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
       () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
       ({ bytes, chunks }, chunk) =>
         bytes + chunk.length > maximumAnswerBytes
-          ? Effect.fail(failed(`its answer has more than ${maximumAnswerBytes} bytes`, false))
+          ? Effect.fail(tryFailed(`its answer has more than ${maximumAnswerBytes} bytes`, false))
           : Effect.sync(() => {
             chunks.push(chunk)
             return { chunks, bytes: bytes + chunk.length }
@@ -81,7 +81,7 @@ const boundedText = (response: HttpClientResponse.HttpClientResponse) =>
 /** Makes calls; each answers the text of a `200`. */
 export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMillis, tryTimeoutMillis }: CallsOptions) =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const once = Effect.fnUntraced(function*({ idempotencyKey, method, target }: Call, body: string) {
+    const sendOnce = Effect.fnUntraced(function*({ idempotencyKey, method, target }: Call, body: string) {
       const now = yield* Clock.currentTimeMillis
       const timestamp = String(now)
       const [newest, previous] = keys.map((key) => signatureOf(key, { timestamp, method, target, body }))
@@ -97,47 +97,47 @@ export const makeCalls = ({ baseUrl, environment, keys, pauseMillis, timeoutMill
       const request = HttpClientRequest.make(method)(`${baseUrl}${target}`, { headers })
       const response = yield* client.execute(method === "GET" ? request : HttpClientRequest.bodyText(request, body, "application/json"))
       if (response.status !== 200) {
-        const again = response.status === 429 || response.status >= 500
-        const asked = retryAfterMillis(response.headers["retry-after"] ?? null, now) ?? 0
-        return yield* failed(`it answers HTTP ${response.status}`, again, asked)
+        const isRetryable = response.status === 429 || response.status >= 500
+        const retryAfter = retryAfterMillis(response.headers["retry-after"] ?? null, now) ?? 0
+        return yield* tryFailed(`it answers HTTP ${response.status}`, isRetryable, retryAfter)
       }
-      if (!isJson(response.headers["content-type"])) return yield* failed("its answer is not JSON", false)
+      if (!isJson(response.headers["content-type"])) return yield* tryFailed("its answer is not JSON", false)
       return yield* boundedText(response)
     })
 
-    const tried = (call: Call, body: string) =>
-      once(call, body).pipe(
+    const sendWithTimeout = (call: Call, body: string) =>
+      sendOnce(call, body).pipe(
         Effect.scoped,
         // Its spans would hold the address of the service and the headers.
         Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-        Effect.catchTag("HttpClientError", () => Effect.fail(failed("it cannot be reached, or cut the connection", true))),
+        Effect.catchTag("HttpClientError", () => Effect.fail(tryFailed("it cannot be reached, or cut the connection", true))),
         Effect.timeoutOrElse({
           duration: tryTimeoutMillis,
-          orElse: () => Effect.fail(failed(`it gives no answer in ${tryTimeoutMillis} ms`, true))
+          orElse: () => Effect.fail(tryFailed(`it gives no answer in ${tryTimeoutMillis} ms`, true))
         }),
         Effect.onExit((exit) =>
           Metric.update(Metric.withAttributes(calls, { operation: call.operation, outcome: exit._tag === "Success" ? "answered" : "failed" }), 1))
       )
 
-    const untilAnswered = (call: Call, body: string, number: number, end: number): Effect.Effect<string, TryFailed> =>
-      Effect.catch(tried(call, body), (failure) =>
+    const sendWithRetries = (call: Call, body: string, number: number, end: number): Effect.Effect<string, TryFailed> =>
+      Effect.catch(sendWithTimeout(call, body), (failure) =>
         Effect.gen(function*() {
-          if (!failure.again || number >= maximumTries) return yield* failure
+          if (!failure.isRetryable || number >= maximumTries) return yield* failure
           const pause = pauseMillis * 2 ** (number - 1) * (1 - (yield* Random.next) / 2)
           const wait = Math.max(pause, failure.pauseMillis)
           if ((yield* Clock.currentTimeMillis) + wait >= end) return yield* failure
           yield* Effect.sleep(wait)
-          return yield* untilAnswered(call, body, number + 1, end)
+          return yield* sendWithRetries(call, body, number + 1, end)
         }))
 
     return (call: Call): Effect.Effect<string, RetailerUnavailable> =>
       Effect.gen(function*() {
         const end = (yield* Clock.currentTimeMillis) + timeoutMillis
-        return yield* untilAnswered(call, call.body === null ? "" : JSON.stringify(call.body), 1, end)
+        return yield* sendWithRetries(call, call.body === null ? "" : JSON.stringify(call.body), 1, end)
       }).pipe(
         Effect.timeoutOrElse({
           duration: timeoutMillis,
-          orElse: () => Effect.fail(failed(`it gives no answer in ${timeoutMillis} ms`, false))
+          orElse: () => Effect.fail(tryFailed(`it gives no answer in ${timeoutMillis} ms`, false))
         }),
         Effect.mapError(({ reason }) => new RetailerUnavailable({ reason: `the fulfilment service: ${reason}` }))
       )

@@ -7,11 +7,11 @@ import {
   AddressAnswer, QuoteAnswer, type RetailAddress, type RetailReport, type ReportsAnswer, ReportsAnswer as Reports
 } from "../../../schemas/Retail.ts"
 import type {
-  AddressVerdict, Offer, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, WantedItem
+  AddressValidation, Offer, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, WantedItem
 } from "../../retail/plugin.ts"
 
 /** Reads a body as one schema has it; a sentence for the operator where it is something else. */
-const reader = <A>(schema: Schema.Codec<A, any>) => {
+const makeReader = <A>(schema: Schema.Codec<A, any>) => {
   const decode = Schema.decodeUnknownResult(Schema.fromJsonString(schema))
   return (body: string): Result.Result<A, string> =>
     bodyFault(body) === null
@@ -19,50 +19,50 @@ const reader = <A>(schema: Schema.Codec<A, any>) => {
       : Result.fail("it is nested too deep, or holds text that cannot be stored")
 }
 
-const readQuote = reader(QuoteAnswer)
-const readAddress = reader(AddressAnswer)
-const readReports = reader(Reports)
+const readQuote = makeReader(QuoteAnswer)
+const readAddress = makeReader(AddressAnswer)
+const readReports = makeReader(Reports)
 
 /** `POST /quote`. */
-export const quoteBody = (wanted: {
+export const quoteBody = (request: {
   readonly merchantId: number
   readonly environment: Environment
   readonly zipCode: string | null
   readonly items: ReadonlyArray<WantedItem>
 }) => ({
-  merchant_id: wanted.merchantId,
-  environment: wanted.environment,
-  zip_code: wanted.zipCode,
-  items: wanted.items.map(({ productId, quantity, retailer }) => ({ retailer, product_id: productId, quantity }))
+  merchant_id: request.merchantId,
+  environment: request.environment,
+  zip_code: request.zipCode,
+  items: request.items.map(({ productId, quantity, retailer }) => ({ retailer, product_id: productId, quantity }))
 })
 
-/** Takes one of each kind out of `wanted` for every item that was answered; false where one was not asked for. */
-const takes = <A>(wanted: Array<WantedItem>, answered: ReadonlyArray<A>, fits: (item: WantedItem, answer: A) => boolean) =>
-  answered.every((answer) => {
-    const at = wanted.findIndex((item) => fits(item, answer))
+/** Takes one of each kind out of `items` for every item that was answered; false where one was not asked for. */
+const removeMatches = <A>(items: Array<WantedItem>, answers: ReadonlyArray<A>, isMatch: (item: WantedItem, answer: A) => boolean) =>
+  answers.every((answer) => {
+    const at = items.findIndex((item) => isMatch(item, answer))
     if (at === -1) return false
-    wanted.splice(at, 1)
+    items.splice(at, 1)
     return true
   })
 
 /** What is wrong with a quote as the answer to `wanted`, if anything. */
-const quoteFault = (wanted: ReadonlyArray<WantedItem>, { items, refused, shipping_options }: QuoteAnswer) => {
-  const open = [...wanted]
-  const same = (item: WantedItem, answer: { readonly retailer: string; readonly product_id: string }) =>
+const quoteFault = (requestedItems: ReadonlyArray<WantedItem>, { items, refused, shipping_options }: QuoteAnswer) => {
+  const remaining = [...requestedItems]
+  const isSameItem = (item: WantedItem, answer: { readonly retailer: string; readonly product_id: string }) =>
     item.retailer === answer.retailer && item.productId === answer.product_id
-  const fits = takes(open, items, (item, answer) => same(item, answer) && item.quantity === answer.quantity) &&
-    takes(open, refused, same)
-  if (!fits) return "it holds an item that was not asked for, twice, or in another quantity"
-  if (open.length > 0) return "it leaves out an item that was asked for"
+  const isComplete = removeMatches(remaining, items, (item, answer) => isSameItem(item, answer) && item.quantity === answer.quantity) &&
+    removeMatches(remaining, refused, isSameItem)
+  if (!isComplete) return "it holds an item that was not asked for, twice, or in another quantity"
+  if (remaining.length > 0) return "it leaves out an item that was asked for"
   if (items.length > 0 && shipping_options.length === 0) return "it offers items and no way to ship them"
   const ids = new Set(shipping_options.map(({ id }) => id))
   return ids.size === shipping_options.length ? undefined : "it has two shipping options of one id"
 }
 
 /** The offer in an answer to a quote. */
-export const offerOf = (wanted: ReadonlyArray<WantedItem>, body: string): Result.Result<Offer, string> =>
+export const offerOf = (requestedItems: ReadonlyArray<WantedItem>, body: string): Result.Result<Offer, string> =>
   Result.flatMap(readQuote(body), (answer) => {
-    const fault = quoteFault(wanted, answer)
+    const fault = quoteFault(requestedItems, answer)
     if (fault !== undefined) return Result.fail(fault)
     return Result.succeed({
       items: answer.items.map((item) => ({
@@ -103,8 +103,8 @@ export const addressBody = (address: PostalAddress, environment: Environment) =>
   address: wireAddress(address)
 })
 
-/** The verdict in an answer about an address. */
-export const verdictOf = (body: string): Result.Result<AddressVerdict, string> =>
+/** The validation in an answer about an address. */
+export const validationOf = (body: string): Result.Result<AddressValidation, string> =>
   Result.map(readAddress(body), (answer) =>
     answer.valid
       ? {
@@ -170,8 +170,8 @@ const reportsFault = (
   { order_id, reports }: ReportsAnswer
 ): string | undefined => {
   if (order_id !== order.orderId) return "it is about another order"
-  const known = new Set(order.items.map(({ lineItemId }) => lineItemId))
-  return reports.every((report) => report.type !== "shipped" || report.shipment.line_item_ids.every((id) => known.has(id)))
+  const lineItemIds = new Set(order.items.map(({ lineItemId }) => lineItemId))
+  return reports.every((report) => report.type !== "shipped" || report.shipment.line_item_ids.every((id) => lineItemIds.has(id)))
     ? undefined
     : "it ships a line item that the order does not have"
 }

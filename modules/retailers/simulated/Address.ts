@@ -1,5 +1,5 @@
 /** How the simulated retailer reads an address: written in one form, and refused where a carrier could not deliver. */
-import type { AddressVerdict, PostalAddress } from "../../retail/plugin.ts"
+import type { AddressValidation, PostalAddress } from "../../retail/plugin.ts"
 import { zipCodes } from "./Shop.ts"
 
 /** Zip codes of countries whose form is known here; elsewhere any will do. */
@@ -14,29 +14,29 @@ const anyZip = /^[A-Z0-9](?:[A-Z0-9 -]{0,8}[A-Z0-9])?$/
 /** States of the United States are two letters. */
 const usState = /^[A-Z]{2}$/
 
-const tidied = (text: string): string => text.trim().replace(/\s+/g, " ")
+const normalizeSpaces = (text: string): string => text.trim().replace(/\s+/g, " ")
 
-const standardized = (address: PostalAddress): PostalAddress => {
-  const country = tidied(address.country).toUpperCase()
-  const state = tidied(address.state)
-  const line2 = address.addressLine2 === null ? "" : tidied(address.addressLine2)
+const standardize = (address: PostalAddress): PostalAddress => {
+  const country = normalizeSpaces(address.country).toUpperCase()
+  const state = normalizeSpaces(address.state)
+  const line2 = address.addressLine2 === null ? "" : normalizeSpaces(address.addressLine2)
   return {
-    firstName: tidied(address.firstName),
-    lastName: tidied(address.lastName),
-    streetAddress: tidied(address.streetAddress),
+    firstName: normalizeSpaces(address.firstName),
+    lastName: normalizeSpaces(address.lastName),
+    streetAddress: normalizeSpaces(address.streetAddress),
     addressLine2: line2 === "" ? null : line2,
-    city: tidied(address.city),
+    city: normalizeSpaces(address.city),
     state: country === "US" ? state.toUpperCase() : state,
-    zipCode: tidied(address.zipCode).toUpperCase(),
+    zipCode: normalizeSpaces(address.zipCode).toUpperCase(),
     country,
-    phone: tidied(address.phone),
-    email: tidied(address.email)
+    phone: normalizeSpaces(address.phone),
+    email: normalizeSpaces(address.email)
   }
 }
 
-/** Judges an address; what is wrong stands under the wire name of its field. */
-export const judge = (sent: PostalAddress): AddressVerdict => {
-  const address = standardized(sent)
+/** Validates an address; what is wrong stands under the wire name of its field. */
+export const validateAddress = (input: PostalAddress): AddressValidation => {
+  const address = standardize(input)
   const fields: Record<string, string> = {}
   if (address.firstName === "") fields["first_name"] = "Missing"
   if (address.lastName === "") fields["last_name"] = "Missing"

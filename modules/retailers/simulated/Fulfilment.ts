@@ -4,7 +4,7 @@ import type { PlacedOrder, Placement, RetailerReport } from "../../retail/plugin
 import { trials } from "./Shop.ts"
 
 /** How the simulated retailer works. */
-export interface Course {
+export interface RetailerBehaviour {
   /** Whether it places, ships and delivers by itself. */
   readonly auto: boolean
   /** Seconds from placing to shipping, and to the delivery. */
@@ -12,12 +12,12 @@ export interface Course {
   readonly deliverAfterSeconds: number
 }
 
-const has = ({ items }: Pick<PlacedOrder, "items">, productId: string): boolean =>
+const hasProduct = ({ items }: Pick<PlacedOrder, "items">, productId: string): boolean =>
   items.some((item) => item.productId === productId)
 
 /** The answer to an order: none yet without `auto`, when it waits for the simulator. */
-export const placed = (placement: Placement, { auto }: Course): ReadonlyArray<RetailerReport> => {
-  if (has(placement, trials.placeRefused)) {
+export const placementReports = (placement: Placement, { auto }: RetailerBehaviour): ReadonlyArray<RetailerReport> => {
+  if (hasProduct(placement, trials.placeRefused)) {
     return [{ _tag: "PlacementFailed", reason: "The simulated retailer refuses this order" }]
   }
   return auto ? [{ _tag: "Placed", providerOrderId: `sim_${placement.orderId}` }] : []
@@ -25,12 +25,12 @@ export const placed = (placement: Placement, { auto }: Course): ReadonlyArray<Re
 
 /** One shipment with everything in it; the same at every look but for how far it is. */
 const shipmentOf = (order: PlacedOrder, shippedAt: number, delivery_status: Shipment["delivery_status"]): Shipment => {
-  const tracking = `SIM${order.orderId.replaceAll("-", "").slice(0, 16).toUpperCase()}`
+  const trackingNumber = `SIM${order.orderId.replaceAll("-", "").slice(0, 16).toUpperCase()}`
   return {
     shipment_id: `ship_${order.orderId}`,
     carrier: "Simulated Parcel",
-    tracking_number: tracking,
-    carrier_tracking_url: `https://carrier.example/track/${tracking}`,
+    tracking_number: trackingNumber,
+    carrier_tracking_url: `https://carrier.example/track/${trackingNumber}`,
     delivery_status,
     retailer_tracking_number: null,
     retailer_tracking_url: null,
@@ -40,29 +40,29 @@ const shipmentOf = (order: PlacedOrder, shippedAt: number, delivery_status: Ship
 }
 
 /** Everything true of a placed order at `now`, in epoch seconds of the merchant's time. */
-export const tracked = (order: PlacedOrder, course: Course, now: number): ReadonlyArray<RetailerReport> => {
+export const trackingReports = (order: PlacedOrder, behaviour: RetailerBehaviour, now: number): ReadonlyArray<RetailerReport> => {
   const { placedAt } = order
-  if (!course.auto || placedAt === null) return []
-  const shippedAt = placedAt + course.shipAfterSeconds
+  if (!behaviour.auto || placedAt === null) return []
+  const shippedAt = placedAt + behaviour.shipAfterSeconds
   if (now < shippedAt) return []
-  if (has(order, trials.canceledByRetailer)) {
+  if (hasProduct(order, trials.canceledByRetailer)) {
     return [{ _tag: "CanceledByRetailer", reason: "The simulated retailer cancels this order" }]
   }
-  if (has(order, trials.deliveryException)) {
+  if (hasProduct(order, trials.deliveryException)) {
     return [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "exception") }]
   }
-  return now < placedAt + course.deliverAfterSeconds
+  return now < placedAt + behaviour.deliverAfterSeconds
     ? [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "in_transit") }]
     : [{ _tag: "Shipped", shipment: shipmentOf(order, shippedAt, "delivered") }, { _tag: "Delivered", isConfirmed: true }]
 }
 
 /** The answer to a wish to cancel. What was shipped is on its way and cannot be stopped. */
-export const canceled = (order: PlacedOrder, course: Course, now: number): ReadonlyArray<RetailerReport> => {
-  if (has(order, trials.cancelRefused)) {
+export const cancellationReports = (order: PlacedOrder, behaviour: RetailerBehaviour, now: number): ReadonlyArray<RetailerReport> => {
+  if (hasProduct(order, trials.cancelRefused)) {
     return [{ _tag: "CancellationRejected", reason: "The simulated retailer does not cancel this order" }]
   }
-  if (!course.auto) return []
-  return order.placedAt !== null && now >= order.placedAt + course.shipAfterSeconds
+  if (!behaviour.auto) return []
+  return order.placedAt !== null && now >= order.placedAt + behaviour.shipAfterSeconds
     ? [{ _tag: "CancellationRejected", reason: "The order is on its way" }]
     : [{ _tag: "CancellationAccepted" }]
 }

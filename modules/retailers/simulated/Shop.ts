@@ -19,7 +19,7 @@ export const Product = Schema.Struct({
   fault: Schema.optionalKey(ItemFault),
   /** Units per quote, at most. */
   limit: Schema.optionalKey(Schema.Int),
-  /** What the price rises by every {@link risingMillis} of the merchant's time, {@link risings} times, then it falls back. */
+  /** What the price rises by every {@link priceStepMillis} of the merchant's time, {@link priceSteps} times, then it falls back. */
   price_rises: Schema.optionalKey(UsdMillis),
   /** It is not delivered where the zip code starts so. */
   undeliverable_zip_prefixes: Schema.optionalKey(Schema.Array(Schema.String))
@@ -27,10 +27,10 @@ export const Product = Schema.Struct({
 export type Product = typeof Product.Type
 
 /** How long a rising price stays: one minute, so that it changes within an estimate's 900 s. */
-export const risingMillis = 60_000
+export const priceStepMillis = 60_000
 
 /** Steps of a rising price before it begins anew. */
-export const risings = 30
+export const priceSteps = 30
 
 /** Units of any product, at most (modules/docs/reference/checkout.md#carts). */
 export const maximumQuantity = 99
@@ -121,7 +121,7 @@ const inventedSpan = 9_500n
  * Products that are not in the catalogue are sold too, so that a developer can try the ids of a real shop: the price
  * follows from the id, and is the same every time.
  */
-const invented = (retailer: Retailer, productId: string): Product | undefined => {
+const inventProduct = (retailer: Retailer, productId: string): Product | undefined => {
   if (!isProductId(productId)) return undefined
   const number = createHash("sha256").update(`${retailer} ${productId}`).digest().readUInt32BE(0)
   return {
@@ -137,11 +137,11 @@ export type Catalogue = (retailer: Retailer, productId: string) => Product | und
 
 /** A catalogue of `products`, of trials, and of everything else that looks like a product id. */
 export const catalogueOf = (products: ReadonlyArray<Product>): Catalogue => {
-  const listed = new Map(products.map((product) => [`${product.retailer} ${product.product_id}`, product]))
+  const byKey = new Map(products.map((product) => [`${product.retailer} ${product.product_id}`, product]))
   return (retailer, productId) =>
     isTrial(productId)
       ? trialOf(retailer, productId)
-      : listed.get(`${retailer} ${productId}`) ?? invented(retailer, productId)
+      : byKey.get(`${retailer} ${productId}`) ?? inventProduct(retailer, productId)
 }
 
 const isRetailer = (text: string): text is Retailer => (Retailer.literals as ReadonlyArray<string>).includes(text)
@@ -164,10 +164,10 @@ const faultOf = (product: Product, quantity: number, zipCode: string | null): It
 }
 
 const priceOf = ({ price_rises = usdMillis(0n), unit_amount }: Product, nowMillis: number): UsdMillis =>
-  usdMillis(unit_amount + price_rises * BigInt(Math.floor(nowMillis / risingMillis) % risings))
+  usdMillis(unit_amount + price_rises * BigInt(Math.floor(nowMillis / priceStepMillis) % priceSteps))
 
 /**
- * The offer for `wanted` at `nowMillis` of the merchant's time. A quantity limit counts all lines of a product together.
+ * The offer for `wantedItems` at `nowMillis` of the merchant's time. A quantity limit counts all lines of a product together.
  *
  * @example
  * offer(catalogueOf([]), [{ retailer: "ebay2", productId: "1", quantity: 1 }], null, 0).refused[0].fault
@@ -175,16 +175,16 @@ const priceOf = ({ price_rises = usdMillis(0n), unit_amount }: Product, nowMilli
  */
 export const offer = (
   catalogue: Catalogue,
-  wanted: ReadonlyArray<WantedItem>,
+  wantedItems: ReadonlyArray<WantedItem>,
   zipCode: string | null,
   nowMillis: number
 ): Offer => {
   const units = (item: WantedItem) =>
-    wanted.filter(({ productId, retailer }) => productId === item.productId && retailer === item.retailer)
+    wantedItems.filter(({ productId, retailer }) => productId === item.productId && retailer === item.retailer)
       .reduce((sum, { quantity }) => sum + quantity, 0)
   const items: Array<OfferedItem> = []
   const refused: Array<RefusedItem> = []
-  for (const item of wanted) {
+  for (const item of wantedItems) {
     const { productId, quantity, retailer } = item
     const product = isRetailer(retailer) ? catalogue(retailer, productId) : undefined
     const fault = !isRetailer(retailer)
@@ -205,14 +205,14 @@ export const offer = (
       unitAmount: priceOf(product, nowMillis)
     })
   }
-  const taxed = zipCode?.startsWith(taxedZipPrefix) === true
+  const taxAmount = zipCode?.startsWith(taxedZipPrefix) === true
     ? items.reduce((sum, { quantity }) => sum + taxPerUnit * BigInt(quantity), 0n)
     : 0n
   return {
     items,
     refused,
     shipping: items.length === 0 ? [] : shippingOptions,
-    tax: usdMillis(taxed),
+    tax: usdMillis(taxAmount),
     fees: items.length === 0 ? usdMillis(0n) : fees
   }
 }

@@ -11,7 +11,7 @@ const edDsa = -8
 const octetKeyPair = 1
 const ed25519Curve = 6
 
-export interface Signed {
+export interface CoseSign1 {
   /** Bytes of the address the wallet says it signed for: part of what is signed. */
   readonly address: Uint8Array
   /** What is signed, by the wallet's word. Null: detached. */
@@ -24,7 +24,7 @@ export interface Signed {
 }
 
 /** One spelling a value: no indefinite lengths, no long forms of short numbers, no key twice, nothing behind it. */
-const decoding = {
+const decodeOptions = {
   strict: true,
   useMaps: true,
   rejectDuplicateMapKeys: true,
@@ -39,21 +39,21 @@ const library = Effect.promise(() => import("cborg"))
 const fromHex = (text: string): Uint8Array | null =>
   text.length <= maximumHex && /^(?:[0-9a-f]{2})+$/i.test(text) ? Uint8Array.from(Buffer.from(text, "hex")) : null
 
-const decoded = (text: string) =>
+const decodeCbor = (text: string) =>
   Effect.map(library, ({ decode }): unknown => {
     const bytes = fromHex(text)
-    return bytes === null ? null : Result.getOrNull(Result.try(() => decode(bytes, decoding)))
+    return bytes === null ? null : Result.getOrNull(Result.try(() => decode(bytes, decodeOptions)))
   })
 
 /** Reads a COSE_Sign1 in hex; null when it is none by EdDSA with an address. The parser is loaded at the first call. */
-export const readSigned = Effect.fnUntraced(function*(text: string): Effect.fn.Return<Signed | null> {
-  const value = yield* decoded(text)
+export const readCoseSign1 = Effect.fnUntraced(function*(text: string): Effect.fn.Return<CoseSign1 | null> {
+  const value = yield* decodeCbor(text)
   if (!Array.isArray(value) || value.length !== 4) return null
   const [header, open, payload, signature]: ReadonlyArray<unknown> = value
   if (!(header instanceof Uint8Array && open instanceof Map && signature instanceof Uint8Array)) return null
   if (payload !== null && !(payload instanceof Uint8Array)) return null
   const { decode, encode } = yield* library
-  const map: unknown = Result.getOrNull(Result.try((): unknown => decode(header, decoding)))
+  const map: unknown = Result.getOrNull(Result.try((): unknown => decode(header, decodeOptions)))
   const address: unknown = map instanceof Map ? map.get("address") : null
   if (!(map instanceof Map && map.get(label.algorithm) === edDsa && address instanceof Uint8Array)) return null
   const signedBytes = encode(["Signature1", header, new Uint8Array(), payload ?? new Uint8Array()])
@@ -62,7 +62,7 @@ export const readSigned = Effect.fnUntraced(function*(text: string): Effect.fn.R
 
 /** Reads the Ed25519 public key of a COSE_Key in hex; null when it is none. */
 export const readPublicKey = (text: string): Effect.Effect<Uint8Array | null> =>
-  Effect.map(decoded(text), (key) => {
+  Effect.map(decodeCbor(text), (key) => {
     if (!(key instanceof Map)) return null
     const x: unknown = key.get(label.x)
     const isEd25519 = key.get(label.keyType) === octetKeyPair && key.get(label.keyAlgorithm) === edDsa &&

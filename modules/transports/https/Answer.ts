@@ -1,6 +1,6 @@
 /** What is kept of an answer, and why there was none: limits, text, and whose fault it is. Pure. */
 import { TransportFailed } from "../../../runtime/Webhooks.ts"
-import { AddressRefused, NameUnresolved } from "./Resolve.ts"
+import { AddressRefused, NameUnresolved } from "./NameResolver.ts"
 import { ProxyRefused } from "./Proxy.ts"
 
 /** An answer's body is read so far, as it was sent: what is packed is not unpacked. Nothing a receiver says needs more. */
@@ -57,15 +57,15 @@ const timeouts: ReadonlySet<string> = new Set([
 
 /** What an error of a socket, a look-up or the HTTP client says of the attempt. */
 export const failureOf = (cause: unknown): TransportFailed => {
-  if (cause instanceof AddressRefused) return new TransportFailed({ reason: cause.reason, own: false, timedOut: false })
-  if (cause instanceof NameUnresolved) return new TransportFailed({ reason: cause.message, own: cause.own, timedOut: false })
+  if (cause instanceof AddressRefused) return new TransportFailed({ reason: cause.reason, isOurFault: false, timedOut: false })
+  if (cause instanceof NameUnresolved) return new TransportFailed({ reason: cause.message, isOurFault: cause.ownAddressSet, timedOut: false })
   if (cause instanceof ProxyRefused) {
-    return new TransportFailed({ reason: cause.reason, own: cause.own, timedOut: cause.timedOut })
+    return new TransportFailed({ reason: cause.reason, isOurFault: cause.own, timedOut: cause.timedOut })
   }
   const { code = "error", message = "" } = cause as { readonly code?: string; readonly message?: string }
   return new TransportFailed({
     reason: `${code}: ${message}`.trimEnd(),
-    own: ownFaults.has(code),
+    isOurFault: ownFaults.has(code),
     timedOut: timeouts.has(code)
   })
 }

@@ -142,36 +142,36 @@ export const egressPolicy = (
 }
 
 /** What the first gate says of a URL. `local` receivers skip the address checks of the transport. */
-export type UrlVerdict =
+export type UrlCheck =
   | { readonly _tag: "Allowed"; readonly url: URL; readonly local: boolean }
   | { readonly _tag: "Refused"; readonly reason: string }
 
-const refused = (reason: string): UrlVerdict => ({ _tag: "Refused", reason })
+const refuse = (reason: string): UrlCheck => ({ _tag: "Refused", reason })
 
 const isOnMachine = (url: URL, { localHosts, ownPorts }: EgressPolicy): boolean =>
   localHosts.has(url.hostname) && url.port !== "0" && !ownPorts.has(url.port || (url.protocol === "https:" ? "443" : "80"))
 
 /** The first gate: judges the URL as written, without looking anything up. */
-export const checkUrl = (text: string, policy: EgressPolicy): UrlVerdict => {
-  if (text.length > maximumUrlLength) return refused(`The URL may have at most ${maximumUrlLength} characters`)
+export const checkUrl = (text: string, policy: EgressPolicy): UrlCheck => {
+  if (text.length > maximumUrlLength) return refuse(`The URL may have at most ${maximumUrlLength} characters`)
   if (!/^[\x21-\x7e]+$/.test(text) || /[\\#]/.test(text)) {
-    return refused("The URL must be plain ASCII without spaces, backslashes or a fragment")
+    return refuse("The URL must be plain ASCII without spaces, backslashes or a fragment")
   }
-  if (!URL.canParse(text)) return refused("The URL cannot be read")
+  if (!URL.canParse(text)) return refuse("The URL cannot be read")
   const url = new URL(text)
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/*[^/?]*@/i.test(text)) {
-    return refused("The URL must not contain credentials")
+    return refuse("The URL must not contain credentials")
   }
-  if (url.protocol !== "https:" && url.protocol !== "http:") return refused("The URL must start with https://")
+  if (url.protocol !== "https:" && url.protocol !== "http:") return refuse("The URL must start with https://")
   if (policy.devnetReceivers.has(hostAndPort(url))) return { _tag: "Allowed", url, local: true }
   if (isOnMachine(url, policy)) return { _tag: "Allowed", url, local: true }
-  if (policy.localHosts.has(url.hostname)) return refused("The port is 0 or the service's own: name the port of your receiver")
-  if (url.protocol !== "https:") return refused("The URL must start with https://")
+  if (policy.localHosts.has(url.hostname)) return refuse("The port is 0 or the service's own: name the port of your receiver")
+  if (url.protocol !== "https:") return refuse("The URL must start with https://")
   const reason = hostReason(text, url) ?? portReason(url)
-  if (reason !== undefined) return refused(reason)
+  if (reason !== undefined) return refuse(reason)
   const name = withoutDot(url.hostname)
   return policy.ownHosts.has(name) || policy.ownAddresses.has(name.replace(/^\[|\]$/g, ""))
-    ? refused("The URL must not point at this service")
+    ? refuse("The URL must not point at this service")
     : { _tag: "Allowed", url, local: false }
 }
 
@@ -179,8 +179,8 @@ const hostReason = (text: string, url: URL): string | undefined => {
   const host = url.hostname
   const bare = host.startsWith("[") ? host.slice(1, -1) : host
   if (isIP(bare) !== 0) {
-    const written = /^https:\/\/([^/?:]+|\[[^\]]*\])/i.exec(text)?.[1]?.toLowerCase()
-    return isPublicAddress(bare) && (isIP(bare) === 6 || written === host) ? undefined : "The address is not public"
+    const hostText = /^https:\/\/([^/?:]+|\[[^\]]*\])/i.exec(text)?.[1]?.toLowerCase()
+    return isPublicAddress(bare) && (isIP(bare) === 6 || hostText === host) ? undefined : "The address is not public"
   }
   const labels = withoutDot(host).split(".")
   if (labels.length < 2 || localSuffixes.includes(labels.at(-1)!) || labels.includes("")) {

@@ -26,31 +26,31 @@ export const post = (
 ): Effect.Effect<DeliveryAnswer, TransportFailed> =>
   Effect.callback<DeliveryAnswer, TransportFailed>((resume) => {
     let controller: Dispatcher.DispatchController | undefined
-    let over = false
+    let isDone = false
     let interim = 0
     let status = 0
     let retryAfter: string | null = null
     let bytes = 0
-    const kept: Array<Buffer> = []
+    const bodyChunks: Array<Buffer> = []
 
     const stop = (reason: Error): void => {
-      over = true
+      isDone = true
       clearTimeout(deadline)
       controller?.abort(reason)
     }
     const fail = (failure: TransportFailed): void => {
-      if (over) return
+      if (isDone) return
       stop(failure)
       resume(Effect.fail(failure))
     }
     const answer = (): void => {
-      if (over) return
-      over = true
+      if (isDone) return
+      isDone = true
       clearTimeout(deadline)
-      resume(Effect.succeed({ status, retryAfter, body: bytes === 0 ? "" : storableText(Buffer.concat(kept)) }))
+      resume(Effect.succeed({ status, retryAfter, body: bytes === 0 ? "" : storableText(Buffer.concat(bodyChunks)) }))
     }
     const deadline = setTimeout(
-      () => fail(new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, own: false, timedOut: true })),
+      () => fail(new TransportFailed({ reason: `no answer in ${request.timeoutMillis} ms`, isOurFault: false, timedOut: true })),
       request.timeoutMillis
     )
 
@@ -63,9 +63,9 @@ export const post = (
       headersTimeout: 0,
       bodyTimeout: 0
     }, {
-      onRequestStart: (given) => {
-        controller = given
-        if (over) given.abort(new Error("too late"))
+      onRequestStart: (requestController) => {
+        controller = requestController
+        if (isDone) requestController.abort(new Error("too late"))
       },
       onResponseStart: (_, code, headers) => {
         if (code < 200) {
@@ -77,9 +77,9 @@ export const post = (
         retryAfter = retryAfterOf(headers)
       },
       onResponseData: (_, chunk) => {
-        if (bytes < keptAnswerBytes) kept.push(chunk.subarray(0, keptAnswerBytes - bytes))
+        if (bytes < keptAnswerBytes) bodyChunks.push(chunk.subarray(0, keptAnswerBytes - bytes))
         bytes += chunk.length
-        if (bytes <= maximumAnswerBytes || over) return
+        if (bytes <= maximumAnswerBytes || isDone) return
         if (status < 300) return fail(failureOf(new AnswerTooLong()))
         answer()
         controller?.abort(new AnswerTooLong())

@@ -9,7 +9,7 @@ import type { Socket } from "node:net"
 import type { SecureContext } from "node:tls"
 import { Effect, Schema, type Scope } from "effect"
 import type { buildConnector } from "undici"
-import { makeWitness } from "./Witness.ts"
+import { makeSuccessTracker } from "./SuccessTracker.ts"
 
 /** The proxy did not connect us. `own`: its fault or that of its settings, not of the receiver. */
 export class ProxyRefused extends Schema.TaggedError<ProxyRefused>()("ProxyRefused", {
@@ -68,29 +68,29 @@ export const throughProxy = (
   }
 ): Effect.Effect<buildConnector.connector, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const witness = makeWitness()
+    const successes = makeSuccessTracker()
     const pending = yield* Effect.acquireRelease(
       Effect.sync(() => new Set<ClientRequest>()),
       (all) => Effect.sync(() => all.forEach((each) => each.destroy()))
     )
     const run = Effect.runForkWith(yield* Effect.context<never>())
     return (target, callback) => {
-      let told = false
-      let reached = false
+      let isDone = false
+      let isConnected = false
       const fail = (error: Error) => {
-        if (told) return
-        told = true
+        if (isDone) return
+        isDone = true
         callback(error, null)
       }
       /** Nothing came of it: ours, unless the proxy took us and serves others. */
-      const silent = (reason: string, timedOut: boolean) =>
-        void run(Effect.map(witness.isWorking, (working) => {
-          const own = !(reached && working)
+      const failWithoutAnswer = (reason: string, timedOut: boolean) =>
+        void run(Effect.map(successes.isWorking, (working) => {
+          const own = !(isConnected && working)
           fail(new ProxyRefused({ reason, own, timedOut: timedOut && !own }))
         }))
       const host = target.hostname.includes(":") ? `[${target.hostname}]` : target.hostname
       const authority = `${host}:${target.port === "" ? 443 : target.port}`
-      const asked = (proxy.secure ? requestHttps : requestHttp)({
+      const connectRequest = (proxy.secure ? requestHttps : requestHttp)({
         method: "CONNECT",
         host: proxy.hostname,
         port: proxy.port,
@@ -103,33 +103,33 @@ export const throughProxy = (
         }
       })
       const timer = setTimeout(() => {
-        silent(`the proxy did not connect within ${connectTimeoutMillis} ms`, true)
-        asked.destroy()
+        failWithoutAnswer(`the proxy did not connect within ${connectTimeoutMillis} ms`, true)
+        connectRequest.destroy()
       }, connectTimeoutMillis)
-      asked.once("socket", (socket) => {
-        socket.once(proxy.secure ? "secureConnect" : "connect", () => { reached = true })
+      connectRequest.once("socket", (socket) => {
+        socket.once(proxy.secure ? "secureConnect" : "connect", () => { isConnected = true })
       })
-      pending.add(asked)
-      asked.once("close", () => {
-        pending.delete(asked)
+      pending.add(connectRequest)
+      connectRequest.once("close", () => {
+        pending.delete(connectRequest)
         clearTimeout(timer)
       })
-      asked.on("error", (error: NodeJS.ErrnoException) => {
-        silent(`the proxy cannot be reached (${error.code ?? "error"})`, false)
+      connectRequest.on("error", (error: NodeJS.ErrnoException) => {
+        failWithoutAnswer(`the proxy cannot be reached (${error.code ?? "error"})`, false)
       })
-      asked.once("connect", ({ statusCode = 0 }, socket: Socket, head) => {
+      connectRequest.once("connect", ({ statusCode = 0 }, socket: Socket, head) => {
         clearTimeout(timer)
-        pending.delete(asked)
+        pending.delete(connectRequest)
         const refusal = refusalOf(statusCode)
-        if (refusal?.own !== true) run(witness.works)
-        if (told || refusal !== undefined) {
+        if (refusal?.own !== true) run(successes.recordSuccess)
+        if (isDone || refusal !== undefined) {
           socket.on("error", () => {}).destroy()
           return refusal === undefined ? undefined : fail(refusal)
         }
-        told = true
+        isDone = true
         if (head.length > 0) socket.unshift(head)
         direct({ ...target, httpSocket: socket }, callback)
       })
-      asked.end()
+      connectRequest.end()
     }
   })

@@ -5,7 +5,7 @@
 import { constants } from "node:fs"
 import { type FileHandle, open, stat } from "node:fs/promises"
 import { Effect, Result, type Scope } from "effect"
-import * as Batch from "../../../runtime/http/Batch.ts"
+import * as Batch from "../../../runtime/http/CallBatcher.ts"
 import { type DeliveryRequest, TransportFailed } from "../../../runtime/Webhooks.ts"
 
 /** Appends lines and answers when they are on disk, all in one go. */
@@ -30,13 +30,13 @@ const newline = 10
 const ownFault = (cause: unknown) =>
   new TransportFailed({
     reason: `the file cannot be written (${(cause as NodeJS.ErrnoException).code ?? "error"})`,
-    own: true,
+    isOurFault: true,
     timedOut: false
   })
 
 const io = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: ownFault })
 
-interface Opened {
+interface OpenFile {
   readonly handle: FileHandle
   readonly inode: bigint
 }
@@ -45,7 +45,7 @@ interface Opened {
  * Opens for appending. A line that a crash cut off gets its newline first: it stays as it is, and whole lines follow. A
  * pipe or a device is refused: only a file keeps what it was given.
  */
-const openFile = (path: string): Effect.Effect<Opened, TransportFailed> =>
+const openFile = (path: string): Effect.Effect<OpenFile, TransportFailed> =>
   Effect.gen(function*() {
     const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
     const handle = yield* io(() => open(path, flags, mode))
@@ -53,7 +53,7 @@ const openFile = (path: string): Effect.Effect<Opened, TransportFailed> =>
       const { ino, size, isFile } = yield* io(() => handle.stat({ bigint: true })).pipe(
         Effect.map((found) => ({ ino: found.ino, size: Number(found.size), isFile: found.isFile() }))
       )
-      if (!isFile) return yield* new TransportFailed({ reason: "the path is no file", own: true, timedOut: false })
+      if (!isFile) return yield* new TransportFailed({ reason: "the path is no file", isOurFault: true, timedOut: false })
       if (size > 0) {
         const { buffer } = yield* io(() => handle.read(Buffer.alloc(1), 0, 1, size - 1))
         if (buffer[0] !== newline) yield* io(() => handle.appendFile("\n"))
@@ -68,27 +68,27 @@ const close = (handle: FileHandle) => Effect.promise(() => handle.close().then((
 /** Opens the file, and closes it with the scope. Fails where it cannot be written from the start. */
 export const openLineFile = (path: string, maximumBytes: number): Effect.Effect<Append, TransportFailed, Scope.Scope> =>
   Effect.gen(function*() {
-    let opened: Opened | undefined = yield* openFile(path)
-    const forget = Effect.suspend(() => {
-      const handle = opened?.handle
-      opened = undefined
+    let currentFile: OpenFile | undefined = yield* openFile(path)
+    const closeCurrent = Effect.suspend(() => {
+      const handle = currentFile?.handle
+      currentFile = undefined
       return handle === undefined ? Effect.void : close(handle)
     })
-    yield* Effect.addFinalizer(() => forget)
+    yield* Effect.addFinalizer(() => closeCurrent)
 
     /** The open file and its size; opened again after a fault, and where another file or none stands at the path now. */
-    const current = Effect.gen(function*() {
+    const ensureOpen = Effect.gen(function*() {
       const found = yield* Effect.promise(() => stat(path, { bigint: true }).then((each) => each, () => undefined))
-      if (opened !== undefined && found?.ino === opened.inode) return { handle: opened.handle, size: Number(found.size) }
-      yield* forget
-      opened = yield* openFile(path)
-      const { handle } = opened
+      if (currentFile !== undefined && found?.ino === currentFile.inode) return { handle: currentFile.handle, size: Number(found.size) }
+      yield* closeCurrent
+      currentFile = yield* openFile(path)
+      const { handle } = currentFile
       return { handle, size: (yield* io(() => handle.stat())).size }
     })
 
     const write = (lines: ReadonlyArray<string>) =>
       Effect.gen(function*() {
-        const { handle, size } = yield* current
+        const { handle, size } = yield* ensureOpen
         let end = size
         const fits = lines.map((line) => {
           const after = end + Buffer.byteLength(line) + 1
@@ -102,16 +102,16 @@ export const openLineFile = (path: string, maximumBytes: number): Effect.Effect<
           yield* io(() => handle.datasync())
         }
         return fits.map((each): Result.Result<void, TransportFailed> =>
-          each ? Result.succeed(undefined) : Result.fail(full(maximumBytes)))
+          each ? Result.succeed(undefined) : Result.fail(fileFull(maximumBytes)))
       }).pipe(
         // What is on disk after a fault nobody knows: the next write opens anew and ends a line that was cut off.
-        Effect.tapError(() => forget),
+        Effect.tapError(() => closeCurrent),
         Effect.uninterruptible
       )
 
-    const ask = yield* Batch.make(1, write)
-    return (line) => Effect.flatMap(ask(line), Effect.fromResult)
+    const appendLine = yield* Batch.make(1, write)
+    return (line) => Effect.flatMap(appendLine(line), Effect.fromResult)
   })
 
-const full = (maximumBytes: number) =>
-  new TransportFailed({ reason: `the file is full: it may have ${maximumBytes} bytes`, own: false, timedOut: false })
+const fileFull = (maximumBytes: number) =>
+  new TransportFailed({ reason: `the file is full: it may have ${maximumBytes} bytes`, isOurFault: false, timedOut: false })

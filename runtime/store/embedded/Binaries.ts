@@ -25,7 +25,7 @@ export interface Binaries {
 }
 
 /** Whether everyone may walk to `path`: every directory above it, and itself, is open to others. */
-export const openToAll = (path: string): boolean => {
+export const isOpenToAll = (path: string): boolean => {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false
     if (at === dirname(at)) return true
@@ -64,7 +64,7 @@ interface Link {
 const linksOf = (native: string): ReadonlyArray<Link> =>
   JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as ReadonlyArray<Link>
 
-const linked = (native: string) => linksOf(native).every(({ target }) => existsSync(join(native, "..", target)))
+const hasAllLinks = (native: string) => linksOf(native).every(({ target }) => existsSync(join(native, "..", target)))
 
 /** A copy that everyone may read and run, with the links the install script would have made. */
 export const copyNative = (native: string, to: string) => {
@@ -83,25 +83,25 @@ export const copyNative = (native: string, to: string) => {
 }
 
 /** Only a directory of our own that nobody else may write to can hold programs we run. */
-const trusted = (directory: string) => {
+const isTrustedDirectory = (directory: string) => {
   const found = lstatSync(directory, { throwIfNoEntry: false })
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o022) === 0
 }
 
 /** The copy under `parent`, made once: complete or not there at all, also when two processes make it at once. */
-const cached = (native: Native, parent: string): string => {
+const ensureCopy = (native: Native, parent: string): string => {
   const home = join(parent, `tillwire-postgres-${native.version}`)
-  if (existsSync(home) && !trusted(home)) throw new Error(`${home} exists and belongs to someone else`)
+  if (existsSync(home) && !isTrustedDirectory(home)) throw new Error(`${home} exists and belongs to someone else`)
   if (!existsSync(home)) {
     mkdirSync(parent, { recursive: true })
-    const fresh = mkdtempSync(`${home}.`)
+    const draft = mkdtempSync(`${home}.`)
     try {
-      copyNative(native.directory, join(fresh, "native"))
-      chmodSync(fresh, 0o755)
-      renameSync(fresh, home)
+      copyNative(native.directory, join(draft, "native"))
+      chmodSync(draft, 0o755)
+      renameSync(draft, home)
     } catch (cause) {
-      rmSync(fresh, { recursive: true, force: true })
-      if (!trusted(home)) throw cause
+      rmSync(draft, { recursive: true, force: true })
+      if (!isTrustedDirectory(home)) throw cause
     }
   }
   return join(home, "native")
@@ -122,12 +122,12 @@ export const findBinaries = Effect.fn("findBinaries")(
       })
     }
     const native = yield* findNative(platform)
-    const open = runAs === undefined || openToAll(join(native.directory, "bin", "postgres"))
-    const usable = linked(native.directory) && open
+    const open = runAs === undefined || isOpenToAll(join(native.directory, "bin", "postgres"))
+    const usable = hasAllLinks(native.directory) && open
     const parent = runAs === undefined ? dataDirectory : existsSync("/var/cache") ? "/var/cache" : tmpdir()
     const directory = usable ? native.directory : yield* attempt(
       `The PostgreSQL programs could not be copied to ${parent}`,
-      () => cached(native, parent)
+      () => ensureCopy(native, parent)
     )
     return {
       initdb: join(directory, "bin", "initdb"),
@@ -155,8 +155,8 @@ export const findRunAs = (cluster: string): Effect.Effect<RunAs | undefined, Sto
     if (process.getuid?.() !== 0) return Effect.undefined
     const owner = statSync(cluster, { throwIfNoEntry: false })
     if (owner !== undefined && owner.uid !== 0) return Effect.succeed({ uid: owner.uid, gid: owner.gid })
-    const known = passwd()
-    const [, , uid, gid] = accounts.flatMap((account) => known.filter(([name]) => name === account))[0] ?? []
+    const accountRows = passwd()
+    const [, , uid, gid] = accounts.flatMap((account) => accountRows.filter(([name]) => name === account))[0] ?? []
     return uid === undefined || gid === undefined
       ? Effect.fail(
         new StoreError({

@@ -8,7 +8,7 @@ import { openSync, readdirSync, realpathSync, renameSync, rmSync, statSync } fro
 import { tmpdir, userInfo } from "node:os"
 import { dirname, join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { accountName, findBinaries, findRunAs, openToAll } from "./Binaries.ts"
+import { accountName, findBinaries, findRunAs, isOpenToAll } from "./Binaries.ts"
 import type { Binaries, RunAs } from "./Binaries.ts"
 import { attempt, giveDirectory, hasProc, descriptorPath, openDirectory, replaceFile, readSmallFile } from "./Files.ts"
 
@@ -37,20 +37,20 @@ export interface Cluster {
 export const plainEnvironment = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/bin:/bin" }
 
 /** A program's end: its exit code (null when a signal ended it) and the last 8 KB it wrote to stderr. */
-interface Ended {
+interface ProgramResult {
   readonly code: number | null
   readonly stderr: string
 }
 
-const stderrKept = 8_192
+const maximumStderr = 8_192
 
 /** Runs a program to its end, with `input` on stdin; interruption kills it. */
-const run = (
+const runProgram = (
   program: string,
   args: ReadonlyArray<string>,
   at: { readonly cwd: string; readonly runAs: RunAs | undefined; readonly input: string }
-): Effect.Effect<Ended> =>
-  Effect.callback<Ended>((resume) => {
+): Effect.Effect<ProgramResult> =>
+  Effect.callback<ProgramResult>((resume) => {
     const child = spawn(program, args, {
       ...at.runAs,
       cwd: at.cwd,
@@ -59,7 +59,7 @@ const run = (
     })
     let stderr = ""
     child.stderr.on("data", (chunk) => {
-      stderr = (stderr + String(chunk)).slice(-stderrKept)
+      stderr = (stderr + String(chunk)).slice(-maximumStderr)
     })
     child.once("error", (cause) => resume(Effect.succeed({ code: null, stderr: reasonOf(cause) })))
     child.once("close", (code) => resume(Effect.succeed({ code, stderr })))
@@ -81,14 +81,14 @@ const knownFailures: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** The telling line of PostgreSQL's output: its last FATAL, PANIC or error, else its last line. */
-export const tellingLine = (output: string): string => {
+export const errorLine = (output: string): string => {
   const lines = output.split("\n").map((line) => line.trim()).filter((line) => line !== "")
   return lines.findLast((line) => /FATAL|PANIC|ERROR|error:/.test(line)) ?? lines.at(-1) ?? "no message"
 }
 
 export const programFailed = (what: string, output: string, log: string): StoreError =>
   new StoreError({
-    what: `${what}: ${tellingLine(output)}.`,
+    what: `${what}: ${errorLine(output)}.`,
     hint: knownFailures.find(([pattern]) => pattern.test(output))?.[1] ?? `More may be in ${log}.`
   })
 
@@ -129,11 +129,11 @@ export const findSocketPaths = ({ directory, runAs }: Cluster): Effect.Effect<So
     // The server's working directory is the cluster.
     const argument = "/proc/self/cwd"
     if (isShort) return { argument, directory }
-    const held = yield* Effect.acquireRelease(
+    const descriptor = yield* Effect.acquireRelease(
       attempt(socketUnusable, () => openDirectory(directory, [runAs?.uid ?? process.getuid?.()])),
       (descriptor) => Effect.sync(() => closeSync(descriptor))
     )
-    return { argument, directory: descriptorPath(held, directory) }
+    return { argument, directory: descriptorPath(descriptor, directory) }
   })
 
 /** The name of this process's account; undefined where it has none: PostgreSQL itself then refuses to start. */
@@ -188,7 +188,7 @@ export const locate = Effect.fn("Embedded.locate")(
     })
     const runAs = yield* findRunAs(directory)
     const binaries = yield* findBinaries(dataDirectory, runAs)
-    const byName = yield* attempt(unusable, () => runAs === undefined || openToAll(dataDirectory))
+    const byName = yield* attempt(unusable, () => runAs === undefined || isOpenToAll(dataDirectory))
     if (!byName && !hasProc) {
       return yield* new StoreError({
         what: `PostgreSQL does not run as root, and ${dataDirectory} is closed to other users.`,
@@ -249,38 +249,38 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
 
 const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
   const { argument, binaries, directory, log, runAs } = cluster
-  const fresh = yield* attempt(unusable, () => {
+  const draft = yield* attempt(unusable, () => {
     const made = mkdtempSync(`${directory}.new-`)
     if (runAs !== undefined) giveDirectory(made, runAs)
     return made
   })
-  const at = argument === directory ? fresh : argument
+  const at = argument === directory ? draft : argument
   const discard = attempt(
     "The unfinished database cannot be removed",
-    () => rmSync(fresh, { recursive: true, force: true })
+    () => rmSync(draft, { recursive: true, force: true })
   )
   const build = Effect.gen(function*() {
     yield* Effect.logInfo("making the embedded database", { directory })
-    const made = yield* run(binaries.initdb, [
+    const initResult = yield* runProgram(binaries.initdb, [
       ...["-D", at, "-U", "postgres", "--auth=reject", "--encoding=UTF8", "--data-checksums"],
       ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    ], { cwd: fresh, runAs, input: "" })
-    if (made.code !== 0) return yield* programFailed("The embedded database could not be made", made.stderr, log)
-    const owned = yield* run(binaries.postgres, ["--single", "-D", at, "-c", "exit_on_error=on", "postgres"], {
-      cwd: fresh,
+    ], { cwd: draft, runAs, input: "" })
+    if (initResult.code !== 0) return yield* programFailed("The embedded database could not be made", initResult.stderr, log)
+    const roleResult = yield* runProgram(binaries.postgres, ["--single", "-D", at, "-c", "exit_on_error=on", "postgres"], {
+      cwd: draft,
       runAs,
       input: `create role ${role} login\ncreate database ${role} owner ${role}\n`
     })
-    if (owned.code !== 0) return yield* programFailed("The embedded database could not be made", owned.stderr, log)
-    yield* attempt("The embedded database could not be put in place", () => putInPlace(fresh, directory))
+    if (roleResult.code !== 0) return yield* programFailed("The embedded database could not be made", roleResult.stderr, log)
+    yield* attempt("The embedded database could not be put in place", () => putInPlace(draft, directory))
   })
   yield* build.pipe(Effect.onError(() => Effect.catch(discard, (error) => Effect.logWarning(error.message))))
 })
 
 /** The first of two processes that make a cluster at once wins; the other drops its own and uses the winner's. */
-const putInPlace = (fresh: string, directory: string) => {
-  if (existsSync(directory)) rmSync(fresh, { recursive: true, force: true })
-  else renameSync(fresh, directory)
+const putInPlace = (draft: string, directory: string) => {
+  if (existsSync(directory)) rmSync(draft, { recursive: true, force: true })
+  else renameSync(draft, directory)
   // Without this a power cut could take the name of a database that has already acknowledged commits.
   for (const parent of [dirname(directory), dirname(dirname(directory))]) {
     const fd = openSync(parent, "r")

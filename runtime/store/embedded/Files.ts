@@ -93,24 +93,24 @@ export const replaceFile = (
   text: string,
   owner: { readonly uid: number; readonly gid: number } | undefined
 ): void => {
-  const held = openDirectory(directory, [owner?.uid ?? process.getuid?.()])
+  const directoryDescriptor = openDirectory(directory, [owner?.uid ?? process.getuid?.()])
   try {
-    const at = descriptorPath(held, directory)
-    const fresh = join(at, `${name}.new-${randomUUID()}`)
-    const descriptor = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    const at = descriptorPath(directoryDescriptor, directory)
+    const draft = join(at, `${name}.new-${randomUUID()}`)
+    const descriptor = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
       writeSync(descriptor, text)
       fchmodSync(descriptor, 0o600)
       if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
       fsyncSync(descriptor)
-      renameSync(fresh, join(at, name))
+      renameSync(draft, join(at, name))
     } catch (cause) {
-      rmSync(fresh, { force: true })
+      rmSync(draft, { force: true })
       throw cause
     } finally {
       closeSync(descriptor)
     }
   } finally {
-    closeSync(held)
+    closeSync(directoryDescriptor)
   }
 }

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { closeSync, lstatSync, readFileSync, readlinkSync, realpathSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
-import { plainEnvironment, programFailed, restrictAccess, tellingLine } from "./Cluster.ts"
+import { plainEnvironment, programFailed, restrictAccess, errorLine } from "./Cluster.ts"
 import type { Cluster, SocketPaths } from "./Cluster.ts"
 import { attempt, hasProc, openToAppend, readSmallFile } from "./Files.ts"
 
@@ -57,11 +57,11 @@ export interface Server {
   readonly pid: number
   readonly sockets: string
   /** Whether this process started it, or found it running. */
-  readonly adopted: boolean
+  readonly isAdopted: boolean
 }
 
 /** The directory is not free yet; may be over in a moment. */
-class Busy extends Schema.TaggedError<Busy>()("Busy", { said: Schema.String }) {}
+class Busy extends Schema.TaggedError<Busy>()("Busy", { detail: Schema.String }) {}
 
 interface PidFile {
   readonly pid: number
@@ -78,7 +78,7 @@ const readPidFile = (cluster: Cluster): PidFile | undefined => {
   return pid > 0 ? { pid, sockets: lines[4]?.trim() ?? "", status: lines[7]?.trim() ?? "" } : undefined
 }
 
-const alive = (pid: number): boolean => {
+const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch (cause) {
@@ -91,7 +91,7 @@ const alive = (pid: number): boolean => {
  * tell, the process must also stand in the cluster's directory, as every postmaster does.
  */
 const isServer = (cluster: Cluster, pid: number): boolean => {
-  if (!hasProc) return alive(pid)
+  if (!hasProc) return isAlive(pid)
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cluster.directory)
   } catch {
@@ -106,7 +106,7 @@ const openLog = (path: string): { readonly fd: number; readonly from: number } =
 }
 
 /** Messages that mean another server, its remains or the cleaning up after it still hold the directory. */
-const busy = /lock file .*(already exists|No such file)|pre-existing shared memory block|could not bind Unix address/
+const busyPattern = /lock file .*(already exists|No such file)|pre-existing shared memory block|could not bind Unix address/
 
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
@@ -117,7 +117,7 @@ const startServer = Effect.fnUntraced(function*(
   const log = yield* attempt("The database's log cannot be written", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-    const started = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", sockets.argument, ...options], {
+    const serverProcess = spawn(cluster.binaries.postgres, ["-D", cluster.argument, "-k", sockets.argument, ...options], {
       ...cluster.runAs,
       cwd: cluster.directory,
       // PostgreSQL takes this id for its own family: a pid file that names an unrelated process is stale to it.
@@ -127,35 +127,35 @@ const startServer = Effect.fnUntraced(function*(
       stdio: ["ignore", "ignore", log.fd]
     })
     closeSync(log.fd)
-    started.unref()
-    return started
+    serverProcess.unref()
+    return serverProcess
   })
-  const failure = { said: "" }
+  const failure = { text: "" }
   child.once("error", (cause) => {
-    failure.said = reasonOf(cause)
+    failure.text = reasonOf(cause)
   })
   const outcome = Effect.suspend((): Effect.Effect<Server | undefined, StoreError | Busy> => {
-    const ended = child.exitCode !== null || child.signalCode !== null || failure.said !== ""
-    if (ended) {
-      const output = failure.said || readFileSync(cluster.log, "utf8").slice(log.from)
-      return busy.test(output)
-        ? Effect.fail(new Busy({ said: tellingLine(output) }))
+    const hasEnded = child.exitCode !== null || child.signalCode !== null || failure.text !== ""
+    if (hasEnded) {
+      const output = failure.text || readFileSync(cluster.log, "utf8").slice(log.from)
+      return busyPattern.test(output)
+        ? Effect.fail(new Busy({ detail: errorLine(output) }))
         : Effect.fail(programFailed("The embedded database did not start", output, cluster.log))
     }
     const file = readPidFile(cluster)
     return Effect.succeed(
       file !== undefined && file.pid === child.pid && file.status === "ready"
-        ? { pid: file.pid, sockets: sockets.directory, adopted: false }
+        ? { pid: file.pid, sockets: sockets.directory, isAdopted: false }
         : undefined
     )
   })
-  return yield* untilServer(outcome, cluster).pipe(
+  return yield* awaitServer(outcome, cluster).pipe(
     Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(child.pid))
   )
 })
 
 /** Asks again until there is a server; a start that takes longer than `startPatience` has failed. */
-const untilServer = <E>(
+const awaitServer = <E>(
   ask: Effect.Effect<Server | undefined, E>,
   cluster: Cluster
 ): Effect.Effect<Server, E | StoreError> =>
@@ -178,7 +178,7 @@ const untilServer = <E>(
 
 /** The running server, once its own start or stop is over; else a new one. */
 const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Server, StoreError | Busy> =>
-  untilServer(
+  awaitServer(
     Effect.gen(function*() {
       const found = yield* attempt("The data directory cannot be read", () => readPidFile(cluster))
       if (found === undefined || !isServer(cluster, found.pid)) {
@@ -188,7 +188,7 @@ const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Ser
       if (yield* restrictAccess(cluster)) yield* signal(found.pid, "SIGHUP")
       // A server that an earlier version started has its socket elsewhere until its next start.
       const isHere = found.sockets === sockets.argument || found.sockets === cluster.directory
-      return { pid: found.pid, sockets: isHere ? sockets.directory : found.sockets, adopted: true }
+      return { pid: found.pid, sockets: isHere ? sockets.directory : found.sockets, isAdopted: true }
     }),
     cluster
   )
@@ -204,10 +204,10 @@ export const ensureServer = (cluster: Cluster, sockets: SocketPaths): Effect.Eff
       while: (error) => error._tag === "Busy",
       schedule: Schedule.spaced(busyRetry).pipe(Schedule.upTo({ duration: busyPatience }))
     }),
-    Effect.catchTag("Busy", ({ said }) =>
+    Effect.catchTag("Busy", ({ detail }) =>
       Effect.fail(
         new StoreError({
-          what: `Another PostgreSQL still holds ${cluster.directory}: ${said}.`,
+          what: `Another PostgreSQL still holds ${cluster.directory}: ${detail}.`,
           hint: "Stop the process named in its postmaster.pid, then start again. Do not delete that file."
         })
       ))
@@ -215,10 +215,10 @@ export const ensureServer = (cluster: Cluster, sockets: SocketPaths): Effect.Eff
 
 const signal = (pid: number, name: "SIGHUP" | "SIGINT" | "SIGQUIT") =>
   Effect.sync(() => {
-    if (alive(pid)) process.kill(pid, name)
+    if (isAlive(pid)) process.kill(pid, name)
   })
 
-const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
+const awaitExit = (pid: number) => Effect.sync(() => isAlive(pid)).pipe(
   Effect.tap((lives) => lives ? Effect.sleep(poll) : Effect.void),
   Effect.repeat({ while: (lives) => lives })
 )
@@ -227,10 +227,10 @@ const untilGone = (pid: number) => Effect.sync(() => alive(pid)).pipe(
 export const stopServer = (pid: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     yield* signal(pid, "SIGINT")
-    const stopped = yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
-    if (stopped._tag === "None") {
+    const exit = yield* awaitExit(pid).pipe(Effect.timeoutOption(stopPatience))
+    if (exit._tag === "None") {
       yield* Effect.logError(`the embedded database (process ${pid}) did not stop: ending it; the next start recovers`)
       yield* signal(pid, "SIGQUIT")
-      yield* untilGone(pid).pipe(Effect.timeoutOption(stopPatience))
+      yield* awaitExit(pid).pipe(Effect.timeoutOption(stopPatience))
     }
   })

@@ -11,10 +11,10 @@ import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
 import { AuthApi } from "../../../modules/auth/api.ts"
 import { handlers } from "../../../modules/auth/handlers.ts"
-import { maximumKeys } from "../../../modules/auth/machine.ts"
+import { maximumKeys } from "../../../modules/auth/rules.ts"
 import { migrations, tables } from "../../../modules/auth/migrations.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
-import { Credentials, CurrentPrincipal, MerchantAuth, Wrapped } from "../../../runtime/Http.ts"
+import { Credentials, CurrentPrincipal, MerchantAuth, WrappedErrors } from "../../../runtime/Http.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
@@ -23,7 +23,7 @@ import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support
 /** Tells who is calling, in place of every other module's routes. */
 class ProbeGroup extends HttpApiGroup.make("probe").add(
   HttpApiEndpoint.get("who", "/probe", { success: Schema.Struct({ merchant: Schema.Int, version: Schema.String }) })
-).middleware(MerchantAuth).middleware(Wrapped) {}
+).middleware(MerchantAuth).middleware(WrappedErrors) {}
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(

@@ -7,10 +7,10 @@ import { Effect, Schema } from "effect"
 import { decideBranch } from "../../../modules/chains/evm/Branches.ts"
 import { contradictionOf } from "../../../modules/chains/evm/Blocks.ts"
 import {
-  absenceMillis, answersToReturn, conditionOf, disagreementMillis, emptyPool, type EndpointPool, failuresToRest, isAwaited, isFrozen,
-  type Observation, order, step
+  absenceMillis, answersToReturn, conditionOf, disagreementMillis, emptyPool, type EndpointPool, failuresToRest, isExpectedToAnswer, isFrozen,
+  type Observation, placesByPreference, step
 } from "../../../modules/chains/evm/EndpointPool.ts"
-import { agreementOf, type BlockVoices } from "../../../modules/chains/evm/Corroboration.ts"
+import { corroborationOf, type BlockAnswers } from "../../../modules/chains/evm/Corroboration.ts"
 import { plainHttpRefusal } from "../../../modules/chains/evm/EndpointUrl.ts"
 
 const standstillMillis = 30_000
@@ -31,10 +31,10 @@ const Histories = Schema.Array(Schema.Struct({
 
 describe("order of endpoints", () => {
   it("is the configuration's; one failed call changes nothing, three in a row or one that hung do", () => {
-    assert.deepStrictEqual(order(after(pool(2), failed(0)), 0), [0, 1])
-    assert.deepStrictEqual(order(after(pool(2), failed(0), failed(0), answered(0), failed(0)), 0), [0, 1])
-    assert.deepStrictEqual(order(after(pool(2), failed(0), failed(0), failed(0)), 0), [1, 0])
-    assert.deepStrictEqual(order(after(pool(2), failed(0, true)), 0), [1, 0])
+    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0)), 0), [0, 1])
+    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0), failed(0), answered(0), failed(0)), 0), [0, 1])
+    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0), failed(0), failed(0)), 0), [1, 0])
+    assert.deepStrictEqual(placesByPreference(after(pool(2), failed(0, true)), 0), [1, 0])
   })
 
   it.effect.prop("comes back by itself, whatever failed before", [Histories], ([history]) =>
@@ -55,9 +55,9 @@ describe("order of endpoints", () => {
         return step(before, kind === "answered" ? answered(place) : failed(place, kind === "timeout"))
       }, pool(3))
       const wanted = [0, 1, 2].filter((place) => !isOut[place]).concat([0, 1, 2].filter((place) => isOut[place]))
-      assert.deepStrictEqual(order(end, 0), wanted)
+      assert.deepStrictEqual(placesByPreference(end, 0), wanted)
       const healed = [0, 1, 2].flatMap((place) => Array.from({ length: answersToReturn }, () => answered(place)))
-      assert.deepStrictEqual(order(after(end, ...healed), 0), [0, 1, 2])
+      assert.deepStrictEqual(placesByPreference(after(end, ...healed), 0), [0, 1, 2])
     }))
 })
 
@@ -75,7 +75,7 @@ describe("a head that stands still", () => {
     const behind = after(pool(2), head(1, 0), head(90, 31_000, 1), head(2, 31_000))
     const slow = { ...behind, endpoints: [{ ...behind.endpoints[0]!, head: { height: 2n, hash: "0x2", time: 0 } }, behind.endpoints[1]!] }
     assert.isTrue(isFrozen(slow, 0, 31_000))
-    assert.deepStrictEqual(order(slow, 31_000), [1, 0])
+    assert.deepStrictEqual(placesByPreference(slow, 31_000), [1, 0])
     assert.isFalse(isFrozen(after(slow, onBranch(1, "other")), 0, 31_000))
     assert.isFalse(isFrozen(after(slow, failed(1, true)), 0, 31_000))
   })
@@ -158,30 +158,30 @@ describe("URLs of nodes on mainnet", () => {
 })
 
 describe("agreement about a block", () => {
-  const silent: BlockVoices = { own: 1, same: 0, branch: 0, other: 0, awaited: 0, isRead: false }
+  const silent: BlockAnswers = { own: 1, same: 0, branch: 0, other: 0, pending: 0, isRead: false }
 
   it("waits for an endpoint that has no such block yet or failed a moment ago, not for one that is away or stands still", () => {
-    assert.strictEqual(agreementOf({ ...silent, awaited: 1 }), "Disagreed")
-    assert.strictEqual(agreementOf(silent), "Unavailable")
+    assert.strictEqual(corroborationOf({ ...silent, pending: 1 }), "Disagreed")
+    assert.strictEqual(corroborationOf(silent), "Unavailable")
     const at = (millis: number): Observation => ({ _tag: "Failed", place: 1, isTimeout: false, at: millis })
     const failing = after(pool(2), at(1_000), at(2_000), at(30_000))
-    assert.isTrue(isAwaited(failing, 1, 999 + absenceMillis))
-    assert.isFalse(isAwaited(failing, 1, 1_000 + absenceMillis))
+    assert.isTrue(isExpectedToAnswer(failing, 1, 999 + absenceMillis))
+    assert.isFalse(isExpectedToAnswer(failing, 1, 1_000 + absenceMillis))
     const back = after(failing, answered(1), at(31_000))
-    assert.isTrue(isAwaited(back, 1, 1_000 + absenceMillis))
+    assert.isTrue(isExpectedToAnswer(back, 1, 1_000 + absenceMillis))
     const standing = after(pool(2), head(1, 0, 1))
-    assert.isTrue(isAwaited(standing, 1, standstillMillis - 1))
-    assert.isFalse(isAwaited(standing, 1, standstillMillis))
+    assert.isTrue(isExpectedToAnswer(standing, 1, standstillMillis - 1))
+    assert.isFalse(isExpectedToAnswer(standing, 1, standstillMillis))
   })
 
   const Voices = Schema.Literals([0, 1, 2, 3])
 
   it.effect.prop("needs a second endpoint, and never overrules as many that have another block",
-    [Voices, Voices, Voices, Voices, Voices, Schema.Boolean], ([own, same, branch, other, awaited, isRead]) =>
+    [Voices, Voices, Voices, Voices, Voices, Schema.Boolean], ([own, same, branch, other, pending, isRead]) =>
       Effect.sync(() => {
-        const agreement = agreementOf({ own, same, branch, other, awaited, isRead })
+        const agreement = corroborationOf({ own, same, branch, other, pending, isRead })
         if (agreement === "Agreed") assert.isTrue(same > 0 && own + same + branch > other)
         if (other > 0 && other >= own + same + branch) assert.strictEqual(agreement, "Disagreed")
-        if (agreement === "Alone" || agreement === "Unavailable") assert.isTrue(same === 0 && (awaited === 0 || branch > 0))
+        if (agreement === "Alone" || agreement === "Unavailable") assert.isTrue(same === 0 && (pending === 0 || branch > 0))
       }))
 })

@@ -114,7 +114,7 @@ describe("evm driver", () => {
       first.set(prunedBelow(10n))
       assert.strictEqual(yield* conditionOf, "read")
       second.set(prunedBelow(10n))
-      assert.strictEqual(yield* conditionOf, "block_forgotten")
+      assert.strictEqual(yield* conditionOf, "block_pruned")
       // One that is away may have it.
       second.set("cut")
       assert.strictEqual(yield* conditionOf, "unknown")
@@ -125,7 +125,7 @@ describe("evm driver", () => {
         call.method === "eth_getBlockReceipts"
           ? Promise.reject(new Error("old data not available due to pruning"))
           : ask(call))
-      assert.strictEqual(yield* conditionOf, "block_forgotten")
+      assert.strictEqual(yield* conditionOf, "block_pruned")
     }).pipe(Effect.scoped))
 
   it.live("searches blocks that it does not know the reader of, as after a restart, at every endpoint", () =>

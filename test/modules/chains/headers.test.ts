@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { FullBlock } from "../../../modules/chains/evm/Blocks.ts"
-import { completeReadings, mergeFound } from "../../../modules/chains/evm/Corroboration.ts"
+import { completeReadings, mergeTransfers } from "../../../modules/chains/evm/Corroboration.ts"
 import { hashedFields, isProvenHeader, type RawHeader } from "../../../modules/chains/evm/HeaderHash.ts"
 import { bloomOf } from "../../../modules/chains/evm/LogsBloom.ts"
 import { anvil } from "../../support/Anvil.ts"
@@ -91,7 +91,7 @@ describe("what several endpoints find", () => {
     ({ point: { height: 1n, hash: "0x1" }, txHash, matchKey: "ours", tokenAddress: "token", amount })
 
   it("is all that any of them found, and of transfers that look alike as many as the most", () => {
-    const both = mergeFound([[found("a"), found("a"), found("b")], [found("a"), found("c"), found("b", 6n)], []])
+    const both = mergeTransfers([[found("a"), found("a"), found("b")], [found("a"), found("c"), found("b", 6n)], []])
     const counts = new Map([...Map.groupBy(both, ({ amount, txHash }) => `${txHash} ${amount}`)]
       .map(([key, all]) => [key, all.length]))
     assert.deepStrictEqual(counts, new Map([["a 5", 2], ["b 5", 1], ["c 5", 1], ["b 6", 1]]))

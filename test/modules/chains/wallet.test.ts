@@ -5,7 +5,7 @@
 import { HDKey } from "@scure/bip32"
 import { assert, describe, it } from "@effect/vitest"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
-import { checksummed } from "../../../schemas/EvmAddress.ts"
+import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { readAccount, targetOf } from "../../../modules/chains/evm/Wallet.ts"
 
 const abandonXpub =
@@ -67,7 +67,7 @@ describe("evm wallet", () => {
 
   it("writes addresses as EIP-55 does", () => {
     for (const address of ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"]) {
-      assert.strictEqual(checksummed(address.toLowerCase()), address)
+      assert.strictEqual(toChecksumAddress(address.toLowerCase()), address)
     }
   })
 })

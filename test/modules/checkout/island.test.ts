@@ -4,9 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { clockText, isUrgent, skewOf, spokenMinutes } from "../../../modules/checkout/island/Clocks.ts"
-import { isFragment, isShown } from "../../../modules/checkout/island/Fragment.ts"
-import { backoffMillis, failuresAfterClose, type Line, nextFetchMillis } from "../../../modules/checkout/island/Line.ts"
-import { newsOf } from "../../../modules/checkout/island/News.ts"
+import { isFragment, isDisplayable } from "../../../modules/checkout/island/Fragment.ts"
+import { backoffMillis, failuresAfterClose, type ConnectionState, nextFetchMillis } from "../../../modules/checkout/island/ConnectionState.ts"
+import { readSocketMessage } from "../../../modules/checkout/island/SocketMessage.ts"
 import { isFound } from "../../../modules/checkout/island/Search.ts"
 
 describe("the wait after failures", () => {
@@ -30,7 +30,7 @@ describe("the wait after failures", () => {
 })
 
 describe("the next fetch of the state", () => {
-  const line: Line = { fetchFailures: 0, socketFailures: 0, isDown: false, poll: "3" }
+  const line: ConnectionState = { fetchFailures: 0, socketFailures: 0, isDown: false, poll: "3" }
 
   it("waits for news while the socket lives, and while it has failed twice only", () => {
     assert.isUndefined(nextFetchMillis(line, 0))
@@ -53,7 +53,7 @@ describe("the next fetch of the state", () => {
 
 describe("frames of the socket", () => {
   it("say that the state changed, what the price is, and the server's time", () => {
-    const read = (frame: object) => newsOf(JSON.stringify(frame))
+    const read = (frame: object) => readSocketMessage(JSON.stringify(frame))
     assert.deepStrictEqual(read({ object: "event", id: "evt_1-2", type: "invoice.paid" }), { isChange: true })
     const quote = {
       network: "base",
@@ -74,7 +74,7 @@ describe("frames of the socket", () => {
   })
 
   it("mean nothing where they are none", () => {
-    for (const text of ["", "{", "null", "[]", `"event"`, `{"object":"other"}`]) assert.deepStrictEqual(newsOf(text), {})
+    for (const text of ["", "{", "null", "[]", `"event"`, `{"object":"other"}`]) assert.deepStrictEqual(readSocketMessage(text), {})
   })
 })
 
@@ -89,8 +89,8 @@ describe("what is shown", () => {
   })
 
   it("comes with an answer about the state, an ended session's included, and never with a fault", () => {
-    assert.deepStrictEqual([200, 401, 403, 404, 410].map((status) => isShown(status, fragment)), [true, true, true, true, true])
-    assert.deepStrictEqual([0, 302, 429, 500, 502].map((status) => isShown(status, fragment)), [false, false, false, false, false])
+    assert.deepStrictEqual([200, 401, 403, 404, 410].map((status) => isDisplayable(status, fragment)), [true, true, true, true, true])
+    assert.deepStrictEqual([0, 302, 429, 500, 502].map((status) => isDisplayable(status, fragment)), [false, false, false, false, false])
   })
 })
 

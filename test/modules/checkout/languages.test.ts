@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { acceptLanguage, languages, negotiate } from "../../../modules/checkout/pages/Languages.ts"
-import { inSequence, type Texts } from "../../../modules/checkout/pages/Texts.ts"
+import { joinSentences, type Texts } from "../../../modules/checkout/pages/Texts.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { ja } from "../../../modules/checkout/pages/texts/ja.ts"
@@ -131,9 +131,9 @@ describe("catalogues", () => {
   })
 
   it("put sentences after one another as the language does, with a stop after a heading", () => {
-    assert.strictEqual(inSequence(en, "Too late", "Why?", "Do not."), "Too late. Why? Do not.")
-    assert.strictEqual(inSequence(ja, "期限切れ", "送金しないでください。"), "期限切れ。送金しないでください。")
-    assert.strictEqual(inSequence(ar, "إلى أين؟", "هنا"), "إلى أين؟ هنا.")
+    assert.strictEqual(joinSentences(en, "Too late", "Why?", "Do not."), "Too late. Why? Do not.")
+    assert.strictEqual(joinSentences(ja, "期限切れ", "送金しないでください。"), "期限切れ。送金しないでください。")
+    assert.strictEqual(joinSentences(ar, "إلى أين؟", "هنا"), "إلى أين؟ هنا.")
   })
 
   it("give every plural category of their language a form of its own", () => {

@@ -7,9 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import jsqr from "jsqr"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
-import type { Screen, View } from "../../../modules/checkout/machine.ts"
-import { grounds } from "../../../modules/checkout/pages/Accent.ts"
-import { clock, dollars, moment, plainTokens, roughTokens, tokens } from "../../../modules/checkout/pages/Amounts.ts"
+import type { Screen, View } from "../../../modules/checkout/rules.ts"
+import { backgrounds } from "../../../modules/checkout/pages/Accent.ts"
+import { clock, dollars, moment, plainTokens, approximateTokens, tokens } from "../../../modules/checkout/pages/Amounts.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../modules/checkout/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
@@ -18,7 +18,7 @@ import { InvoiceId } from "../../../schemas/Ids.ts"
 import { css, fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
 import { problemFragment, problemPage } from "../../../modules/checkout/pages/Page.ts"
 import {
-  addressFor, detailsOf, linkOf, manyWays, now, paymentOf, receiver, viewOf, views, wayOf
+  addressFor, detailsOf, linkOf, manyTokenOptions, now, paymentOf, receiver, viewOf, views, tokenOptionOf
 } from "../../fixtures/paymentViews.ts"
 
 const assets = { script: "/assets/pay.0123456789abcdef.js", style: { css }, languages }
@@ -180,18 +180,18 @@ describe("a screen", () => {
   })
 
   it("offers only what can be paid, preselects what was chosen before, and tells how many are found", () => {
-    const text = fragment({ ...views.choose, preselected: 3 }, en)
+    const text = fragment({ ...views.choose, preselectedToken: 3 }, en)
     const radios = [...text.matchAll(/<input type="radio" name="token" value="(\d+)" required( checked)?( disabled)?>/g)]
-    assert.deepStrictEqual(radios.map(([, id]) => id), manyWays.map(({ id }) => String(id)))
+    assert.deepStrictEqual(radios.map(([, id]) => id), manyTokenOptions.map(({ id }) => String(id)))
     assert.deepStrictEqual(radios.filter(([, , checked]) => checked).map(([, id]) => id), ["3"])
     assert.deepStrictEqual(radios.filter(([, , , disabled]) => disabled).map(([, id]) => id), ["5", "6", "7"])
     const found = JSON.parse(valuesOf(text, "data-found")[0]!)
     assert.deepStrictEqual(found.slice(0, 3), ["Nothing found", "1 way to pay", "2 ways to pay"])
-    assert.lengthOf(found, manyWays.length + 1)
+    assert.lengthOf(found, manyTokenOptions.length + 1)
   })
 
   it("asks the payor to turn to the merchant where nothing can be paid with", () => {
-    const closed = wayOf(1, "USDC", "USD Coin", "base", { unavailable_reason: "NO_WALLET" })
+    const closed = tokenOptionOf(1, "USDC", "USD Coin", "base", { unavailable_reason: "NO_WALLET" })
     for (const ways of [[], [closed]]) {
       const text = fragment({ ...views.choose, tokens: ways }, en)
       assert.include(textOf(text), "or contact Blue Bottle Store.")
@@ -225,7 +225,7 @@ describe("a screen", () => {
   })
 
   it("says which network has trouble", () => {
-    assert.include(textOf(fragment({ ...views.confirming, degraded: "solana" }, en)), "Solana has problems right now.")
+    assert.include(textOf(fragment({ ...views.confirming, degradedNetwork: "solana" }, en)), "Solana has problems right now.")
   })
 
   it("tells of a refund address that was kept, or was none", () => {
@@ -358,10 +358,10 @@ describe("amounts", () => {
   })
 
   it("that are about right say so, and never round a payment away", () => {
-    assert.strictEqual(roughTokens("en", "0.007134567891234567"), "0.0071345")
-    assert.strictEqual(roughTokens("en", "25.000000"), "25.00")
-    assert.strictEqual(roughTokens("en", "1234567.891234"), "1,234,567.89")
-    assert.strictEqual(roughTokens("en", "0.000000000000000001"), "0.000000000000000001")
+    assert.strictEqual(approximateTokens("en", "0.007134567891234567"), "0.0071345")
+    assert.strictEqual(approximateTokens("en", "25.000000"), "25.00")
+    assert.strictEqual(approximateTokens("en", "1234567.891234"), "1,234,567.89")
+    assert.strictEqual(approximateTokens("en", "0.000000000000000001"), "0.000000000000000001")
   })
 
   it("of time are clocks and moments", () => {
@@ -403,7 +403,7 @@ describe("languages", () => {
 
 describe("the accent", () => {
   it("is made for the grounds that the stylesheet has", () => {
-    for (const [page, card, field] of [grounds.light, grounds.dark]) {
+    for (const [page, card, field] of [backgrounds.light, backgrounds.dark]) {
       assert.include(css, `--page:${page};--card:${card};--field:${field};`)
     }
   })
@@ -421,7 +421,7 @@ describe("the first view", () => {
   })
 
   it("fits with fifty ways to pay", () => {
-    const fifty = Array.from({ length: 50 }, (_, index) => wayOf(index + 1, `TK${index}`, `Token number ${index}`, manyWays[index % 8]!.network))
+    const fifty = Array.from({ length: 50 }, (_, index) => tokenOptionOf(index + 1, `TK${index}`, `Token number ${index}`, manyTokenOptions[index % 8]!.network))
     assert.isAtMost(brotli(pageOf({ ...views.choose, tokens: fifty })), 8_192)
   })
 

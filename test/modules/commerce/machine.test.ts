@@ -7,8 +7,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
-  concluded,
-  created,
+  orderUpdate,
+  orderCreatedEvent,
   decide,
   maximumTries,
   newOrder,
@@ -21,16 +21,16 @@ import {
 } from "../../../modules/commerce/machine.ts"
 import {
   type Aggregate,
-  type Arrival,
+  type IncomingTransfer,
   type Command,
   decide as decideInvoice,
   type Decision,
   invoiceObject,
   type InvoiceState,
   isPayable,
-  nothingToSee,
+  nothingToScan,
   type PaymentSettlement,
-  type Sight
+  type ScanProgress
 } from "../../../modules/invoices/machine.ts"
 import { isPublicError, type PublicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
@@ -131,7 +131,7 @@ const priced: PaymentMetadata["quote"] = {
 
 const paymentId = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`
 
-const arrival = (index: number, amount: bigint, seenAt: number): Arrival => ({
+const arrival = (index: number, amount: bigint, seenAt: number): IncomingTransfer => ({
   id: paymentId(index),
   network: "bsc",
   tokenId: 1,
@@ -175,7 +175,7 @@ const commit = (
   const last = decideInvoice(before.invoice, [...commands, ...decided.commands], now)
   assert.isObject(last, "what an order commands of its invoice is never refused")
   const { events: invoiceEvents, next } = last as Decision
-  const done = concluded(before.order, decided.next, now)
+  const done = orderUpdate(before.order, decided.next, now)
   return { order: done?.order ?? before.order, invoice: next, events: done?.events ?? [], invoiceEvents, decided }
 }
 
@@ -191,7 +191,7 @@ const codeOf = (before: World, facts: ReadonlyArray<OrderFact>, now = start + 60
 }
 
 const pay = (index: number, amount: bigint, seenAt = start + 30): ReadonlyArray<Command> => [
-  { _tag: "Observe", arrival: arrival(index, amount, seenAt) },
+  { _tag: "Observe", transfer: arrival(index, amount, seenAt) },
   { _tag: "Confirm", paymentId: paymentId(index), confirmations: 1 }
 ]
 
@@ -266,17 +266,17 @@ const meaning = ({ amount, kind, more, payment, status }: Move, now: number): {
   const id = paymentId(payment)
   switch (kind) {
     case "observe":
-      return { commands: [{ _tag: "Observe", arrival: arrival(payment, BigInt(amount), now) }] }
+      return { commands: [{ _tag: "Observe", transfer: arrival(payment, BigInt(amount), now) }] }
     case "confirm":
       return { commands: [
-        { _tag: "Observe", arrival: arrival(payment, BigInt(amount), now) }, { _tag: "Confirm", paymentId: id, confirmations: 1 }
+        { _tag: "Observe", transfer: arrival(payment, BigInt(amount), now) }, { _tag: "Confirm", paymentId: id, confirmations: 1 }
       ] }
     case "revert":
       return { commands: [{ _tag: "Revert", paymentId: id }] }
     case "giveUp":
-      return { commands: [{ _tag: "GiveUp", paymentId: id }] }
+      return { commands: [{ _tag: "RequireManualRetry", paymentId: id }] }
     case "tick":
-      return { commands: [{ _tag: "Tick", sight: nothingToSee }] }
+      return { commands: [{ _tag: "Tick", progress: nothingToScan }] }
     case "refund":
       return { commands: [{ _tag: "Refund", paymentId: id, amount: usdMillis(BigInt(amount)) }] }
     case "settle":
@@ -413,7 +413,7 @@ describe("an order, whatever happens", () => {
     }))
 
   it("is what its created event says, in the shape of the contract", () => {
-    const { object, previousAttributes, type } = created(world.order)
+    const { object, previousAttributes, type } = orderCreatedEvent(world.order)
     assert.strictEqual(type, "commerce.order.created")
     assert.deepStrictEqual(previousAttributes, {})
     assert.strictEqual(decodeOrder(object).line_items.length, 2)
@@ -456,7 +456,7 @@ describe("an order, by the documented accidents", () => {
   })
 
   it("ends with its invoice: expired, short at its end, and with a refund of what arrived", () => {
-    const tick: ReadonlyArray<Command> = [{ _tag: "Tick", sight: nothingToSee }]
+    const tick: ReadonlyArray<Command> = [{ _tag: "Tick", progress: nothingToScan }]
     const expired = committed(world, tick, [], expiresAt)
     assert.strictEqual(stateOf(expired), "cancelled/PAYMENT_EXPIRED")
     assert.isNull(expired.decided.refund)
@@ -465,13 +465,13 @@ describe("an order, by the documented accidents", () => {
     const short = committed(part, tick, [], expiresAt)
     assert.strictEqual(stateOf(short), "cancelled/PAYMENT_EXPIRED")
     assert.strictEqual(short.decided.refund?.reason, "underpayment")
-    const waiting = committed(part, [{ _tag: "Observe", arrival: arrival(2, 8_000n, expiresAt - 1) }])
+    const waiting = committed(part, [{ _tag: "Observe", transfer: arrival(2, 8_000n, expiresAt - 1) }])
     assert.strictEqual(stateOf(committed(waiting, tick, [], expiresAt)), "pending_payment/PAYMENT_CONFIRMING")
   })
 
   it("is not canceled while the networks it may have been paid on were not seen up to its end", () => {
-    const down: Sight = { networks: [{ network: "base", seenUntil: expiresAt - 1, isAdvancing: false }], handling: "done" }
-    const unseen: ReadonlyArray<Command> = [{ _tag: "Tick", sight: down }]
+    const down: ScanProgress = { networks: [{ network: "base", seenUntil: expiresAt - 1, isAdvancing: false }], handling: "done" }
+    const unseen: ReadonlyArray<Command> = [{ _tag: "Tick", progress: down }]
     const held = committed(world, unseen, [], expiresAt + 50)
     assert.strictEqual(stateOf(held), stateOf(world))
     assert.strictEqual(stateOf(committed(held, pay(1, 14_000n, expiresAt - 1), [], expiresAt + 60)), "processing/AWAITING_SETTLEMENT")
@@ -482,7 +482,7 @@ describe("an order, by the documented accidents", () => {
 
   it("gives late funds back, whether it ended or goes on", () => {
     const late = pay(2, 5_000n, expiresAt + 10)
-    const expired = committed(world, [{ _tag: "Tick", sight: nothingToSee }], [], expiresAt)
+    const expired = committed(world, [{ _tag: "Tick", progress: nothingToScan }], [], expiresAt)
     const after = committed(expired, late, [], expiresAt + 20)
     assert.strictEqual(after.invoice.payments[0]?.metadata.exception, "late_payment")
     assert.deepInclude(after.decided.refund, { reason: "late_payment", lateOnly: false })
@@ -627,7 +627,7 @@ describe("an order, by the documented accidents", () => {
     const part = committed(committed(world, pay(1, 6_000n)), [], [cancelFact])
     assert.strictEqual(part.invoice.invoice.status, "canceled")
     assert.deepInclude(part.decided.refund, { reason: "order_cancelled", feeFree: false })
-    const seen = committed(world, [{ _tag: "Observe", arrival: arrival(1, 13_990n, start + 30) }])
+    const seen = committed(world, [{ _tag: "Observe", transfer: arrival(1, 13_990n, start + 30) }])
     assert.strictEqual(codeOf(seen, [cancelFact]), "ORDER_NOT_CANCELABLE")
     for (const state of [paid, submitted, canceled]) assert.strictEqual(codeOf(state, [cancelFact]), "ORDER_NOT_CANCELABLE")
   })

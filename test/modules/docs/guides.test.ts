@@ -4,22 +4,22 @@
  * change it makes must be a row, and every row must have happened.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Aggregate, type Command, created, decide, nothingToSee } from "../../../modules/invoices/machine.ts"
+import { type Aggregate, type Command, creationEvents, decide, nothingToScan } from "../../../modules/invoices/machine.ts"
 import { eventObjects, type WireObject } from "../../../schemas/Event.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
-import { turnDown, versions } from "../../../schemas/Version.ts"
+import { downgrade, versions } from "../../../schemas/Version.ts"
 import { DeliveryStatus, maximumEndpoints } from "../../../schemas/Webhook.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
-import { draw } from "../../../modules/checkout/pages/Screens.ts"
+import { renderScreen } from "../../../modules/checkout/pages/Screens.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
-import { settingsOf } from "../../../modules/settings/machine.ts"
+import { settingsOf } from "../../../modules/settings/rules.ts"
 import { arrival, guideNamed, now, rowsOf, unpaid } from "../../fixtures/guides.ts"
 import { views } from "../../fixtures/paymentViews.ts"
-import { maximumReplayed } from "../../../modules/webhooks/machine.ts"
-import { maximumAttempts, nextAttempt } from "../../../runtime/webhooks/Attempts.ts"
-import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
+import { maximumReplayed } from "../../../modules/webhooks/rules.ts"
+import { maximumAttempts, nextAttempt } from "../../../runtime/webhooks/RetryPolicy.ts"
+import * as Breaker from "../../../runtime/webhooks/CircuitBreaker.ts"
 
 /** A repeatable source of numbers below `bound` (Numerical Recipes' generator). */
 const dice = (seed: number) => {
@@ -35,12 +35,12 @@ const amounts = [10_000n, 40_000n, 49_990n, 50_000n, 60_000n]
 const commandOf = (roll: (bound: number) => number, at: number): Command => {
   const one = arrival(roll(3), amounts[roll(amounts.length)] ?? 50_000n, at)
   const commands: ReadonlyArray<Command> = [
-    { _tag: "Observe", arrival: one },
-    { _tag: "Observe", arrival: one },
+    { _tag: "Observe", transfer: one },
+    { _tag: "Observe", transfer: one },
     { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
     { _tag: "Confirm", paymentId: one.id, confirmations: 1 },
     { _tag: "Revert", paymentId: one.id },
-    { _tag: "Tick", sight: nothingToSee },
+    { _tag: "Tick", progress: nothingToScan },
     { _tag: "Cancel" }
   ]
   return commands[roll(commands.length)] ?? { _tag: "Cancel" }
@@ -80,14 +80,14 @@ describe("the guide on versions", () => {
     const shown = [...text.matchAll(/`([\d-]{10})`:\n\n```json\n([\s\S]*?)```/g)].map(([, version = "", json = ""]) => ({ version, json }))
     const newest = JSON.parse(shown[0]!.json) as WireObject
     assert.strictEqual(shown.length, versions.length)
-    for (const { json, version } of shown) assert.deepStrictEqual(turnDown(newest, version), JSON.parse(json))
+    for (const { json, version } of shown) assert.deepStrictEqual(downgrade(newest, version), JSON.parse(json))
   })
 })
 
 describe("the guide on states and events", () => {
   it("lists every change that the machine makes, and none that it does not", () => {
     const rows = rowsOf("From", "To").map(([from, to, , events]) => `${from} -> ${to}: ${events}`)
-    const creation = created(unpaid).map(({ type }) => ` -> unpaid: ${type}`)
+    const creation = creationEvents(unpaid).map(({ type }) => ` -> unpaid: ${type}`)
     assert.deepStrictEqual(
       [...new Set(rows)].toSorted(),
       [...new Set([...creation, ...[...walked()].map(withOverpaid)])].toSorted()
@@ -110,7 +110,7 @@ describe("the guide on the payment page", () => {
     assert.sameMembers(rows.map(([screen]) => screen!), Object.keys(views))
     for (const [screen = "", heading, , action = ""] of rows) {
       const view = views[screen as keyof typeof views]
-      assert.strictEqual(draw(view, en).title, `${heading} · ${view.details.branding.name}`)
+      assert.strictEqual(renderScreen(view, en).title, `${heading} · ${view.details.branding.name}`)
       const drawn = fragment(view, en).replaceAll(/<noscript>.*?<\/noscript>/g, "")
       const [first = "none"] = [...drawn.matchAll(/<(?:a|button) [^>]*class="(?:button )?main[^>]*>([^<]*)</g)].map(([, name]) => name)
       assert.strictEqual(first, action.replace(/,.*/, ""), screen)
@@ -163,7 +163,7 @@ describe("the guide on webhooks", () => {
       `${Breaker.failingPercent} % failures of at least ${Breaker.minimumAttempts} attempts in ${Breaker.windowMillis / 60_000} minutes`,
       `${Breaker.timeoutsInARow} timeouts in a row, nothing is sent for ${Breaker.firstOpenMillis / 1_000} seconds`,
       `up to ${Breaker.longestOpenMillis / 60_000} minutes`,
-      `only failed for ${Breaker.patienceMillis / 86_400_000} days, with ${Breaker.minimumFailedEvents} events or more`,
+      `only failed for ${Breaker.disableAfterMillis / 86_400_000} days, with ${Breaker.minimumFailedEvents} events or more`,
       `at most ${maximumReplayed.toLocaleString("en")} events`,
       `may have ${maximumEndpoints} endpoints`
     ]) assert.include(text, sentence)

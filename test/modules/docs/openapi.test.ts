@@ -9,8 +9,8 @@ import { HttpApi } from "effect/http-api"
 import { execFile } from "node:child_process"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { settle } from "../../../runtime/boot.ts"
-import { apisOf, distinct } from "../../../runtime/boot/Kernel.ts"
+import { resolveSettings } from "../../../runtime/boot.ts"
+import { apisOf, distinctPlugins } from "../../../runtime/boot/Kernel.ts"
 import { load } from "../../../runtime/Config.ts"
 import { endpointsOf } from "../../../runtime/http/Routes.ts"
 import { documentOf, textOf } from "../../../runtime/openapi/Document.ts"
@@ -52,8 +52,8 @@ describe("modules/docs/openapi.json", () => {
   it.effect("is what config/devnet.jsonc serves: after a change of the API run `npm run openapi`", () =>
     Effect.gen(function*() {
       const loaded = yield* load({ file: join(root, "config/devnet.jsonc"), environment: {} })
-      const { publicUrl } = yield* settle(loaded, "none")
-      const made = textOf(documentOf(apisOf(distinct(loaded.picked)), publicUrl))
+      const { publicUrl } = yield* resolveSettings(loaded, "none")
+      const made = textOf(documentOf(apisOf(distinctPlugins(loaded.plugins)), publicUrl))
       const [was, is] = [committed.trimEnd().split("\n"), made.split("\n")]
       const line = is.findIndex((text, index) => text !== was[index])
       assert.isTrue(made === committed.trimEnd(), `run \`npm run openapi\`: line ${line + 1} is\n${was[line]}\nand would be\n${is[line]}`)

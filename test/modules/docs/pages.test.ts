@@ -9,7 +9,7 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DocsApi } from "../../../modules/docs/api.ts"
 import { handlers } from "../../../modules/docs/handlers.ts"
-import { escape, guideNames, page, ruleNames } from "../../../modules/docs/machine.ts"
+import { escape, guideNames, page, ruleNames } from "../../../modules/docs/pages.ts"
 import { errorCodes, meaningOf, statusOf } from "../../../schemas/Errors.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 

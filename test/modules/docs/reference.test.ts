@@ -5,20 +5,20 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
-import { ruleNames } from "../../../modules/docs/machine.ts"
-import { maximumRanges } from "../../../modules/auth/machine.ts"
-import { maximumSessions, maximumWallets } from "../../../modules/identity/machine.ts"
+import { ruleNames } from "../../../modules/docs/pages.ts"
+import { maximumRanges } from "../../../modules/auth/rules.ts"
+import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import { toleranceOf } from "../../../modules/invoices/machine.ts"
 import { defaultFees } from "../../../modules/refunds/plugin.ts"
-import { settingsOf } from "../../../modules/settings/machine.ts"
-import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/machine.ts"
-import { eventsKeptDays } from "../../../runtime/commit/Retention.ts"
+import { settingsOf } from "../../../modules/settings/rules.ts"
+import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/rules.ts"
+import { eventRetentionDays } from "../../../runtime/commit/Retention.ts"
 import { SettingsSchema } from "../../../runtime/Settings.ts"
 import { heartbeatSeconds } from "../../../runtime/sockets/Frames.ts"
 import { maximumEventReplay, maximumPerKey, maximumPerSession, maximumReplay } from "../../../runtime/sockets/Hub.ts"
-import * as Attempts from "../../../runtime/webhooks/Attempts.ts"
-import * as Breaker from "../../../runtime/webhooks/Breaker.ts"
-import { maximumFailingInFlight, maximumInFlight, maximumPerEndpoint } from "../../../runtime/webhooks/Queue.ts"
+import * as Attempts from "../../../runtime/webhooks/RetryPolicy.ts"
+import * as Breaker from "../../../runtime/webhooks/CircuitBreaker.ts"
+import { maximumFailingInFlight, maximumInFlight, maximumPerEndpoint } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 import { errorCodes, statusOf } from "../../../schemas/Errors.ts"
 import { eventObjects } from "../../../schemas/Event.ts"
@@ -180,8 +180,8 @@ describe("the reference", () => {
       `${Breaker.timeoutsInARow} timeouts in a row`,
       `${seconds(Breaker.firstOpenMillis)} seconds, doubled with each failed probe`,
       `at most ${minutes(Breaker.longestOpenMillis)} minutes`,
-      `for ${Attempts.maximumUnspentMillis / 3_600_000} hours at most`,
-      `only failures for ${Breaker.patienceMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`)
+      `for ${Attempts.maximumWaitMillis / 3_600_000} hours at most`,
+      `only failures for ${Breaker.disableAfterMillis / 86_400_000} days, ${Breaker.minimumFailedEvents} events or more`)
     has("webhooks", "In flight",
       `At most ${maximumPerEndpoint} requests at once`,
       `${maximumInFlight} in an instance`,
@@ -193,7 +193,7 @@ describe("the reference", () => {
     has("websockets", "Limits",
       `| ${maximumPerSession}, ${maximumPerKey} |`,
       `of one every ${heartbeatSeconds} seconds`)
-    has("events", "Retention", `for ${eventsKeptDays} days`)
+    has("events", "Retention", `for ${eventRetentionDays} days`)
     has("quotes", "How long a quote holds", `${quoteTtlSeconds} seconds`, `within ${quoteGraceSeconds} seconds after`)
     has("api-keys", "Managing keys", `| addresses and ranges of a key | ${maximumRanges} |`)
     has("authentication", "Signing in with a wallet",

@@ -14,7 +14,7 @@ import { fromMasters } from "../../../runtime/secrets/Master.ts"
 import { type SignInDriver, SignInRefused, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
 import * as Registry from "../../../runtime/signins/Registry.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
-import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, Wrapped } from "../../../runtime/Http.ts"
+import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, WrappedErrors } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, databaseLayer, type TestDatabase } from "../../support/Database.ts"
@@ -57,7 +57,7 @@ class ProbeGroup extends HttpApiGroup.make("probe").add(
       merchant: Schema.Int, environment: Schema.String, scope: Schema.String, kind: Schema.String, credential: Schema.String
     })
   })
-).middleware(MerchantAuth).middleware(Wrapped) {}
+).middleware(MerchantAuth).middleware(WrappedErrors) {}
 class ProbeApi extends HttpApi.make("probe-api").add(ProbeGroup) {}
 
 const probe = HttpApiBuilder.layer(ProbeApi).pipe(Layer.provide(

@@ -8,8 +8,8 @@ import { Context, Effect, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
-import { maximumKeys } from "../../../modules/auth/machine.ts"
-import { maximumWallets } from "../../../modules/identity/machine.ts"
+import { maximumKeys } from "../../../modules/auth/rules.ts"
+import { maximumWallets } from "../../../modules/identity/rules.ts"
 import { Wallets } from "../../../modules/identity/actor.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { freshDatabase } from "../../support/Database.ts"
@@ -204,10 +204,10 @@ describe("a stream opened on one instance", () => {
       const out = yield* Effect.provide(session(), a)
       const { verifyBearer } = yield* Effect.provide(Credentials, b)
       const grants = yield* Effect.forEach([out, owner], ({ access_token }) => verifyBearer(access_token))
-      const { ended } = yield* Effect.provide(Revocations, b)
+      const { awaitEnd } = yield* Effect.provide(Revocations, b)
       const streams = yield* Effect.forEach(
         [revoked.state.id, grants[0]!.session!, kept.state.id, grants[1]!.session!],
-        (id) => Effect.forkChild(ended(id), { startImmediately: true })
+        (id) => Effect.forkChild(awaitEnd(id), { startImmediately: true })
       )
       const over = () => streams.map((stream) => stream.pollUnsafe() !== undefined)
       // The owners are asked on the real clock: virtual time goes on second by second while they answer.

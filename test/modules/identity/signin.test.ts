@@ -8,7 +8,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Merchants } from "../../../modules/auth/actor.ts"
-import { maximumSessions, maximumWallets } from "../../../modules/identity/machine.ts"
+import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import {
   call, codeOf, hanging, instance, link, logout, newAddress, nonce, refresh, session, sign, signIn, unlink, verify, walletsOf, who
 } from "./Deployment.ts"

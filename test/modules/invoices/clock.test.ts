@@ -6,12 +6,12 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
-import { PayorDesk } from "../../../modules/payments/plugin.ts"
+import { PayorApi } from "../../../modules/payments/plugin.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  arrive, type Caller, callerOf, choose, newInvoice, newMerchant, openExceptions, runDue, till, usualPrices
-} from "./Till.ts"
+  receiveTransfer, type Caller, callerOf, choose, newInvoice, newMerchant, openExceptions, runDue, invoiceService, usualPrices
+} from "./InvoiceService.ts"
 
 const hour = 3_600
 
@@ -32,7 +32,7 @@ const dollar = 1_000_000n
 /** A merchant of today. */
 const someone = Effect.suspend(() => (usualPrices(), Effect.map(newMerchant, (id) => callerOf(id))))
 
-layer(till)("a merchant's devnet clock", (it) => {
+layer(invoiceService)("a merchant's devnet clock", (it) => {
   it.effect("expires its invoices and nobody else's, and none on mainnet; what comes then is late", () =>
     Effect.gen(function*() {
       const [one, other] = [yield* someone, yield* someone]
@@ -47,13 +47,13 @@ layer(till)("a merchant's devnet clock", (it) => {
       assert.include(yield* read(callerOf(one.id, "merchant", "mainnet"), mainnet), { status: "unpaid" })
 
       yield* advance(one, hour)
-      yield* arrive(mine, usdc, 4n * dollar)
+      yield* receiveTransfer(mine, usdc, 4n * dollar)
       const { latest_payment, ...part } = yield* read(one, mine)
       assert.include(part, { status: "underpaid", last_payment_at: mine.created_at + 13 * hour })
       assert.include(latest_payment, { status: "underpaid", confirmed_at: mine.created_at + 13 * hour })
       const unpaid = yield* newInvoice(one, { ...dollars, expires_in: 60_000 })
       yield* advance(one, 61 + 7 * 24 * hour)
-      yield* arrive(unpaid, usdc, 10n * dollar)
+      yield* receiveTransfer(unpaid, usdc, 10n * dollar)
       assert.include(yield* read(one, unpaid), { status: "expired", amount_paid: 0 })
       assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(unpaid.id), ["late_payment"])
     }))
@@ -64,7 +64,7 @@ layer(till)("a merchant's devnet clock", (it) => {
       const invoice = yield* newInvoice(one, dollars)
       const left = Effect.gen(function*() {
         const current = (yield* (yield* Invoices).find(invoice.id))!
-        return (yield* (yield* PayorDesk).details(current)).remaining_time
+        return (yield* (yield* PayorApi).details(current)).remaining_time
       })
       assert.strictEqual(yield* left, 12 * hour * 1000)
       yield* (yield* MerchantClock).advance(one.id, 11 * hour)
@@ -87,7 +87,7 @@ layer(till)("a merchant's devnet clock", (it) => {
       const next = yield* choose(invoice.id, usdc)
       assert.strictEqual(next.quote.quote_valid_until, first.quote.quote_valid_until! + 1_299)
       assert.include(next.quote, { quote_status: "available", quote_expires_in_seconds: 300 })
-      yield* arrive(invoice, usdc, 10n * dollar)
+      yield* receiveTransfer(invoice, usdc, 10n * dollar)
       const { latest_payment } = yield* read(one, invoice)
       assert.include(latest_payment.metadata.quote, { pricing: "locked", priced_at: next.quote.quote_last_updated_at })
       assert.strictEqual(next.quote.quote_last_updated_at, invoice.created_at + 1_299)
@@ -98,7 +98,7 @@ layer(till)("a merchant's devnet clock", (it) => {
       const one = yield* someone
       yield* one.ok("/api/v1/merchant/settings", { method: "PATCH", body: { underpaid_grace_seconds: hour } })
       const invoice = yield* newInvoice(one, { ...dollars, expires_in: 60_000 })
-      yield* arrive(invoice, usdc, 4n * dollar)
+      yield* receiveTransfer(invoice, usdc, 4n * dollar)
       yield* advance(one, 61)
       assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(invoice.id), [])
       yield* advance(one, hour)

@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { pruneOnce } from "../../../runtime/http/Replies.ts"
-import { type Caller, callerOf, newMerchant, ok, post, refused, till } from "./Till.ts"
+import { type Caller, callerOf, newMerchant, ok, post, refused, invoiceService } from "./InvoiceService.ts"
 
 const path = "/api/v1/invoices"
 
@@ -30,7 +30,7 @@ const age = (merchantId: number, by: string) =>
     return yield* pruneOnce
   })
 
-layer(till)("a key of idempotency", (it) => {
+layer(invoiceService)("a key of idempotency", (it) => {
   it.effect("belongs to one body, path, merchant and environment: another body is refused, the others are their own", () =>
     Effect.gen(function*() {
       const [mine, other] = [yield* newMerchant, yield* newMerchant]

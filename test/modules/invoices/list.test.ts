@@ -13,7 +13,7 @@ import { Commit } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { bucketOf } from "../../../runtime/Rollups.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
-import { beginning, dice, histories, newInvoice } from "../../fixtures/histories.ts"
+import { startSeconds, makeRandom, histories, newInvoice } from "../../fixtures/histories.ts"
 import { kernel } from "../../support/Api.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
@@ -35,14 +35,14 @@ const passes = (filter: InvoiceFilter) => (invoice: InvoiceState): boolean =>
   (filter.payerWalletAddress === undefined || invoice.payerWalletAddress === filter.payerWalletAddress) &&
   (filter.payerWalletNetwork === undefined || invoice.payerWalletNetwork === filter.payerWalletNetwork)
 
-const randomFilter = (roll: ReturnType<typeof dice>): InvoiceFilter => {
+const randomFilter = (roll: ReturnType<typeof makeRandom>): InvoiceFilter => {
   const maybe = <A>(value: A): A | undefined => (roll(4) === 0 ? value : undefined)
   const given = {
     statuses: maybe(range(1 + roll(3)).map(() => InvoiceStatus.literals[roll(5)]!)),
     type: maybe(roll(2) === 0 ? "standard" : "commerce"),
     customerId: maybe(`customer ${roll(4)}`),
-    createdFrom: maybe(beginning + roll(100_000)),
-    createdTo: maybe(beginning + roll(100_000)),
+    createdFrom: maybe(startSeconds + roll(100_000)),
+    createdTo: maybe(startSeconds + roll(100_000)),
     payerWalletAddress: maybe(`0xpayer${roll(4)}`),
     payerWalletNetwork: maybe(["base", "ethereum", "solana", "ton"][roll(4)]!)
   }
@@ -83,7 +83,7 @@ describe("invoices", () => {
     Effect.gen(function*() {
       const repo = yield* makeRepo
       const standing = (yield* live(2, 150)).toSorted(newestFirst)
-      const roll = dice(2)
+      const roll = makeRandom(2)
       for (const _ of range(250)) {
         const filter = randomFilter(roll)
         const expected = standing.filter(passes(filter))
@@ -121,9 +121,9 @@ describe("invoices", () => {
     }).pipe(Effect.provide(served)))
 
   it("in a sum stand in one bucket of each width, by type, status and network", () => {
-    const invoice = newInvoice(dice(3), beginning, { payerWalletNetwork: "base", status: "paid", type: "standard" })
+    const invoice = newInvoice(makeRandom(3), startSeconds, { payerWalletNetwork: "base", status: "paid", type: "standard" })
     assert.deepStrictEqual(invoiceStates.contributions(invoiceObject(invoice)), [{
-      at: beginning, key: "standard:paid:base", count: 1, amount: invoice.amount, amountPaid: 0n
+      at: startSeconds, key: "standard:paid:base", count: 1, amount: invoice.amount, amountPaid: 0n
     }])
   })
 })
@@ -135,13 +135,13 @@ const fill = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid, customer_id,
       payer_wallet_address, payer_wallet_network, expires_at, created_at, paid_at, metadata, policy, details, grace_ended)
-    select 1 + n % 2, overlay(overlay(lpad(to_hex((${beginning} + n * 60) * 1000::bigint), 12, '0') || '7' ||
+    select 1 + n % 2, overlay(overlay(lpad(to_hex((${startSeconds} + n * 60) * 1000::bigint), 12, '0') || '7' ||
         substr(md5(n::text), 1, 19) placing '-' from 9 for 0) placing '-' from 14 for 0)::uuid, 1,
       case when n % 20 < 2 then 'mainnet' else 'devnet' end, s.status, case when n % 50 < 2 then 'commerce' else 'standard' end,
       1000, case when s.status = 'paid' then 1000 else 0 end, 'customer ' || n % 1000,
       case when s.status = 'paid' then '0xpayer' || n % 1000 end,
       case when s.status = 'paid' then case when n % 100 < 50 then 'base' else 'ton' end end,
-      ${beginning} + n * 60 + 600, ${beginning} + n * 60, case when s.status = 'paid' then 1 end, '{}', '{}', '{}', false
+      ${startSeconds} + n * 60 + 600, ${startSeconds} + n * 60, case when s.status = 'paid' then 1 end, '{}', '{}', '{}', false
     from generate_series(0, ${2 * rows - 1}) n
     cross join lateral (select case when n % 10 < 8 then 'paid' when n % 1000 < 10 then 'canceled' else 'unpaid' end as status) s`
   yield* Effect.forEach(invoiceStates.widths, (wide) =>
@@ -169,7 +169,7 @@ const rowsRead = (plan: ReadonlyArray<Plan>, table: string): number =>
     sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"], 0)
 
 describe("a plan", () => {
-  const middle = beginning + rows * 60
+  const middle = startSeconds + rows * 60
   const week = 7 * 86_400
   const filters: Readonly<Record<string, Partial<InvoiceFilter>>> = {
     nothing: {},

@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Answer } from "../../support/Api.ts"
-import { callerOf, newInvoice, newMerchant, ok, post, refused, till, usualPrices } from "./Till.ts"
+import { callerOf, newInvoice, newMerchant, ok, post, refused, invoiceService, usualPrices } from "./InvoiceService.ts"
 
 const promisedMillis = 3_000
 
@@ -36,7 +36,7 @@ const toldToTryAgain = (answer: Answer) => {
   assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/)
 }
 
-layer(till)("a lock that somebody holds", (it) => {
+layer(invoiceService)("a lock that somebody holds", (it) => {
   it.effect("on the table refuses a new invoice, and the repeat with its key makes one", () =>
     Effect.gen(function*() {
       usualPrices()

@@ -6,10 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
   type Aggregate,
-  type Arrival,
+  type IncomingTransfer,
   catchUpSeconds,
   type Command,
-  created,
+  creationEvents,
   type Decision,
   decide,
   invoiceObject,
@@ -17,11 +17,11 @@ import {
   isPayable,
   lockedRoute,
   newestFirst,
-  nothingToSee,
+  nothingToScan,
   policyOf,
-  type Sight,
+  type ScanProgress,
   toleranceOf,
-  unseenSeconds
+  outageWaitSeconds
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
@@ -81,7 +81,7 @@ const priced: PaymentMetadata["quote"] = {
   pricing: "spot"
 }
 
-const arrival = (index: number, amount: bigint, more: Partial<Arrival> = {}): Arrival => ({
+const arrival = (index: number, amount: bigint, more: Partial<IncomingTransfer> = {}): IncomingTransfer => ({
   id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
   network: "base",
   tokenId: 1,
@@ -95,9 +95,9 @@ const arrival = (index: number, amount: bigint, more: Partial<Arrival> = {}): Ar
   ...more
 })
 
-const observe = (one: Arrival): Command => ({ _tag: "Observe", arrival: one })
-const confirm = (one: Arrival): Command => ({ _tag: "Confirm", paymentId: one.id, confirmations: 1 })
-const revert = (one: Arrival): Command => ({ _tag: "Revert", paymentId: one.id })
+const observe = (one: IncomingTransfer): Command => ({ _tag: "Observe", transfer: one })
+const confirm = (one: IncomingTransfer): Command => ({ _tag: "Confirm", paymentId: one.id, confirmations: 1 })
+const revert = (one: IncomingTransfer): Command => ({ _tag: "Revert", paymentId: one.id })
 
 const decided = (state: Aggregate, commands: ReadonlyArray<Command>, at = now): Decision => {
   const decision = decide(state, commands, at)
@@ -143,9 +143,9 @@ const commandOf = (move: typeof Moves.Type[number]): Command => {
     case "revert":
       return revert(one)
     case "giveUp":
-      return { _tag: "GiveUp", paymentId: one.id }
+      return { _tag: "RequireManualRetry", paymentId: one.id }
     case "tick":
-      return { _tag: "Tick", sight: nothingToSee }
+      return { _tag: "Tick", progress: nothingToScan }
   }
 }
 
@@ -230,11 +230,11 @@ describe("invoice machine, any history", () => {
     Effect.sync(() => {
       let state = fresh()
       for (const move of moves) {
-        const { next, changed } = decided(state, [commandOf(move)], expiresAt + move.at)
+        const { next, changedPayments } = decided(state, [commandOf(move)], expiresAt + move.at)
         assert.strictEqual(next.invoice.version, state.invoice.version + 1)
         for (const payment of next.payments) {
           const before = state.payments.find(({ id }) => id === payment.id)?.version ?? 0
-          const touched = changed.some(({ id }) => id === payment.id)
+          const touched = changedPayments.some(({ id }) => id === payment.id)
           assert.strictEqual(payment.version, before + (touched ? 1 : 0))
         }
         state = next
@@ -284,8 +284,8 @@ describe("invoice machine, any settings", () => {
       const state = under(policy)
       const last = expiresAt + Math.max(policy.late_window_seconds, policy.underpaid_grace_seconds)
       const late = arrival(1, 50_000n, { seenAt: last + 1 })
-      const { next, opens } = decided(state, [observe(late), confirm(late)], last + 1)
-      assert.deepStrictEqual(opens.map(({ type }) => type), ["late_payment"])
+      const { next, exceptions } = decided(state, [observe(late), confirm(late)], last + 1)
+      assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
       assert.strictEqual(next.invoice.amountPaid, 0n)
       assert.strictEqual(next.payments[0]!.status, "rejected")
     }))
@@ -296,16 +296,16 @@ describe("invoice machine, what each policy decides", () => {
     fresh({ ...rest, policy: { ...invoice().policy, ...more } })
   const expired = (more: Partial<InvoiceState["policy"]>) => withPolicy(more, { status: "expired", dueAt: null })
   const late = arrival(1, 50_000n, { seenAt: expiresAt + 1 })
-  const came = (state: Aggregate, ...arrivals: ReadonlyArray<Arrival>) =>
+  const came = (state: Aggregate, ...arrivals: ReadonlyArray<IncomingTransfer>) =>
     replay(state, arrivals.flatMap((one) => [observe(one), confirm(one)])).state
 
   it("spot_rate and locked_rate take late funds, manual leaves them to a person", () => {
     for (const latePayment of ["spot_rate", "locked_rate"] as const) {
       assert.strictEqual(came(expired({ latePayment }), late).invoice.status, "paid")
     }
-    const { next, opens } = decided(expired({ latePayment: "manual" }), [observe(late), confirm(late)])
+    const { next, exceptions } = decided(expired({ latePayment: "manual" }), [observe(late), confirm(late)])
     assert.strictEqual(next.invoice.status, "expired")
-    assert.deepStrictEqual(opens.map(({ type }) => type), ["late_payment"])
+    assert.deepStrictEqual(exceptions.map(({ type }) => type), ["late_payment"])
   })
 
   it("a late window of its own ends when it says", () => {
@@ -329,9 +329,9 @@ describe("invoice machine, what each policy decides", () => {
     const part = arrival(1, 20_000n)
     const { next } = decided(withPolicy({ underpaidGraceSeconds: 600 }), [observe(part), confirm(part)])
     assert.strictEqual(next.invoice.dueAt, expiresAt + 600)
-    const tick: Command = { _tag: "Tick", sight: nothingToSee }
-    assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).opens, [])
-    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).opens.map(({ type }) => type), ["underpaid_expired"])
+    const tick: Command = { _tag: "Tick", progress: nothingToScan }
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 599).exceptions, [])
+    assert.deepStrictEqual(decided(next, [tick], expiresAt + 600).exceptions.map(({ type }) => type), ["underpaid_expired"])
     assert.isFalse(isPayable(next.invoice, expiresAt + 600))
   })
 
@@ -362,7 +362,7 @@ describe("invoice machine, what each policy decides", () => {
 
 describe("invoice machine, the documented transitions", () => {
   it("tells a new invoice as invoice.created with nothing before it", () => {
-    const [event] = created(invoice())
+    const [event] = creationEvents(invoice())
     assert.strictEqual(event!.type, "invoice.created")
     assert.deepStrictEqual(event!.previousAttributes, {})
   })
@@ -403,8 +403,8 @@ describe("invoice machine, the documented transitions", () => {
   it("opens an overpaid exception only above the tolerance", () => {
     const within = arrival(1, 51_000n)
     const above = arrival(2, 51_001n)
-    assert.deepStrictEqual(decided(fresh(), [observe(within), confirm(within)]).opens, [])
-    assert.strictEqual(decided(fresh(), [observe(above), confirm(above)]).opens[0]?.type, "overpaid")
+    assert.deepStrictEqual(decided(fresh(), [observe(within), confirm(within)]).exceptions, [])
+    assert.strictEqual(decided(fresh(), [observe(above), confirm(above)]).exceptions[0]?.type, "overpaid")
   })
 
   it("counts an invoice short by its tolerance as paid, and one short by more as underpaid", () => {
@@ -415,7 +415,7 @@ describe("invoice machine, the documented transitions", () => {
   })
 
   it("expires an unpaid invoice at expires_at, not a second before, and tells it once", () => {
-    const tick: Command = { _tag: "Tick", sight: nothingToSee }
+    const tick: Command = { _tag: "Tick", progress: nothingToScan }
     assert.deepStrictEqual(decided(fresh(), [tick], expiresAt - 1).events, [])
     const expired = decided(fresh(), [tick], expiresAt)
     assert.deepStrictEqual(types(expired.events), ["invoice.updated", "invoice.expired"])
@@ -426,26 +426,26 @@ describe("invoice machine, the documented transitions", () => {
 
   it("holds expiry while a payment is pending, and lets it go when the payment is dropped", () => {
     const one = arrival(1, 50_000n)
-    const held = replay(fresh(), [observe(one), { _tag: "Tick", sight: nothingToSee }], expiresAt + 5)
+    const held = replay(fresh(), [observe(one), { _tag: "Tick", progress: nothingToScan }], expiresAt + 5)
     assert.strictEqual(held.state.invoice.status, "unpaid")
     assert.isNull(held.state.invoice.dueAt)
     const dropped = decided(held.state, [revert(one)], expiresAt + 9).next
-    const after = decided(dropped, [{ _tag: "Tick", sight: nothingToSee }], dropped.invoice.dueAt!).next
+    const after = decided(dropped, [{ _tag: "Tick", progress: nothingToScan }], dropped.invoice.dueAt!).next
     assert.strictEqual(after.invoice.status, "expired")
   })
 
-  const sight = (seenUntil: number | null, more: Partial<Sight & { readonly isAdvancing: boolean }> = {}): Sight => ({
+  const sight = (seenUntil: number | null, more: Partial<ScanProgress & { readonly isAdvancing: boolean }> = {}): ScanProgress => ({
     networks: [{ network: "base", seenUntil, isAdvancing: more.isAdvancing ?? true }],
     handling: more.handling ?? "done"
   })
-  const tickWith = (seen: Sight): ReadonlyArray<Command> => [{ _tag: "Tick", sight: seen }]
+  const tickWith = (seen: ScanProgress): ReadonlyArray<Command> => [{ _tag: "Tick", progress: seen }]
 
   it("expires only when its network was seen up to expires_at, that second included", () => {
     const early = decided(fresh(), tickWith(sight(expiresAt - 1)), expiresAt + 1)
     assert.strictEqual(early.next.invoice.status, "unpaid")
-    assert.deepStrictEqual([early.events, early.opens], [[], []])
+    assert.deepStrictEqual([early.events, early.exceptions], [[], []])
     assert.strictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).next.invoice.status, "expired")
-    assert.deepStrictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).opens, [])
+    assert.deepStrictEqual(decided(fresh(), tickWith(sight(expiresAt)), expiresAt + 1).exceptions, [])
     const unhandled = sight(expiresAt, { handling: "under_way" })
     assert.strictEqual(decided(fresh(), tickWith(unhandled), expiresAt + 1).next.invoice.status, "unpaid")
   })
@@ -453,21 +453,21 @@ describe("invoice machine, the documented transitions", () => {
   it("waits for no network on which it cannot be paid", () => {
     const elsewhere = fresh({ policy: { ...fresh().invoice.policy, acceptedNetworks: ["ethereum"] } })
     assert.strictEqual(decided(elsewhere, tickWith(sight(null)), expiresAt).next.invoice.status, "expired")
-    assert.strictEqual(decided(fresh(), tickWith(nothingToSee), expiresAt).next.invoice.status, "expired")
+    assert.strictEqual(decided(fresh(), tickWith(nothingToScan), expiresAt).next.invoice.status, "expired")
   })
 
   it("waits a day for a network that cannot be seen, and then expires with an exception", () => {
     const down = sight(expiresAt - 30, { isAdvancing: false })
     const failing = sight(expiresAt, { handling: "failing" })
     for (const [seen, networks] of [[down, "base"], [failing, ""]] as const) {
-      const paused = decided(fresh(), tickWith(seen), expiresAt + unseenSeconds - 1)
+      const paused = decided(fresh(), tickWith(seen), expiresAt + outageWaitSeconds - 1)
       assert.strictEqual(paused.next.invoice.status, "unpaid")
-      const over = decided(fresh(), tickWith(seen), expiresAt + unseenSeconds)
+      const over = decided(fresh(), tickWith(seen), expiresAt + outageWaitSeconds)
       assert.strictEqual(over.next.invoice.status, "expired")
-      assert.deepStrictEqual(over.opens.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
+      assert.deepStrictEqual(over.exceptions.map(({ amount, paymentId, type }) => [type, paymentId, amount]), [
         ["expiry_unseen", null, 50_000n]
       ])
-      assert.deepInclude(over.opens[0]!.evidence, { networks })
+      assert.deepInclude(over.exceptions[0]!.evidence, { networks })
     }
   })
 
@@ -475,11 +475,11 @@ describe("invoice machine, the documented transitions", () => {
     const behind = sight(expiresAt - 90_000)
     assert.strictEqual(decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds - 1).next.invoice.status, "unpaid")
     const over = decided(fresh(), tickWith(behind), expiresAt + catchUpSeconds)
-    assert.deepStrictEqual([over.next.invoice.status, over.opens[0]?.type], ["expired", "expiry_unseen"])
+    assert.deepStrictEqual([over.next.invoice.status, over.exceptions[0]?.type], ["expired", "expiry_unseen"])
   })
 
   it("looks again when one more block may have come, at least each second and at most each minute", () => {
-    const dueAfter = (seen: Sight, at = expiresAt + 4) => decided(fresh(), tickWith(seen), at).next.invoice.dueAt! - at
+    const dueAfter = (seen: ScanProgress, at = expiresAt + 4) => decided(fresh(), tickWith(seen), at).next.invoice.dueAt! - at
     assert.strictEqual(dueAfter(sight(expiresAt - 1)), 5)
     assert.strictEqual(dueAfter(sight(expiresAt - 1), expiresAt), 1)
     assert.strictEqual(dueAfter(sight(expiresAt - 3_000)), 60)
@@ -493,26 +493,26 @@ describe("invoice machine, the documented transitions", () => {
     const { next } = decided(fresh(), [observe(part), confirm(part)])
     const graceEnd = expiresAt + 86_400
     const held = decided(next, tickWith(sight(graceEnd - 1)), graceEnd)
-    assert.deepStrictEqual([held.opens, held.next.invoice.graceEnded, held.next.invoice.dueAt], [[], false, graceEnd + 1])
+    assert.deepStrictEqual([held.exceptions, held.next.invoice.graceEnded, held.next.invoice.dueAt], [[], false, graceEnd + 1])
     const pending = decided(next, [observe(rest)], graceEnd - 1)
     assert.isNull(pending.next.invoice.dueAt)
-    assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).opens, [])
+    assert.deepStrictEqual(decided(pending.next, tickWith(sight(graceEnd)), graceEnd).exceptions, [])
     const short = decided(pending.next, [confirm(rest)], graceEnd + 9)
     assert.strictEqual(short.next.invoice.dueAt, graceEnd)
     const over = decided(short.next, tickWith(sight(graceEnd)), graceEnd + 9)
-    assert.deepStrictEqual(over.opens.map(({ type }) => type), ["underpaid_expired"])
-    const blind = decided(next, tickWith(sight(null, { isAdvancing: false })), graceEnd + unseenSeconds)
-    assert.deepStrictEqual(blind.opens.map(({ type }) => type), ["expiry_unseen", "underpaid_expired"])
+    assert.deepStrictEqual(over.exceptions.map(({ type }) => type), ["underpaid_expired"])
+    const blind = decided(next, tickWith(sight(null, { isAdvancing: false })), graceEnd + outageWaitSeconds)
+    assert.deepStrictEqual(blind.exceptions.map(({ type }) => type), ["expiry_unseen", "underpaid_expired"])
   })
 
   it("never expires an underpaid invoice: after its grace an exception opens, once", () => {
     const part = arrival(1, 20_000n)
     const { next } = decided(fresh(), [observe(part), confirm(part)])
     assert.strictEqual(next.invoice.dueAt, expiresAt + 86_400)
-    const over = decided(next, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + 86_400)
+    const over = decided(next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 86_400)
     assert.strictEqual(over.next.invoice.status, "underpaid")
-    assert.strictEqual(over.opens[0]?.type, "underpaid_expired")
-    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + 90_000).opens, [])
+    assert.strictEqual(over.exceptions[0]?.type, "underpaid_expired")
+    assert.deepStrictEqual(decided(over.next, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + 90_000).exceptions, [])
   })
 
   it("accepts late money inside the window, and refuses it after, on a canceled or on a commerce invoice", () => {
@@ -520,7 +520,7 @@ describe("invoice machine, the documented transitions", () => {
     const expired = fresh({ status: "expired", dueAt: null })
     const inside = late(604_800)
     assert.strictEqual(decided(expired, [observe(inside), confirm(inside)]).next.invoice.status, "paid")
-    const refused: ReadonlyArray<[Aggregate, Arrival]> = [
+    const refused: ReadonlyArray<[Aggregate, IncomingTransfer]> = [
       [expired, late(604_801)],
       [fresh({ status: "canceled" }), arrival(1, 50_000n)],
       [fresh({ status: "expired", type: "commerce" }), late(1)]
@@ -529,7 +529,7 @@ describe("invoice machine, the documented transitions", () => {
       const decision = decided(state, [observe(one), confirm(one)])
       assert.strictEqual(decision.next.invoice.status, state.invoice.status)
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
-      assert.strictEqual(decision.opens[0]?.type, "late_payment")
+      assert.strictEqual(decision.exceptions[0]?.type, "late_payment")
     }
   })
 
@@ -540,7 +540,7 @@ describe("invoice machine, the documented transitions", () => {
     assert.deepStrictEqual(types(back.events), ["invoice_payment.updated", "invoice.updated"])
     assert.strictEqual(back.next.invoice.status, "unpaid")
     assert.isNull(back.next.invoice.paidAt)
-    assert.strictEqual(back.opens[0]?.type, "reorged")
+    assert.strictEqual(back.exceptions[0]?.type, "reorged")
     const again = replay(back.next, [observe(one), confirm(one)])
     assert.strictEqual(again.state.invoice.status, "paid")
     assert.strictEqual(again.state.payments.length, 1)
@@ -566,7 +566,7 @@ describe("invoice machine, the documented transitions", () => {
     assert.strictEqual(deep.payments[0]!.status, "pending")
     const value: Command = { _tag: "Value", paymentId: bare.id, amount: usdMillis(50_000n), quote: priced }
     assert.strictEqual(decided(deep, [value, confirm(bare)]).next.invoice.status, "paid")
-    const stuck = decided(deep, [{ _tag: "GiveUp", paymentId: bare.id }]).next
+    const stuck = decided(deep, [{ _tag: "RequireManualRetry", paymentId: bare.id }]).next
     assert.strictEqual(stuck.payments[0]!.status, "manual_retry")
     assert.strictEqual(decided(stuck, [value, confirm(bare)]).next.invoice.status, "paid")
   })
@@ -578,7 +578,7 @@ describe("invoice machine, the documented transitions", () => {
       const decision = decided(fresh(), [observe(one), confirm(one)])
       assert.deepStrictEqual(types(decision.events), ["invoice_payment.created"])
       assert.strictEqual(decision.next.payments[0]!.status, "rejected")
-      assert.strictEqual(decision.opens[0]?.type, type)
+      assert.strictEqual(decision.exceptions[0]?.type, type)
     }
   })
 
@@ -620,7 +620,7 @@ describe("invoice machine, the documented transitions", () => {
   })
 
   it("ends before its time on devnet only, and then as the clock would have ended it", () => {
-    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }]
+    const commands: ReadonlyArray<Command> = [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }]
     const ended = decided(fresh(), commands)
     assert.deepStrictEqual(types(ended.events), ["invoice.updated", "invoice.updated", "invoice.expired"])
     assert.include(ended.next.invoice, { status: "expired", expiresAt: now, dueAt: null })
@@ -631,8 +631,8 @@ describe("invoice machine, the documented transitions", () => {
     assert.include(cut.invoice, { status: "underpaid", expiresAt: now, graceEnded: false, dueAt: now + 86_400 })
     assert.deepStrictEqual(cut.invoice.policy, part.invoice.policy, "a part payment has its grace, as by the clock")
     assert.isTrue(isPayable(cut.invoice, now + 86_399))
-    const over = decided(cut, [{ _tag: "Tick", sight: nothingToSee }], now + 86_400)
-    assert.deepStrictEqual(over.opens.map(({ type }) => type), ["underpaid_expired"])
+    const over = decided(cut, [{ _tag: "Tick", progress: nothingToScan }], now + 86_400)
+    assert.deepStrictEqual(over.exceptions.map(({ type }) => type), ["underpaid_expired"])
     const rest = arrival(2, 30_000n, { seenAt: now + 10 })
     assert.strictEqual(replay(cut, [observe(rest), confirm(rest)], now + 10).state.invoice.status, "paid")
     for (const other of [{ environment: "mainnet" }, { status: "paid" }, { status: "canceled" }] as const) {
@@ -653,7 +653,7 @@ describe("invoice machine, the documented transitions", () => {
   it("shows as payer who paid last, and locks the route of who paid first, also within one second", () => {
     for (const ids of [[1, 2], [2, 1]] as const) {
       const [first, second] = ids.map((index) =>
-        arrival(index, 10_000n, { seenAt: now, tokenId: index, network: index === 1 ? "base" : "bsc" })) as [Arrival, Arrival]
+        arrival(index, 10_000n, { seenAt: now, tokenId: index, network: index === 1 ? "base" : "bsc" })) as [IncomingTransfer, IncomingTransfer]
       const { next } = decided(fresh(), [observe(first), observe(second), confirm(second), confirm(first)])
       assert.strictEqual(next.invoice.payerWalletAddress, second.sender)
       assert.deepStrictEqual(lockedRoute(next), { network: first.network, tokenId: first.tokenId })

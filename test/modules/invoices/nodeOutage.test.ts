@@ -10,16 +10,16 @@ import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Chains } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil } from "../../support/Anvil.ts"
-import { type Line, makeLine } from "../../support/Line.ts"
-import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, tillOn, usualPrices } from "./Till.ts"
+import { type DatabaseProxy, makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
+import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, invoiceServiceOn, usualPrices } from "./InvoiceService.ts"
 
-class Town extends Context.Service<Town, { readonly node: Anvil; readonly line: Line }>()("test/NodeOutage") {
+class Town extends Context.Service<Town, { readonly node: Anvil; readonly line: DatabaseProxy }>()("test/NodeOutage") {
   static readonly layer = Layer.effect(Town, Effect.gen(function*() {
     const node = yield* anvil("base")
-    const line = yield* makeLine({ host: "127.0.0.1", port: Number(new URL(node.url).port) } as never)
+    const line = yield* makeDatabaseProxy({ host: "127.0.0.1", port: Number(new URL(node.url).port) } as never)
     yield* node.token("mint", [node.accounts[0]!, 1_000_000_000n])
     const client = yield* Layer.build(NodeHttpClient.layerUndici)
     const driver = yield* Effect.provide(
@@ -64,7 +64,7 @@ const until = <E, R>(what: string, done: Effect.Effect<boolean, E, R>) =>
     Effect.orDie
   )
 
-layer(Town.layer.pipe(Layer.provideMerge(tillOn(chainsLayer))), { excludeTestServices: true, timeout: "60 seconds" })(
+layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), { excludeTestServices: true, timeout: "60 seconds" })(
   "a node that cannot be reached for some seconds",
   (it) => {
     it.effect("loses no payment that it mined in time", () =>

@@ -10,9 +10,9 @@ import { devnetXpub, make as makeSimulated } from "../../../modules/chains/simul
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { usdc } from "../../fixtures/tokens.ts"
-import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, tillOn, usualPrices } from "./Till.ts"
+import { callerOf, choose, eventsOf, newInvoice, newMerchant, openExceptions, runDue, invoiceServiceOn, usualPrices } from "./InvoiceService.ts"
 
 const events = Effect.runSync(Queue.unbounded<ChainEvent>())
 const node = Layer.effectDiscard(Effect.gen(function*() {
@@ -33,7 +33,7 @@ const block = (time: number, ...transfers: ReadonlyArray<ObservedTransfer>) =>
   Effect.suspend(() => {
     height += 1n
     const point = { height, hash: `0x${height}` }
-    return Queue.offer(events, { _tag: "Forward", point, time, transfers, behind: false })
+    return Queue.offer(events, { _tag: "Forward", point, time, transfers, isCatchingUp: false })
   })
 
 const payment = (matchKey: string): ObservedTransfer => ({
@@ -79,7 +79,7 @@ const until = (what: string, done: Effect.Effect<boolean, unknown, any>) =>
 const read = (time: number) =>
   until(`a block of ${time} is read`, Effect.map(Chains, (chains) => chains.status("devnet")[0]?.headTime === time))
 
-const town = node.pipe(Layer.provideMerge(tillOn(chainsLayer))) as typeof tillOn extends (...all: any) => infer L ? L : never
+const town = node.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))) as typeof invoiceServiceOn extends (...all: any) => infer L ? L : never
 
 layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage around expires_at", (it) => {
   it.effect("loses no payment that was mined in time: the invoice waits, and is paid when its block is read", () =>

@@ -8,7 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Fiber, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { callerOf, newInvoice, newMerchant, till } from "./Till.ts"
+import { callerOf, newInvoice, newMerchant, invoiceService } from "./InvoiceService.ts"
 
 /** Invoices there are when a walk begins, and those that each writer makes during it. */
 const before = 25
@@ -26,7 +26,7 @@ const Walk = Schema.Struct({
 
 let walks = 0
 
-layer(till)("a walk of the invoices", (it) => {
+layer(invoiceService)("a walk of the invoices", (it) => {
   it.effect.prop("never skips and never repeats, while others create", [Walk], ([walk]) =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant

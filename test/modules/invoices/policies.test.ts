@@ -7,9 +7,9 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  arrive, type Caller, callerOf, choose, ether, mainnetUsdc, newInvoice, newMerchant, openExceptions, runDue, setPrice,
-  till, usualPrices
-} from "./Till.ts"
+  receiveTransfer, type Caller, callerOf, choose, ether, mainnetUsdc, newInvoice, newMerchant, openExceptions, runDue, setPrice,
+  invoiceService, usualPrices
+} from "./InvoiceService.ts"
 
 const change = (caller: Caller, settings: object) =>
   caller.ok("/api/v1/merchant/settings", { method: "PATCH", body: settings })
@@ -40,17 +40,17 @@ const lapsed = Effect.fnUntraced(function*(latePaymentPolicy: string, secondsAft
   yield* runDue
   assert.include(yield* read(caller, invoice), { status: "expired" })
   setPrice("ethereum", "1000")
-  yield* arrive(invoice, ether, tokenAmount!)
+  yield* receiveTransfer(invoice, ether, tokenAmount!)
   return { invoice, after: yield* read(caller, invoice) }
 })
 
-layer(till)("a merchant's settings decide", (it) => {
+layer(invoiceService)("a merchant's settings decide", (it) => {
   it.effect("payment_tolerance_*: how much may be missing, unless the invoice says its own", () =>
     Effect.gen(function*() {
       const caller = yield* merchantWith({ payment_tolerance_amount: 300, payment_tolerance_bps: 500 })
       const paidWith = Effect.fnUntraced(function*(cents: bigint, more: object = {}) {
         const invoice = yield* newInvoice(caller, { ...ten, ...more })
-        yield* arrive(invoice, usdc, cents * cent)
+        yield* receiveTransfer(invoice, usdc, cents * cent)
         return (yield* read(caller, invoice)).status
       })
       assert.strictEqual(yield* paidWith(950n), "paid")
@@ -65,7 +65,7 @@ layer(till)("a merchant's settings decide", (it) => {
       for (const [tolerance, expected] of [[500, ["overpaid"]], [510, []]] as const) {
         const caller = yield* merchantWith({ overpay_tolerance_amount: tolerance })
         const invoice = yield* newInvoice(caller, ten)
-        yield* arrive(invoice, usdc, 1_051n * cent)
+        yield* receiveTransfer(invoice, usdc, 1_051n * cent)
         assert.include(yield* read(caller, invoice), { status: "paid", amount_paid: 10_510 })
         assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(invoice.id), expected)
       }
@@ -109,7 +109,7 @@ layer(till)("a merchant's settings decide", (it) => {
       yield* TestClock.adjust("10 minutes")
       yield* runDue
       setPrice("ethereum", "1000")
-      yield* arrive(invoice, ether, 5_000_000_000_000_000n)
+      yield* receiveTransfer(invoice, ether, 5_000_000_000_000_000n)
       const after = yield* read(caller, invoice)
       assert.include(after, { status: "underpaid", amount_paid: 5_000 })
       assert.strictEqual(after.latest_payment.metadata.quote.pricing, "spot")
@@ -131,7 +131,7 @@ layer(till)("a merchant's settings decide", (it) => {
         const invoice = yield* newInvoice(caller, ten)
         yield* TestClock.adjust(`${60 + seconds} seconds`)
         yield* runDue
-        yield* arrive(invoice, usdc, 1_000n * cent)
+        yield* receiveTransfer(invoice, usdc, 1_000n * cent)
         assert.strictEqual((yield* read(caller, invoice)).status, status)
         assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(invoice.id), exceptions)
       }
@@ -141,12 +141,12 @@ layer(till)("a merchant's settings decide", (it) => {
     Effect.gen(function*() {
       const caller = yield* merchantWith({ underpaid_grace_seconds: 300, late_payment_policy: "manual" })
       const [open, completed] = [yield* newInvoice(caller, ten), yield* newInvoice(caller, ten)]
-      yield* arrive(open, usdc, 400n * cent)
-      yield* arrive(completed, usdc, 400n * cent)
+      yield* receiveTransfer(open, usdc, 400n * cent)
+      yield* receiveTransfer(completed, usdc, 400n * cent)
       yield* TestClock.adjust("359 seconds")
       yield* runDue
       assert.deepStrictEqual(yield* openExceptions(open.id), [])
-      yield* arrive(completed, usdc, 600n * cent)
+      yield* receiveTransfer(completed, usdc, 600n * cent)
       assert.include(yield* read(caller, completed), { status: "paid" })
       yield* TestClock.adjust("1 second")
       yield* runDue
@@ -160,12 +160,12 @@ layer(till)("a merchant's settings decide", (it) => {
       for (const policy of ["lock_route", "any_route"]) {
         const caller = yield* merchantWith({ partial_payment_policy: policy })
         const invoice = yield* newInvoice(caller, ten)
-        yield* arrive(invoice, usdc, 400n * cent)
+        yield* receiveTransfer(invoice, usdc, 400n * cent)
         const other = yield* Effect.result(choose(invoice.id, ether))
         assert.strictEqual(other._tag === "Failure" ? other.failure.code : "shown", policy === "lock_route" ? "ROUTE_LOCKED" : "shown")
         yield* choose(invoice.id, usdc)
         // What is offered is locked, not what is credited.
-        yield* arrive(invoice, ether, 3_000_000_000_000_000n)
+        yield* receiveTransfer(invoice, ether, 3_000_000_000_000_000n)
         assert.include(yield* read(caller, invoice), { status: "paid" })
       }
     }))
@@ -176,7 +176,7 @@ layer(till)("a merchant's settings decide", (it) => {
       for (const [policy, amount, blocks] of cases) {
         const caller = yield* merchantWith({ confirmation_policy: policy }, "mainnet")
         const invoice = yield* newInvoice(caller, { amount })
-        yield* arrive(invoice, mainnetUsdc, cent, "seen")
+        yield* receiveTransfer(invoice, mainnetUsdc, cent, "seen")
         const { latest_payment: payment, status } = yield* read(caller, invoice)
         assert.deepStrictEqual([status, payment.status], ["unpaid", "pending"])
         assert.strictEqual(payment.metadata.required_confirmations, blocks, `${policy} ${amount}`)
@@ -197,12 +197,12 @@ layer(till)("a merchant's settings decide", (it) => {
       const before = yield* newInvoice(caller, ten)
       yield* change(caller, { payment_tolerance_amount: 0, late_payment_policy: "spot_rate" })
       const after = yield* newInvoice(caller, ten)
-      yield* arrive(before, usdc, 950n * cent)
-      yield* arrive(after, usdc, 950n * cent)
+      yield* receiveTransfer(before, usdc, 950n * cent)
+      yield* receiveTransfer(after, usdc, 950n * cent)
       assert.include(yield* read(caller, before), { status: "paid" })
       assert.include(yield* read(caller, after), { status: "underpaid" })
       const other = yield* newInvoice(callerOf(caller.id, "merchant", "mainnet"), ten)
-      yield* arrive(other, mainnetUsdc, 999n * cent)
+      yield* receiveTransfer(other, mainnetUsdc, 999n * cent)
       assert.include(yield* read(callerOf(caller.id, "merchant", "mainnet"), other), { status: "paid" })
     }))
 })

@@ -12,7 +12,7 @@ import { Invoice } from "../../../schemas/Invoice.ts"
 import { Payment } from "../../../schemas/Payment.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api, type Call } from "../../support/Api.ts"
-import { arrive, type Caller, callerOf, eventsOf, newInvoice, newMerchant, post, refused, till, walletOf } from "./Till.ts"
+import { receiveTransfer, type Caller, callerOf, eventsOf, newInvoice, newMerchant, post, refused, invoiceService, walletOf } from "./InvoiceService.ts"
 
 const path = "/api/v1/invoices"
 
@@ -38,7 +38,7 @@ const everyField = {
   payment_tolerance_bps: 50, accepted_networks: ["base", "solana"], receiver_override_enable: false
 }
 
-layer(till)("creating an invoice", (it) => {
+layer(invoiceService)("creating an invoice", (it) => {
   it.effect("takes every documented field, and answers with exactly the documented body", () =>
     Effect.gen(function*() {
       const { devnet } = yield* merchant
@@ -177,7 +177,7 @@ layer(till)("creating an invoice", (it) => {
     }))
 })
 
-layer(till)("reading invoices", (it) => {
+layer(invoiceService)("reading invoices", (it) => {
   it.effect("finds one by its id, else the newest one of a customer, in the caller's environment", () =>
     Effect.gen(function*() {
       const { devnet, mainnet } = yield* merchant
@@ -210,7 +210,7 @@ layer(till)("reading invoices", (it) => {
       })
       for (let part = 1; part <= 3; part++) {
         yield* TestClock.adjust("1 second")
-        yield* arrive(invoice, usdc, BigInt(part) * cent)
+        yield* receiveTransfer(invoice, usdc, BigInt(part) * cent)
       }
       const all = (yield* get("expand=payments,latest_payment")).json
       exactly(ExpandedInvoice, all)
@@ -238,7 +238,7 @@ layer(till)("reading invoices", (it) => {
       assert.deepStrictEqual(yield* status(), { object: "invoice_status", invoice, latest_payment: null })
       for (const amount of [1n, 2n, 3n, 4n]) {
         yield* TestClock.adjust("1 second")
-        yield* arrive(invoice, usdc, amount * cent)
+        yield* receiveTransfer(invoice, usdc, amount * cent)
       }
       const view = yield* status()
       exactly(InvoiceStatusView, view)
@@ -280,7 +280,7 @@ layer(till)("reading invoices", (it) => {
     Effect.gen(function*() {
       const { devnet } = yield* merchant
       const invoice = yield* newInvoice(devnet, { amount: 10_000 })
-      yield* arrive(invoice, usdc, cent)
+      yield* receiveTransfer(invoice, usdc, cent)
       const tokensSeen = Effect.fnUntraced(function*(version: string) {
         const ok = (where: string) => devnet.ok(where, { headers: { "x-service-version": version } })
         const expanded = yield* ok(`${path}/${invoice.id}?expand=latest_payment,payments`)
@@ -304,8 +304,8 @@ layer(till)("reading invoices", (it) => {
         yield* TestClock.adjust("1 second")
       }
       made.push(yield* newInvoice(commerce, { amount: 10 }))
-      yield* arrive(made[1], usdc, 1_000n * cent)
-      yield* arrive(made[2], usdc, 1n * cent)
+      yield* receiveTransfer(made[1], usdc, 1_000n * cent)
+      yield* receiveTransfer(made[2], usdc, 1n * cent)
       yield* devnet.ok(`${path}/${made[0].id}/cancel`, { method: "POST" })
       const indexes = (query: string) =>
         Effect.map(devnet.ok(`${path}${query}`), ({ data }) => data.map(({ id }: any) => made.findIndex((one) => one.id === id)))
@@ -341,7 +341,7 @@ layer(till)("reading invoices", (it) => {
     }))
 })
 
-layer(till)("changing an invoice", (it) => {
+layer(invoiceService)("changing an invoice", (it) => {
   const patch = (body: unknown, key?: string) => ({ method: "PATCH", body, headers: key === undefined ? {} : { "idempotency-key": key } })
 
   it.effect("sets, replaces and removes metadata by key, and tells it with what was there before", () =>
@@ -420,10 +420,10 @@ layer(till)("changing an invoice", (it) => {
       assert.strictEqual((yield* cancel(devnet, open, "c")).json.status, "canceled")
       refused(yield* cancel(devnet, open), 409, "INVOICE_NOT_CANCELABLE")
       const part = yield* newInvoice(devnet, { amount: 10_000 })
-      yield* arrive(part, usdc, cent)
+      yield* receiveTransfer(part, usdc, cent)
       refused(yield* cancel(devnet, part), 409, "INVOICE_NOT_CANCELABLE")
       const pending = yield* newInvoice(devnet, { amount: 10_000 })
-      yield* arrive(pending, usdc, cent, "seen")
+      yield* receiveTransfer(pending, usdc, cent, "seen")
       refused(yield* cancel(devnet, pending), 409, "INVOICE_NOT_CANCELABLE")
       assert.strictEqual((yield* cancel(commerce, yield* newInvoice(commerce, { amount: 10 }))).status, 200)
       assert.deepStrictEqual((yield* devnet.ok(`${path}/${open.id}`, patch({ metadata: { a: 1 } }))).status, "canceled")

@@ -10,11 +10,11 @@ import { type Aggregate, invoiceStates } from "../../../modules/invoices/machine
 import { migrations, tables } from "../../../modules/invoices/migrations.ts"
 import { MetricsApi } from "../../../modules/metrics/api.ts"
 import { handlers } from "../../../modules/metrics/handlers.ts"
-import { customers, paidInvoices, payments } from "../../../modules/metrics/machine.ts"
+import { customers, paidInvoices, payments } from "../../../modules/metrics/rules.ts"
 import type { Commit } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import { beginning, dice, histories } from "../../fixtures/histories.ts"
+import { startSeconds, makeRandom, histories } from "../../fixtures/histories.ts"
 import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 
 /** `<scope>-<merchant>-<environment>` is a key. */
@@ -82,13 +82,13 @@ layer(served as unknown as Layer.Layer<Api | Commit | SqlClient.SqlClient>)("GET
   it.effect("equals a recount of what stands, for any span, zone, key and group; points and groups add up to totals", () =>
     Effect.gen(function*() {
       const all = yield* histories(5, 200)
-      const roll = dice(5)
+      const roll = makeRandom(5)
       const seen = new Set<string>()
       for (const n of range(120)) {
         const merchant = 1 + roll(2)
         const environment = roll(3) === 0 ? "mainnet" : "devnet"
         const scope = roll(3) === 0 ? "commerce" : "merchant"
-        const from = beginning - 50_000 + roll(120_000)
+        const from = startSeconds - 50_000 + roll(120_000)
         const to = from + 1 + roll(150_000)
         const groupBy = (["network", "token", "customer"] as const)[roll(3)]!
         const answer = yield* get({

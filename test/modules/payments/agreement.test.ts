@@ -3,7 +3,7 @@
  * Method: the rule itself, at its edges.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { needsAgreement } from "../../../modules/payments/machine.ts"
+import { needsAgreement } from "../../../modules/payments/rules.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 
 const thousand = usdMillis(1_000_000n)

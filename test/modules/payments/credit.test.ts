@@ -7,30 +7,30 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Payments, pricingTries } from "../../../modules/payments/actor.ts"
-import { maximumDustPayments } from "../../../modules/payments/machine.ts"
+import { maximumDustPayments } from "../../../modules/payments/rules.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import {
-  callerOf, eventsOf, handOver, losePrice, newInvoice, newMerchant, openExceptions, post, setAsked, till, transferTo,
+  callerOf, eventsOf, handOverTransfer, losePrice, newInvoice, newMerchant, openExceptions, post, setAttested, invoiceService, transferTo,
   usualPrices
-} from "../invoices/Till.ts"
+} from "../invoices/InvoiceService.ts"
 
-layer(till)("a transfer that arrives before its token's contract was asked, as after a start", (it) => {
+layer(invoiceService)("a transfer that arrives before its token's contract was asked, as after a start", (it) => {
   it.effect("is put off, neither refused nor counted, and counted once the contract has answered", () =>
     Effect.gen(function*() {
       usualPrices()
       const caller = callerOf(yield* newMerchant)
       const invoice = yield* newInvoice(caller, { amount: 10_000 })
       const transfer = yield* transferTo(invoice, usdc, 10_000_000n)
-      setAsked(usdc, false)
-      assert.propertyVal(yield* Effect.flip(handOver(transfer)), "code", "NETWORK_DEGRADED")
+      setAttested(usdc, false)
+      assert.propertyVal(yield* Effect.flip(handOverTransfer(transfer)), "code", "NETWORK_DEGRADED")
       const payments = `/api/v1/invoices/${invoice.id}/payments`
       assert.deepStrictEqual((yield* caller.ok(payments)).data, [])
-      setAsked(usdc, true)
-      yield* handOver(transfer)
+      setAttested(usdc, true)
+      yield* handOverTransfer(transfer)
       assert.include((yield* caller.ok(payments)).data[0], { status: "confirmed", amount: 10_000 })
       assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
-    }).pipe(Effect.ensuring(Effect.sync(() => setAsked(usdc, true)))))
+    }).pipe(Effect.ensuring(Effect.sync(() => setAttested(usdc, true)))))
 })
 
 /** An invoice that ended before its money came, while the money's token has no price. */
@@ -41,7 +41,7 @@ const unpricedLate = Effect.gen(function*() {
   const seen = yield* transferTo(invoice, usdc, 10_000_000n, "seen")
   yield* caller.ok(`/api/v1/invoices/${invoice.id}/cancel`, post({}))
   losePrice("usd-coin")
-  yield* handOver(seen)
+  yield* handOverTransfer(seen)
   const payment = Effect.map(caller.ok(`/api/v1/invoices/${invoice.id}/payments`), ({ data: [newest] }) => newest)
   assert.deepInclude(yield* payment, { status: "rejected", amount: 0 })
   assert.deepStrictEqual(yield* openExceptions(invoice.id), ["late_payment"])
@@ -58,14 +58,14 @@ const refundOf = Effect.fnUntraced(function*(invoiceId: string) {
   return opened === null ? null : Number(opened.refund.amount)
 })
 
-layer(till)("money that came too late, while its token had no price", (it) => {
+layer(invoiceService)("money that came too late, while its token had no price", (it) => {
   it.effect("is worth what its price says as soon as there is one, so that it can be given back", () =>
     Effect.gen(function*() {
       const { confirmed, invoiceId, payment } = yield* unpricedLate
-      assert.propertyVal(yield* Effect.flip(handOver(confirmed)), "code", "QUOTE_UNAVAILABLE")
+      assert.propertyVal(yield* Effect.flip(handOverTransfer(confirmed)), "code", "QUOTE_UNAVAILABLE")
       assert.isNull(yield* refundOf(invoiceId))
       usualPrices()
-      yield* handOver({ ...confirmed, attempts: 1 })
+      yield* handOverTransfer({ ...confirmed, attempts: 1 })
       const priced = yield* payment
       assert.deepInclude(priced, { status: "rejected", amount: 10_000 })
       assert.deepInclude(priced.metadata, { exception: "late_payment" })
@@ -78,7 +78,7 @@ layer(till)("money that came too late, while its token had no price", (it) => {
     Effect.gen(function*() {
       const { confirmed, invoiceId, payment } = yield* unpricedLate
       const { retry } = yield* Payments
-      yield* handOver({ ...confirmed, attempts: pricingTries - 1 })
+      yield* handOverTransfer({ ...confirmed, attempts: pricingTries - 1 })
       const waiting = yield* payment
       assert.deepInclude(waiting, { status: "rejected", amount: 0 })
       assert.isNotNull(waiting.confirmed_at)
@@ -91,7 +91,7 @@ layer(till)("money that came too late, while its token had no price", (it) => {
     }).pipe(Effect.ensuring(Effect.sync(usualPrices))))
 })
 
-layer(till)("transfers worth less than a thousandth of a dollar", (it) => {
+layer(invoiceService)("transfers worth less than a thousandth of a dollar", (it) => {
   it.effect("are told to the merchant up to a limit for each invoice, and the payment after them is counted", () =>
     Effect.gen(function*() {
       usualPrices()
@@ -99,12 +99,12 @@ layer(till)("transfers worth less than a thousandth of a dollar", (it) => {
       const invoice = yield* newInvoice(caller, { amount: 10_000 })
       for (let sent = 0; sent < maximumDustPayments + 3; sent++) {
         const dust = yield* transferTo(invoice, usdc, 1n, "seen")
-        yield* handOver(dust)
-        yield* handOver({ ...dust, status: "confirmed", version: 2 })
+        yield* handOverTransfer(dust)
+        yield* handOverTransfer({ ...dust, status: "confirmed", version: 2 })
       }
       assert.lengthOf(yield* openExceptions(invoice.id), maximumDustPayments)
       assert.lengthOf((yield* eventsOf(invoice.id)).filter(({ type }) => type === "invoice_payment.created"), maximumDustPayments)
-      yield* handOver(yield* transferTo(invoice, usdc, 10_000_000n))
+      yield* handOverTransfer(yield* transferTo(invoice, usdc, 10_000_000n))
       const { data } = yield* caller.ok(`/api/v1/invoices/${invoice.id}/payments?limit=100`)
       assert.lengthOf(data, maximumDustPayments + 1)
       assert.include(data[0], { status: "confirmed", amount: 10_000 })
@@ -119,7 +119,7 @@ const unmatched = (merchantId: number) =>
       WHERE merchant_id = ${merchantId} AND type = 'unmatched_payment'`
   })
 
-layer(till)("a transfer that belongs to no invoice", (it) => {
+layer(invoiceService)("a transfer that belongs to no invoice", (it) => {
   it.effect("opens one exception of the wallet's merchant, which ends and comes back with the transfer", () =>
     Effect.gen(function*() {
       usualPrices()
@@ -131,10 +131,10 @@ layer(till)("a transfer that belongs to no invoice", (it) => {
         invoiceId: null,
         matchKey: address.toLowerCase()
       }
-      yield* handOver(seen)
+      yield* handOverTransfer(seen)
       assert.deepStrictEqual(yield* unmatched(merchantId), [])
       const confirmed = { ...seen, status: "confirmed", version: 2 } as const
-      yield* handOver(confirmed)
+      yield* handOverTransfer(confirmed)
       const evidence = {
         network: usdc.network,
         tx_hash: seen.txHash,
@@ -145,11 +145,11 @@ layer(till)("a transfer that belongs to no invoice", (it) => {
         token_amount_unit: "token"
       }
       assert.deepStrictEqual(yield* unmatched(merchantId), [{ status: "open", invoice_id: null, evidence }])
-      yield* handOver({ ...confirmed, version: 3 })
+      yield* handOverTransfer({ ...confirmed, version: 3 })
       assert.lengthOf(yield* unmatched(merchantId), 1)
-      yield* handOver({ ...confirmed, status: "reverted", version: 4 })
+      yield* handOverTransfer({ ...confirmed, status: "reverted", version: 4 })
       assert.deepStrictEqual((yield* unmatched(merchantId)).map(({ status }) => status), ["resolved"])
-      yield* handOver({ ...confirmed, version: 5 })
+      yield* handOverTransfer({ ...confirmed, version: 5 })
       assert.deepStrictEqual((yield* unmatched(merchantId)).map(({ status }) => status), ["open"])
       assert.deepStrictEqual(yield* openExceptions(invoice.id), [])
     }))

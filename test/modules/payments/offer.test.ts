@@ -14,8 +14,8 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api } from "../../support/Api.ts"
 import {
-  callerOf, choose, ether, handOver, newMerchant, post, setWallet, till, transferTo, usualPrices
-} from "../invoices/Till.ts"
+  callerOf, choose, ether, handOverTransfer, newMerchant, post, setWallet, invoiceService, transferTo, usualPrices
+} from "../invoices/InvoiceService.ts"
 
 /** An invoice of a new merchant, and what its payor is offered: ids, with the reason of those that cannot be paid. */
 const payor = Effect.gen(function*() {
@@ -32,13 +32,13 @@ const block = (merchant: number, blocked: ReadonlyArray<number>) =>
   Effect.gen(function*() {
     const policies = yield* TokenPolicies
     yield* policies.change(merchant, "devnet", noCause, {
-      decide: (current) => ({ ...current, version: current.version + 1, policy: "selective", blocked: new Set(blocked) }),
+      decide: (current) => ({ ...current, version: current.version + 1, policy: "selective", blockedTokens: new Set(blocked) }),
       reply: () => undefined
     })
     yield* TestClock.adjust("2 seconds")
   })
 
-layer(till)("the tokens a payor is offered", (it) => {
+layer(invoiceService)("the tokens a payor is offered", (it) => {
   it.effect("are never one that the invoice's address is not for, though the merchant takes it since", () =>
     Effect.gen(function*() {
       const { invoice, merchant, offered } = yield* payor
@@ -66,7 +66,7 @@ layer(till)("the tokens a payor is offered", (it) => {
       const { invoice } = yield* payor
       const sql = yield* SqlClient.SqlClient
       const shown = Effect.flatMap(Effect.flatMap(Invoices, (invoices) => invoices.find(invoice.id)), (found) =>
-        Effect.flatMap(Payments, (payments) => payments.shown(found!)))
+        Effect.flatMap(Payments, (payments) => payments.currentRoute(found!)))
       const quotes = Effect.map(sql`SELECT id FROM quotes WHERE invoice_id = ${invoice.id}`, (rows) => rows.length)
       assert.isNull(yield* shown)
       yield* choose(invoice.id, ether)
@@ -77,10 +77,10 @@ layer(till)("the tokens a payor is offered", (it) => {
       assert.include((yield* shown)!.quote, { quote_status: "expired", estimated_token_amount_remaining: "10.000000" })
       assert.strictEqual(yield* quotes, before)
       usualPrices()
-      yield* handOver(yield* transferTo(invoice, usdc, 4_000_000n))
+      yield* handOverTransfer(yield* transferTo(invoice, usdc, 4_000_000n))
       assert.deepInclude({ ...yield* shown }, { token: usdc, target, tokenAmount: baseUnits(6_000_000n) })
       assert.strictEqual(yield* quotes, before + 1)
-      yield* handOver(yield* transferTo(invoice, usdc, 6_000_000n))
+      yield* handOverTransfer(yield* transferTo(invoice, usdc, 6_000_000n))
       assert.isNull(yield* shown)
     }))
 })

@@ -11,7 +11,7 @@ import type { JournalEntry } from "../../../runtime/Chains.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { Api } from "../../support/Api.ts"
 import { databaseLayer } from "../../support/Database.ts"
-import { arrive, callerOf, newMerchant, ok, post, reportAgain, till, usualPrices } from "../invoices/Till.ts"
+import { receiveTransfer, callerOf, newMerchant, ok, post, reportAgain, invoiceService, usualPrices } from "../invoices/InvoiceService.ts"
 
 /** Whether each transfer is deep enough at first sight, and which earlier one leaves its chain and comes back after it. */
 const Transfers = Schema.Array(Schema.Struct({
@@ -19,7 +19,7 @@ const Transfers = Schema.Array(Schema.Struct({
   returns: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })))
 })).check(Schema.isMinLength(2), Schema.isMaxLength(6))
 
-layer(till)("payments of one invoice within one second", (it) => {
+layer(invoiceService)("payments of one invoice within one second", (it) => {
   it.effect.prop("are listed newest first everywhere, and the last one that came is the latest", [Transfers], ([transfers]) =>
     Effect.gen(function*() {
       usualPrices()
@@ -28,7 +28,7 @@ layer(till)("payments of one invoice within one second", (it) => {
       const { invoice, payment_session_headers: session } = made
       const sent: Array<JournalEntry> = []
       for (const [index, { isDeep, returns }] of transfers.entries()) {
-        sent.push(yield* arrive(invoice, usdc, BigInt(index + 1) * 1_000_000n, isDeep ? "confirmed" : "seen"))
+        sent.push(yield* receiveTransfer(invoice, usdc, BigInt(index + 1) * 1_000_000n, isDeep ? "confirmed" : "seen"))
         const again = returns === null ? undefined : sent[returns]
         if (again === undefined) continue
         const gone: JournalEntry = yield* reportAgain({ ...again, status: "reverted" })

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { NodeHttpClient } from "@effect/platform-node"
 import { Effect, Layer, Schema } from "effect"
 import type * as Plugin from "../../../runtime/Plugin.ts"
-import { Quotes } from "../../../runtime/Quotes.ts"
-import { layer as median } from "../../../runtime/quotes/Median.ts"
+import { Prices } from "../../../runtime/Prices.ts"
+import { layer as median } from "../../../runtime/prices/Oracle.ts"
 import { type PriceLayer, priceSourceConformance } from "../../conformance/prices.ts"
 import { plugin } from "../../fixtures/acme-price.ts"
 import { httpServer } from "../../fixtures/httpServer.ts"
@@ -35,7 +35,7 @@ describe("a price source is one config line", () => {
     Effect.gen(function*() {
       const { plugin } = yield* Effect.promise(() => import(entry.use) as Promise<{ readonly plugin: Plugin.Plugin }>)
       const options = yield* Schema.decodeUnknownEffect(plugin.options!)(entry.options)
-      return yield* Effect.flatMap(Quotes, (quotes) => quotes.spot(ether)).pipe(Effect.provide(
+      return yield* Effect.flatMap(Prices, (quotes) => quotes.spot(ether)).pipe(Effect.provide(
         (plugin.layer(options) as PriceLayer).pipe(
           Layer.provideMerge(median.pipe(Layer.provide(catalogOf(ether)))),
           Layer.provide(NodeHttpClient.layerUndici)

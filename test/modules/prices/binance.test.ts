@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { plugin } from "../../../modules/prices/binance.ts"
 import { type PriceLayer, providerConformance, sourceOf } from "../../conformance/prices.ts"
-import { binancePrices, binanceServer, tetherPrice } from "../../fixtures/providers/binance.ts"
+import { binancePrices, binanceServer, tetherPrice } from "../../fixtures/priceSources/binance.ts"
 
 const layerOf = (baseUrl: string) => plugin.layer({ baseUrl, environments: ["devnet"] }) as PriceLayer
 const peers = { tether: tetherPrice }

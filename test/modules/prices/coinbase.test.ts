@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { plugin } from "../../../modules/prices/coinbase.ts"
 import { type PriceLayer, providerConformance, sourceOf } from "../../conformance/prices.ts"
-import { coinbasePrices, coinbaseServer } from "../../fixtures/providers/coinbase.ts"
+import { coinbasePrices, coinbaseServer } from "../../fixtures/priceSources/coinbase.ts"
 
 const layerOf = (baseUrl: string) => plugin.layer({ baseUrl }) as PriceLayer
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { plugin } from "../../../modules/prices/coingecko.ts"
 import { type PriceLayer, providerConformance, sourceOf } from "../../conformance/prices.ts"
-import { coingeckoPrices, coingeckoServer } from "../../fixtures/providers/coingecko.ts"
+import { coingeckoPrices, coingeckoServer } from "../../fixtures/priceSources/coingecko.ts"
 
 const layerOf = (baseUrl: string) => plugin.layer({ baseUrl }) as PriceLayer
 

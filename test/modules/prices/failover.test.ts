@@ -10,15 +10,15 @@ import { plugin as binance } from "../../../modules/prices/binance.ts"
 import { plugin as coinbase } from "../../../modules/prices/coinbase.ts"
 import { plugin as coingecko } from "../../../modules/prices/coingecko.ts"
 import { plugin as kraken } from "../../../modules/prices/kraken.ts"
-import { type PriceUnavailable, Quotes, type Spot } from "../../../runtime/Quotes.ts"
-import { layerWith } from "../../../runtime/quotes/Median.ts"
+import { type PriceUnavailable, Prices, type Spot } from "../../../runtime/Prices.ts"
+import { layerWith } from "../../../runtime/prices/Oracle.ts"
 import { compareRates, isWithin, readRate } from "../../../schemas/Money.ts"
 import type { PriceLayer } from "../../conformance/prices.ts"
-import { binanceServer } from "../../fixtures/providers/binance.ts"
-import { coinbaseServer } from "../../fixtures/providers/coinbase.ts"
-import { coingeckoServer } from "../../fixtures/providers/coingecko.ts"
-import { krakenServer } from "../../fixtures/providers/kraken.ts"
-import type { ProviderFault, ProviderServer } from "../../fixtures/providers/Server.ts"
+import { binanceServer } from "../../fixtures/priceSources/binance.ts"
+import { coinbaseServer } from "../../fixtures/priceSources/coinbase.ts"
+import { coingeckoServer } from "../../fixtures/priceSources/coingecko.ts"
+import { krakenServer } from "../../fixtures/priceSources/kraken.ts"
+import type { ProviderFault, ProviderServer } from "../../fixtures/priceSources/Server.ts"
 import { catalogOf, mainnetEther } from "../../fixtures/tokens.ts"
 
 const names = ["kraken", "coinbase", "coingecko", "binance"] as const
@@ -46,7 +46,7 @@ const priced = (
       Layer.provideMerge(layerWith({ depeg: "market", quorum: 2 }).pipe(Layer.provide(catalogOf(mainnetEther)))),
       Layer.provide(NodeHttpClient.layerUndici)
     )
-    return yield* Effect.flatMap(Quotes, (quotes) => quotes.spot(mainnetEther)).pipe(Effect.provide(running))
+    return yield* Effect.flatMap(Prices, (quotes) => quotes.spot(mainnetEther)).pipe(Effect.provide(running))
   }) as never
 
 /** All say between $3,500.25 and $3,500.36. */

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { plugin } from "../../../modules/prices/kraken.ts"
 import { type PriceLayer, providerConformance, sourceOf } from "../../conformance/prices.ts"
-import { krakenPrices, krakenServer } from "../../fixtures/providers/kraken.ts"
+import { krakenPrices, krakenServer } from "../../fixtures/priceSources/kraken.ts"
 
 const layerOf = (baseUrl: string) => plugin.layer({ baseUrl }) as PriceLayer
 

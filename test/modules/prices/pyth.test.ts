@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { plugin } from "../../../modules/prices/pyth.ts"
 import { type PriceLayer, providerConformance, sourceOf } from "../../conformance/prices.ts"
-import { pythKey, pythPrices, pythServer } from "../../fixtures/providers/pyth.ts"
+import { pythKey, pythPrices, pythServer } from "../../fixtures/priceSources/pyth.ts"
 
 const layerOf = (baseUrl: string, apiKey = pythKey) =>
   plugin.layer({ baseUrl, apiKey: Redacted.make(apiKey) }) as PriceLayer

@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type Aggregate, Invoices } from "../../../modules/invoices/plugin.ts"
-import { layer as quotesLayer, QuoteRenewal, renewal } from "../../../modules/quotes/actor.ts"
+import { layer as quotesLayer, QuoteRenewal, renewal } from "../../../modules/quotes/service.ts"
 import { migrations } from "../../../modules/quotes/migrations.ts"
 import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
 import { Commit } from "../../../runtime/Commit.ts"
@@ -31,7 +31,7 @@ interface Instance {
   commits: number
   /** Makes the next commits fail. */
   broken: boolean
-  greet: QuoteRenewal["Service"]["greet"]
+  greet: QuoteRenewal["Service"]["startWatch"]
 }
 
 interface World {
@@ -55,8 +55,8 @@ const instanceLayer = (world: World, instance: Instance) => {
       }
     }))).pipe(Layer.provide(catalogOf(usdc, ether))),
     Layer.mock(Sockets, {
-      listened: () => instance.listened,
-      tell: (invoiceId, frame) =>
+      watchedInvoices: () => instance.listened,
+      send: (invoiceId, frame) =>
         Effect.sync(() => void instance.told.push({ invoiceId, event: JSON.parse(frame(apiVersion)) }))
     }),
     Layer.mock(EventBus, {
@@ -85,7 +85,7 @@ const instanceLayer = (world: World, instance: Instance) => {
           })
       })))
   )
-  const known = Layer.effectDiscard(Effect.map(QuoteRenewal, ({ greet }) => void (instance.greet = greet)))
+  const known = Layer.effectDiscard(Effect.map(QuoteRenewal, ({ startWatch }) => void (instance.greet = startWatch)))
   return known.pipe(Layer.provide(renewal), Layer.provideMerge(quotesLayer), Layer.provide(kernel))
 }
 
@@ -104,7 +104,7 @@ const request = {
   environment: "devnet",
   token: ether,
   amountRemaining: usdMillis(49_990n),
-  shown: true
+  isShown: true
 } as const
 
 /** Shows the payor a quote for ether at $2,000. */

@@ -11,9 +11,9 @@ import type { JournalEntry } from "../../../runtime/Chains.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import type { Answer, Call } from "../../support/Api.ts"
 import {
-  arrive, type Caller, callerOf, choose, ether, losePrice, mainnetUsdc, newInvoice, newMerchant, post, reportAgain, setPrice,
-  till, usualPrices
-} from "../invoices/Till.ts"
+  receiveTransfer, type Caller, callerOf, choose, ether, losePrice, mainnetUsdc, newInvoice, newMerchant, post, reportAgain, setPrice,
+  invoiceService, usualPrices
+} from "../invoices/InvoiceService.ts"
 
 const path = "/api/v1/quotes"
 
@@ -44,7 +44,7 @@ const rowsOf = (invoiceId: string) =>
     return yield* sql<{ id: string; shown: boolean }>`SELECT id, shown FROM quotes WHERE invoice_id = ${invoiceId} ORDER BY id`
   })
 
-layer(till)("quotes over HTTP", (it) => {
+layer(invoiceService)("quotes over HTTP", (it) => {
   it.effect("price one route: exactly the documented body, which reads back the same", () =>
     Effect.gen(function*() {
       usualPrices()
@@ -137,10 +137,10 @@ layer(till)("quotes over HTTP", (it) => {
         refused(yield* devnet.call(path, ofInvoice(invoice.id, more)), status, code, param)
       }
       assert.deepStrictEqual(yield* rowsOf(invoice.id), [])
-      yield* arrive(invoice, usdc, 5_000_000n)
+      yield* receiveTransfer(invoice, usdc, 5_000_000n)
       refused(yield* devnet.call(path, ofInvoice(invoice.id, { token_id: ether.id })), 409, "ROUTE_LOCKED")
       assert.strictEqual((yield* devnet.ok(path, ofInvoice(invoice.id))).data.amount_remaining, 15_000)
-      yield* arrive(invoice, usdc, 15_000_000n)
+      yield* receiveTransfer(invoice, usdc, 15_000_000n)
       refused(yield* devnet.call(path, ofInvoice(invoice.id)), 409, "INVOICE_NOT_PAYABLE")
       const batch = post({ invoice_id: invoice.id, routes: [{ network: "base", token_id: usdc.id }] })
       refused(yield* devnet.call(`${path}/batch`, batch), 409, "INVOICE_NOT_PAYABLE")
@@ -264,7 +264,7 @@ layer(till)("quotes over HTTP", (it) => {
 /**
  * What a payment was valued at stands on it, with where the rate came from, and no later price changes it.
  */
-layer(till)("the price of a payment", (it) => {
+layer(invoiceService)("the price of a payment", (it) => {
   const paymentOf = (caller: Caller, invoiceId: string) =>
     Effect.map(caller.ok(`/api/v1/invoices/${invoiceId}/payments`), ({ data }) => data[0])
   const again = (caller: Caller, id: string) => caller.ok(`/api/v1/invoice-payments/${id}`)
@@ -277,7 +277,7 @@ layer(till)("the price of a payment", (it) => {
       setPrice("ethereum", price)
       yield* TestClock.adjust("1 hour")
       entry = yield* reportAgain(entry)
-      yield* arrive(invoice, ether, 1n, "seen")
+      yield* receiveTransfer(invoice, ether, 1n, "seen")
       assert.deepStrictEqual(yield* again(caller, paid.id), paid)
       const after = yield* caller.ok(`/api/v1/invoices/${invoice.id}`)
       assert.deepStrictEqual([after.amount_paid, after.status], [before.amount_paid, before.status])
@@ -294,7 +294,7 @@ layer(till)("the price of a payment", (it) => {
       const quotedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       setPrice("ethereum", "4000")
       yield* TestClock.adjust("60 seconds")
-      const entry = yield* arrive(invoice, ether, route.tokenAmount!)
+      const entry = yield* receiveTransfer(invoice, ether, route.tokenAmount!)
       const paid = yield* paymentOf(devnet, invoice.id)
       assert.strictEqual(paid.amount, 20_000, "at the quoted $2,000, not the $4,000 of now")
       assert.deepStrictEqual(paid.metadata.quote, {
@@ -308,7 +308,7 @@ layer(till)("the price of a payment", (it) => {
       usualPrices()
       const { devnet } = yield* merchant
       const invoice = yield* newInvoice(devnet, { amount: 20_000 })
-      const entry = yield* arrive(invoice, ether, 5_000_000_000_000_000n)
+      const entry = yield* receiveTransfer(invoice, ether, 5_000_000_000_000_000n)
       const paid = yield* paymentOf(devnet, invoice.id)
       assert.deepStrictEqual([paid.amount, paid.metadata.quote.pricing, paid.metadata.quote.quote_id], [10_000, "spot", null])
       yield* unmoved(devnet, invoice, entry, paid)

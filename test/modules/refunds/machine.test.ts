@@ -6,27 +6,27 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, nothingToSee, paymentObject } from "../../../modules/invoices/machine.ts"
+import { type Aggregate, type Command, type Decision, decide as decideInvoice, invoiceObject, type InvoiceState, nothingToScan, paymentObject } from "../../../modules/invoices/machine.ts"
 import {
-  type Circumstances,
-  cut,
+  type RefundContext,
+  reduceRefunds,
   decide,
   destinationSeconds,
   type Fees,
-  inOrderOfUse,
+  sortDestinations,
   isOpen,
   isReceived,
-  isStanding,
+  isActive,
   net,
-  opened,
+  newRefund,
   type Payout,
   quoteOf,
   quoteSeconds,
-  refundable,
+  refundableAmount,
   type RefundCommand,
   refundObject,
   type RefundState,
-  shares
+  allocateRefund
 } from "../../../modules/refunds/machine.ts"
 import { defaultFees } from "../../../modules/refunds/plugin.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
@@ -81,7 +81,7 @@ const paymentIds = [0, 1, 2, 3].map((index) => `00000000-0000-4000-8000-00000000
 /** The same transfer always brings the same amount; every other one comes too late. */
 const observe = (index: number): Command => ({
   _tag: "Observe",
-  arrival: {
+  transfer: {
     id: paymentIds[index]!,
     network: "base",
     tokenId: 1,
@@ -115,7 +115,7 @@ interface Till {
 
 const empty: Till = { invoice: { invoice: invoice(), payments: [], openExceptions: new Set() }, refunds: [] }
 
-const about = ({ invoice, refunds }: Till, at = now): Circumstances => ({ now: at, invoice, refunds, fees })
+const about = ({ invoice, refunds }: Till, at = now): RefundContext => ({ now: at, invoice, refunds, fees })
 
 const sum = <A>(all: ReadonlyArray<A>, of: (each: A) => bigint) => all.reduce((total, each) => total + of(each), 0n)
 const received = ({ invoice }: Till) => sum(invoice.payments, (each) => (isReceived(each) ? each.amount : 0n))
@@ -141,8 +141,8 @@ const onInvoice = (till: Till, commands: ReadonlyArray<Command>, at = now): Till
   const decision = decideInvoice(till.invoice, commands, at) as Decision
   assert.isObject(decision)
   inverts(till.invoice, decision)
-  const isGone = decision.changed.some(({ status }) => status === "reverted")
-  const left = isGone ? cut(till.refunds, decision.next, at) : []
+  const isGone = decision.changedPayments.some(({ status }) => status === "reverted")
+  const left = isGone ? reduceRefunds(till.refunds, decision.next, at) : []
   for (const refund of left) assert.strictEqual(refund.version, till.refunds.find(({ id }) => id === refund.id)!.version + 1)
   return {
     invoice: decision.next,
@@ -202,7 +202,7 @@ const moved = (till: Till, move: Move, index: number): Till => {
     case "revert":
       return onInvoice(till, [{ _tag: "Revert", paymentId }])
     case "tick":
-      return onInvoice(till, [{ _tag: "Tick", sight: nothingToSee }], expiresAt + index)
+      return onInvoice(till, [{ _tag: "Tick", progress: nothingToScan }], expiresAt + index)
     case "settle": {
       const payment = till.invoice.payments.find(({ id }) => id === paymentId)
       if (payment === undefined || payment.refunded > 0n) return till
@@ -218,7 +218,7 @@ const moved = (till: Till, move: Move, index: number): Till => {
     case "open":
     case "late":
     case "custom": {
-      const fresh = opened(`re_${index}`, {
+      const fresh = newRefund(`re_${index}`, {
         amount: move.kind === "custom" ? usdMillis(BigInt(move.amount)) : "remaining",
         reason: "other",
         feeFree: move.which === 1,
@@ -280,7 +280,7 @@ describe("refunds, any history", () => {
           if (after.status !== refund.status) assert.include(steps[refund.status], after.status)
           if (!isOpen(refund)) assert.strictEqual(after, refund)
           assert.isTrue(after.amount <= refund.amount && after.fee < after.amount)
-          assert.isTrue(isStanding(after) || after.txHash === null)
+          assert.isTrue(isActive(after) || after.txHash === null)
         }
       }
     }), { arbitrary: { runs: 400 } })
@@ -306,7 +306,7 @@ describe("refunds, any history", () => {
       ).invoice.payments
       const all = sum(payments, ({ amount }) => amount)
       const amount = usdMillis(BigInt(wanted) > all ? all : BigInt(wanted))
-      const commands = shares({ amount, source: "all" }, payments)
+      const commands = allocateRefund({ amount, source: "all" }, payments)
       assert.strictEqual(sum(commands, (command) => (command._tag === "Refund" ? command.amount : 0n)), amount)
       const bySight = payments.toSorted((a, b) => a.seenAt - b.seenAt)
       assert.deepStrictEqual(
@@ -323,8 +323,8 @@ const paid = (...indexes: ReadonlyArray<number>): Till =>
     empty
   )
 
-const refundOf = (till: Till, more: Partial<Parameters<typeof opened>[1]> = {}): RefundState => {
-  const fresh = opened("re_1", { amount: "remaining", reason: "other", feeFree: false, source: "all", quote: null, ...more }, about(till))
+const refundOf = (till: Till, more: Partial<Parameters<typeof newRefund>[1]> = {}): RefundState => {
+  const fresh = newRefund("re_1", { amount: "remaining", reason: "other", feeFree: false, source: "all", quote: null, ...more }, about(till))
   assert.isFalse(isPublicError(fresh) || fresh === null)
   return fresh as RefundState
 }
@@ -383,15 +383,15 @@ describe("a refund", () => {
     assert.strictEqual(after(till, fresh, { _tag: "Expire" }, now + destinationSeconds - 1), fresh)
     const ended = after(till, fresh, { _tag: "Expire" }, now + destinationSeconds)
     has(ended, { status: "expired", dueAt: null })
-    assert.strictEqual(refundable(till.invoice, [ended]), 7_000n)
+    assert.strictEqual(refundableAmount(till.invoice, [ended]), 7_000n)
   })
 
   it("is refused beyond what was received, and null where nothing remains", () => {
     const till = paid(0)
     const ask = { amount: usdMillis(7_001n), reason: "other", feeFree: false, source: "all", quote: null } as const
-    const beyond = opened("re_2", ask, about(till))
+    const beyond = newRefund("re_2", ask, about(till))
     assert.isTrue(isPublicError(beyond) && beyond.code === "REFUND_EXCEEDS_RECEIVED")
-    assert.isNull(opened("re_2", { ...ask, amount: "remaining" }, about({ ...till, refunds: [refundOf(till)] })))
+    assert.isNull(newRefund("re_2", { ...ask, amount: "remaining" }, about({ ...till, refunds: [refundOf(till)] })))
   })
 
   it("of late money is for that alone, and waits until it is deep", () => {
@@ -454,8 +454,8 @@ describe("a refund", () => {
 
   it("of a payor who named several networks goes to one that was paid on, else where it costs least", () => {
     const all = [ethereum, { network: "sui", address: "0x1", memo: null } as const, base]
-    assert.deepStrictEqual(inOrderOfUse(all, paid(0).invoice.payments, fees).map(({ network }) => network), ["base", "sui", "ethereum"])
-    assert.deepStrictEqual(inOrderOfUse(all, [], fees).map(({ network }) => network), ["base", "sui", "ethereum"])
+    assert.deepStrictEqual(sortDestinations(all, paid(0).invoice.payments, fees).map(({ network }) => network), ["base", "sui", "ethereum"])
+    assert.deepStrictEqual(sortDestinations(all, [], fees).map(({ network }) => network), ["base", "sui", "ethereum"])
   })
 })
 

@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { PayorDetails } from "../../../modules/payments/plugin.ts"
-import { type OpenAsk, type RefundCommand, Refunds, type RefundState } from "../../../modules/refunds/plugin.ts"
+import { type RefundRequest, type RefundCommand, Refunds, type RefundState } from "../../../modules/refunds/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -15,8 +15,8 @@ import { isPublicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
-  arrive, callerOf, choose, ether, eventsOf, losePrice, newInvoice, newMerchant, reportAgain, runDue, setPrice, till, usualPrices
-} from "../invoices/Till.ts"
+  receiveTransfer, callerOf, choose, ether, eventsOf, losePrice, newInvoice, newMerchant, reportAgain, runDue, setPrice, invoiceService, usualPrices
+} from "../invoices/InvoiceService.ts"
 
 /** Base units of a test dollar. */
 const dollar = 1_000_000n
@@ -28,22 +28,22 @@ const paidInvoice = Effect.fnUntraced(function*(dollars: bigint, asked = 10_000)
   const caller = callerOf(yield* newMerchant)
   const invoice = yield* newInvoice(caller, { amount: asked, expires_in: 3_600_000 })
   yield* choose(invoice.id, usdc)
-  const entry = yield* arrive(invoice, usdc, dollars * dollar)
+  const entry = yield* receiveTransfer(invoice, usdc, dollars * dollar)
   return { caller, invoice, entry }
 })
 
-const remaining: OpenAsk = { amount: "remaining", reason: "other", destination: null, feeFree: false }
+const remaining: RefundRequest = { amount: "remaining", reason: "other", destination: null, feeFree: false }
 
 /** Opens a refund in a change of its own, as `invoices` decides it. */
-const openBy = (invoices: Context.Service.Shape<typeof Invoices>, invoiceId: string, ask: OpenAsk) =>
+const openBy = (invoices: Context.Service.Shape<typeof Invoices>, invoiceId: string, ask: RefundRequest) =>
   Effect.gen(function*() {
     const refunds = yield* Refunds
-    const { told } = yield* invoices.change(invoiceId, noCause, (current, now) =>
+    const { facts } = yield* invoices.change(invoiceId, noCause, (current, now) =>
       Effect.map(refunds.open(current, ask, now), (opened) => opened === null ? { commands: [] } : { ...opened }))
-    return told.flatMap((each) => each._tag === "Refund" ? [(each as { readonly refund?: RefundState }).refund!] : [])
+    return facts.flatMap((each) => each._tag === "Refund" ? [(each as { readonly refund?: RefundState }).refund!] : [])
   })
 
-const open = (invoiceId: string, ask: OpenAsk) =>
+const open = (invoiceId: string, ask: RefundRequest) =>
   Effect.flatMap(Invoices, (invoices) => Effect.map(openBy(invoices, invoiceId, ask), ([refund]) => refund!))
 
 const command = (id: string, what: RefundCommand) =>
@@ -64,12 +64,12 @@ const otherInvoices = Effect.gen(function*() {
   return Context.get(built as Context.Context<any>, Invoices) as Context.Service.Shape<typeof Invoices>
 })
 
-layer(till)("refunds", (it) => {
+layer(invoiceService)("refunds", (it) => {
   it.effect("of many calls at once, on two instances, never come to more than was received", () =>
     Effect.gen(function*() {
       const { invoice } = yield* paidInvoice(10n)
       const both = [yield* Invoices, yield* otherInvoices]
-      const ask: OpenAsk = { ...remaining, amount: usdMillis(4_000n), destination }
+      const ask: RefundRequest = { ...remaining, amount: usdMillis(4_000n), destination }
       const codes = yield* Effect.forEach(
         Array.from({ length: 8 }, (_, index) => both[index % 2]!),
         (invoices) => codeOf(openBy(invoices, invoice.id, ask)),
@@ -84,11 +84,11 @@ layer(till)("refunds", (it) => {
   it.effect("go where the payor said, later or before, and their payout is told as one event of each payment", () =>
     Effect.gen(function*() {
       const { caller, invoice } = yield* paidInvoice(4n)
-      yield* arrive(invoice, usdc, 3n * dollar)
+      yield* receiveTransfer(invoice, usdc, 3n * dollar)
       const waiting = yield* open(invoice.id, remaining)
       assert.deepInclude({ ...waiting }, { status: "awaiting_destination", destination: null })
       const current = (yield* (yield* Invoices).find(invoice.id))!.invoice
-      yield* (yield* PayorDetails).tellRefundAddress(current, { ...destination, address: address.toLowerCase() })
+      yield* (yield* PayorDetails).saveRefundAddress(current, { ...destination, address: address.toLowerCase() })
       const begun = yield* stored(waiting.id)
       assert.deepInclude({ ...begun, amount: begun.amount.toString() }, { status: "processing", amount: "7000", destination })
       assert.strictEqual(begun.tokenAmount, 6_980_000n)
@@ -108,7 +108,7 @@ layer(till)("refunds", (it) => {
 
       const next = yield* paidInvoice(5n)
       const known = (yield* (yield* Invoices).find(next.invoice.id))!.invoice
-      yield* (yield* PayorDetails).tellRefundAddress(known, destination)
+      yield* (yield* PayorDetails).saveRefundAddress(known, destination)
       assert.deepInclude({ ...yield* open(next.invoice.id, remaining) }, { status: "processing", destination })
     }))
 
@@ -117,7 +117,7 @@ layer(till)("refunds", (it) => {
       usualPrices()
       const caller = callerOf(yield* newMerchant)
       const invoice = yield* newInvoice(caller, { amount: 10_000, expires_in: 3_600_000 })
-      yield* arrive(invoice, ether, 10n ** 15n)
+      yield* receiveTransfer(invoice, ether, 10n ** 15n)
       losePrice("ethereum")
       const refund = yield* open(invoice.id, { ...remaining, destination })
       assert.strictEqual(refund.status, "pending_approval")
@@ -157,7 +157,7 @@ layer(till)("refunds", (it) => {
       const invoice = yield* newInvoice(caller, { amount: 10_000, expires_in: 60_000 })
       yield* choose(invoice.id, usdc)
       yield* caller.ok(`/api/v1/invoices/${invoice.id}/cancel`, { method: "POST" })
-      const entry = yield* arrive(invoice, usdc, 10n * dollar, "seen")
+      const entry = yield* receiveTransfer(invoice, usdc, 10n * dollar, "seen")
       const refund = yield* open(invoice.id, { ...remaining, payments: "late", destination })
       assert.deepInclude({ ...refund }, { status: "pending_approval", source: "late" })
       assert.strictEqual(yield* codeOf(command(refund.id, { _tag: "Approve" })), "REFUND_EXCEEDS_RECEIVED")

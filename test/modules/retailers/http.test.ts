@@ -9,13 +9,13 @@ import { randomUUID } from "node:crypto"
 import { driverLayer, HttpRetailerOptions } from "../../../modules/retailers/http.ts"
 import type { WantedItem } from "../../../modules/retail/plugin.ts"
 import {
-  assertUnavailable, driverOf, placedOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject
+  assertUnavailable, driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject
 } from "../../conformance/retailers.ts"
 import { knownOrder } from "../../fixtures/plugins/orderbook.ts"
 import { emptyDatabase } from "../../support/Database.ts"
 import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../../support/Fulfilment.ts"
 import { generousLimits } from "../../support/Limits.ts"
-import { configOf, exchange, type Sent, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+import { configOf, exchange, type TestRequest, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
 
 const want = (productId: string, quantity = 1, retailer = "amazon"): WantedItem => ({ retailer, productId, quantity })
 
@@ -121,7 +121,7 @@ layer(Layer.provideMerge(subject, Fulfilment.layer), { excludeTestServices: true
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf(yield* Fulfilment))
       const placement = placementOf(driver, "33101", [want("widget")])
-      const order = placedOf(placement, [], 0)
+      const order = placedOrderOf(placement, [], 0)
       assert.deepStrictEqual(yield* driver.track({ ...order, placedAt: null }), [])
       assert.deepStrictEqual(yield* driver.cancel(order), [{ _tag: "CancellationAccepted" }])
       assert.deepStrictEqual((yield* driver.place(placement)).map(({ _tag }) => _tag), ["PlacementFailed"])
@@ -205,7 +205,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a callb
   const post = Effect.fnUntraced(function*(
     orderId: string,
     body: unknown,
-    { signed, ...more }: Sent & { readonly signed?: Parameters<typeof callbackHeaders>[2] } = {}
+    { signed, ...more }: TestRequest & { readonly signed?: Parameters<typeof callbackHeaders>[2] } = {}
   ) {
     const service = yield* Desk
     const text = typeof body === "string" ? body : JSON.stringify(body)
@@ -269,7 +269,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })("a callb
         shipment_id: "p1", carrier: null, tracking_number: null, carrier_tracking_url: null, delivery_status: "in_transit",
         retailer_tracking_number: null, retailer_tracking_url: null, obtained_at: 1_766_320_500, line_item_ids: ["li_1"]
       }
-      const wrong: ReadonlyArray<readonly [string, unknown, string, Sent?]> = [
+      const wrong: ReadonlyArray<readonly [string, unknown, string, TestRequest?]> = [
         [other, placed, "404 ORDER_NOT_FOUND"],
         ["not-an-id", placed, "404 ORDER_NOT_FOUND"],
         [knownOrder, { type: "cancellation_accepted" }, "409 INVALID_TRANSITION"],

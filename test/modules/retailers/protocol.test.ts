@@ -7,8 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import type { OrderedItem, WantedItem } from "../../../modules/retail/plugin.ts"
-import { isFresh, isSignedBy, signatureOf, type Signed, signingKey, toleranceMillis } from "../../../modules/retailers/http/Signature.ts"
-import { offerOf, quoteBody, reportsOf, verdictOf } from "../../../modules/retailers/http/Wire.ts"
+import { isFresh, isSignedBy, signatureOf, type SignedMessage, signingKey, toleranceMillis } from "../../../modules/retailers/http/Signature.ts"
+import { offerOf, quoteBody, reportsOf, validationOf } from "../../../modules/retailers/http/Wire.ts"
 import { trials, zipCodes } from "../../../modules/retailers/simulated/Shop.ts"
 import {
   AddressAnswer, AddressRequest, CancelRequest, PlacementRequest, QuoteAnswer, QuoteRequest, ReportsAnswer, RetailReport
@@ -179,10 +179,10 @@ describe("an answer about an address", () => {
   }
 
   it("is a verdict where it is one", () => {
-    assert.deepStrictEqual(Result.getOrThrow(verdictOf(JSON.stringify({ valid: true, address }))), {
+    assert.deepStrictEqual(Result.getOrThrow(validationOf(JSON.stringify({ valid: true, address }))), {
       _tag: "Valid", address: { ...addressIn("33101"), city: "Miami", phone: "+1" }
     })
-    assert.deepStrictEqual(Result.getOrThrow(verdictOf(JSON.stringify({ valid: false, fields: { zip_code: "No" } }))), {
+    assert.deepStrictEqual(Result.getOrThrow(validationOf(JSON.stringify({ valid: false, fields: { zip_code: "No" } }))), {
       _tag: "Invalid", fields: { zip_code: "No" }
     })
   })
@@ -196,7 +196,7 @@ describe("an answer about an address", () => {
     "a field that there is not": { valid: false, fields: { planet: "No" } },
     "a fault that is no text": { valid: false, fields: { city: 1 } }
   }
-  for (const [what, lie] of Object.entries(lies)) it(`is refused with ${what}`, () => refuses(verdictOf(JSON.stringify(lie)), what))
+  for (const [what, lie] of Object.entries(lies)) it(`is refused with ${what}`, () => refuses(validationOf(JSON.stringify(lie)), what))
 })
 
 describe("an answer about an order", () => {
@@ -234,7 +234,7 @@ describe("an answer about an order", () => {
 describe("a signature", () => {
   const secrets = ["new-secret-0123456789abcdef0123456789ab", "old-secret-0123456789abcdef0123456789ab"]
   const keys = secrets.map(signingKey)
-  const signed: Signed = { timestamp: "1766320500000", method: "POST", target: `/callbacks/${orderId}`, body: "{\"type\":\"placed\"}" }
+  const signed: SignedMessage = { timestamp: "1766320500000", method: "POST", target: `/callbacks/${orderId}`, body: "{\"type\":\"placed\"}" }
 
   it("is what the guide says, by any implementation of HMAC", () => {
     const [, secret, timestamp, method, target, body, signature] =

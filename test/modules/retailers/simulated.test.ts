@@ -5,10 +5,10 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { plugin, readCatalogue } from "../../../modules/retailers/simulated.ts"
-import { catalogueOf, offer, risingMillis, risings, trials } from "../../../modules/retailers/simulated/Shop.ts"
+import { catalogueOf, offer, priceStepMillis, priceSteps, trials } from "../../../modules/retailers/simulated/Shop.ts"
 import type { PlacedOrder, WantedItem } from "../../../modules/retail/plugin.ts"
 import { ItemFault, Retailer } from "../../../schemas/Order.ts"
-import { driverOf, placedOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject } from "../../conformance/retailers.ts"
+import { driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject } from "../../conformance/retailers.ts"
 
 const layerOf = (options: (typeof plugin.options & {})["Type"]) => plugin.layer(options) as RetailerLayer
 
@@ -63,8 +63,8 @@ describe("the simulated catalogue", () => {
   it("lets a price rise with the merchant's time, and fall back", () => {
     const catalogue = catalogueOf([])
     const priceAt = (millis: number) => offer(catalogue, [trial(trials.priceRises)], null, millis).items[0]!.unitAmount
-    assert.deepStrictEqual([0, 1, risings - 1, risings].map((step) => priceAt(step * risingMillis)), [10_000n, 10_100n, 12_900n, 10_000n] as never)
-    assert.strictEqual(priceAt(risingMillis - 1), priceAt(0))
+    assert.deepStrictEqual([0, 1, priceSteps - 1, priceSteps].map((step) => priceAt(step * priceStepMillis)), [10_000n, 10_100n, 12_900n, 10_000n] as never)
+    assert.strictEqual(priceAt(priceStepMillis - 1), priceAt(0))
   })
 
   it("sells whatever looks like a product of a known retailer, at one price for ever", () => {
@@ -99,7 +99,7 @@ describe("orders at the simulated retailer", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf({}))
       const placement = placementOf(driver, "33101", [want("amazon", "B08N5WRWNW")])
-      const order: PlacedOrder = placedOf(placement, [], 86_400)
+      const order: PlacedOrder = placedOrderOf(placement, [], 86_400)
       assert.deepStrictEqual([yield* driver.place(placement), yield* driver.track(order), yield* driver.cancel(order)], [[], [], []])
     }))
 
@@ -107,7 +107,7 @@ describe("orders at the simulated retailer", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(layerOf({ auto: true, shipAfterSeconds: 100, deliverAfterSeconds: 200 }))
       const seen = (id: string, secondsAgo: number) =>
-        Effect.map(driver.track(placedOf(placementOf(driver, "33101", [trial(id)]), [], secondsAgo)), (reports) =>
+        Effect.map(driver.track(placedOrderOf(placementOf(driver, "33101", [trial(id)]), [], secondsAgo)), (reports) =>
           reports.map((report) => report._tag === "Shipped" ? report.shipment.delivery_status : report._tag))
       assert.deepStrictEqual(yield* seen("any", 50), [])
       assert.deepStrictEqual(yield* seen("any", 150), ["in_transit"])

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Aggregate, type Command, type Decision, decide, type PaymentState } from "../../../modules/invoices/machine.ts"
-import { maximumRetries, reported, retryAfterSeconds, type SettlementReport } from "../../../modules/settlement/machine.ts"
+import { maximumRetries, applyReports, retryAfterSeconds, type SettlementReport } from "../../../modules/settlement/rules.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { SettlementProgress, SettlementStage, SettlementStatus } from "../../../schemas/Payment.ts"
 import { arrival, guide, now, rowsOf, unpaid } from "../../fixtures/guides.ts"
@@ -23,7 +23,7 @@ describe("the guide on settlement", () => {
   it("lists what follows each status by a report or a refund, and nothing else", () => {
     const one = arrival(1, 50_000n, now)
     const paid = decide({ invoice: unpaid, payments: [], openExceptions: new Set() }, [
-      { _tag: "Observe", arrival: one },
+      { _tag: "Observe", transfer: one },
       { _tag: "Confirm", paymentId: one.id, confirmations: 1 }
     ], now) as Decision
     const [payment] = paid.next.payments as [PaymentState]
@@ -48,7 +48,7 @@ describe("the guide on settlement", () => {
     for (const [status, , , next] of rows) {
       const before = inStatus(status as SettlementStatus)
       const made = reports.flatMap((report) => {
-        const taken = reported(before, [{ paymentId: one.id, report }], now)
+        const taken = applyReports(before, [{ paymentId: one.id, report }], now)
         return "code" in taken ? [] : [taken.commands]
       })
       const refunds: ReadonlyArray<ReadonlyArray<Command>> = ["settled", "partially_refunded"].includes(status!)

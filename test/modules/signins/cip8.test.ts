@@ -18,7 +18,7 @@ import {
   coseKey,
   keyHashOf,
   keysOf,
-  type Signed,
+  type SignedProof,
   signData,
   stakeHash
 } from "../../support/SignInWallets.ts"
@@ -57,7 +57,7 @@ for (const kind of ["base", "base with a stake script", "enterprise", "reward"] 
   })
 }
 
-const judge = (driver: SignInDriver, challenge: Challenge, message: string, signed: Signed) =>
+const judge = (driver: SignInDriver, challenge: Challenge, message: string, signed: SignedProof) =>
   Effect.catch(
     Effect.map(driver.verify(challenge, { message, ...signed }), (found) => found?.address ?? null),
     (error) => Effect.succeed(error.message)
@@ -80,7 +80,7 @@ describe("cip8", () => {
         const challenge = challengeOf(driver, "cardano", wallet.address)
         const message = driver.message(challenge)
         const good = yield* Effect.promise(() => wallet.sign(challenge, message))
-        const judged = (signed: Signed, said: string) =>
+        const judged = (signed: SignedProof, said: string) =>
           verifyDataSignature(signed.signature, signed.publicKey ?? "", said, wallet.address)
         assert.isTrue(judged(good, message), kind)
         assert.strictEqual(yield* judge(driver, challenge, message, good), wallet.address)
@@ -93,7 +93,7 @@ describe("cip8", () => {
     }))
 
   /** From the tests of that verifier: proofs of real wallets. */
-  const stakeProof: Signed = {
+  const stakeProof: SignedProof = {
     signature: "84582aa201276761646472657373581de118987c1612069d4080a0eb247820cb987fea81bddeaafdd41f996281a166686173686564f4" +
       "58264175677573746120416461204b696e672c20436f756e74657373206f66204c6f76656c61636558401712458b19f606b322982f6290c78529" +
       "a235b56c0f1cec4f24b12a8660b40cd37f4c5440a465754089c462ed4b0d613bffaee3d1833516569fda4852f42a4a0f",
@@ -103,7 +103,7 @@ describe("cip8", () => {
   const stakeAddress = "stake1uyvfslqkzgrf6syq5r4jg7pqewv8l65phh024lw5r7vk9qgznhyty"
   const paymentAddress =
     "addr1qxtu4w2rq2mdguw4fkms2ge4m070nq8cmlyjfhghwlh8sjscnp7pvysxn4qgpg8ty3uzpjuc0l4gr0w74t7ag8uev2qseuyw6u"
-  const paymentProof: Signed = {
+  const paymentProof: SignedProof = {
     signature: "845846a20127676164647265737358390197cab94302b6d471d54db7052335dbfcf980f8dfc924dd1777ee784a18987c1612069d4080a0" +
       "eb247820cb987fea81bddeaafdd41f996281a166686173686564f44b48656c6c6f20576f726c645840b65cb33e107a692605a479811a8405e44e" +
       "eac5217c6ef92b79c221c2309305ec2db927fb75a7d197602e1eb2e663dae227aa7c0510b6484f5591b2b4bd47b70d",
@@ -115,7 +115,7 @@ describe("cip8", () => {
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "cardano")
       const lovelace = "Augusta Ada King, Countess of Lovelace"
-      const said = (address: string, message: string, signed: Signed) =>
+      const said = (address: string, message: string, signed: SignedProof) =>
         judge(driver, challengeOf(driver, "cardano", address), message, signed)
       assert.strictEqual(yield* said(stakeAddress, lovelace, stakeProof), stakeAddress)
       assert.strictEqual(yield* said(paymentAddress, "Hello World", paymentProof), paymentAddress)
@@ -158,7 +158,7 @@ describe("cip8", () => {
       const { publicKey } = keysOf(1)
       const good = signData(1, enterprise, message)
       assert.strictEqual(yield* judge(driver, challenge, message, good), challenge.address)
-      const wrong: Readonly<Record<string, Signed>> = {
+      const wrong: Readonly<Record<string, SignedProof>> = {
         "another algorithm": signData(1, enterprise, message, { header: [[1, -7], ["address", enterprise]] }),
         "no algorithm": signData(1, enterprise, message, { header: [["address", enterprise]] }),
         "no address": signData(1, enterprise, message, { header: [[1, -8]] }),

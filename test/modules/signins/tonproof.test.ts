@@ -19,9 +19,9 @@ import {
 } from "../../conformance/signins.ts"
 import {
   keysOf,
-  type Signed,
+  type SignedProof,
   tonProof,
-  type TonSaid,
+  type TonProofOverrides,
   tonState,
   tonStateText,
   type TonVersion,
@@ -48,7 +48,7 @@ for (const version of ["v3r1", "v3r2", "v4r2", "v5r1"] as const) {
 }
 
 /** What the driver says to a proof made at the tests' time; a refusal is its sentence. */
-const judge = (challenge: Challenge, signed: Signed, driver: SignInDriver) =>
+const judge = (challenge: Challenge, signed: SignedProof, driver: SignInDriver) =>
   Effect.catch(
     Effect.map(
       driver.verify(challenge, { message: driver.message(challenge), ...signed }),
@@ -90,7 +90,7 @@ describe("tonproof", () => {
       assert.strictEqual(contractAddress(0, state).toRawString(), recorded.address)
       const state_init = tonStateText(state)
       const challenge = challengeOf(driver, "ton", recorded.address, { nonce: payload, domain })
-      const signed = (at: number | string): Signed => ({
+      const signed = (at: number | string): SignedProof => ({
         signature,
         publicKey: null,
         proof: { timestamp: at, domain: { lengthBytes: 21, value: domain }, payload, signature, state_init }
@@ -103,7 +103,7 @@ describe("tonproof", () => {
   it.effect("binds time, domain, nonce and address, and believes no field that is not signed", () =>
     Effect.gen(function*() {
       const { challenge, driver } = yield* begin()
-      const said: ReadonlyArray<TonSaid> = [
+      const said: ReadonlyArray<TonProofOverrides> = [
         { domain: "pay.example.org" },
         { payload: nonceOf("6") },
         { lengthBytes: 1 },
@@ -145,7 +145,7 @@ describe("tonproof", () => {
       const theirs = tonProof("v4r2", 2, challenge, { address: Address.parse(challenge.address) })
       assert.isNull(yield* judge(challenge, theirs, driver))
       const { state_init } = tonProof("v4r2", 1, challenge).proof as { readonly state_init: string }
-      const mixed = { ...theirs, proof: { ...theirs.proof as object, state_init } } as Signed
+      const mixed = { ...theirs, proof: { ...theirs.proof as object, state_init } } as SignedProof
       assert.isNull(yield* judge(challenge, mixed, driver))
     }))
 

@@ -10,12 +10,12 @@ import { Context, Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { type OrderFact, orderObject, Orders } from "../../../modules/commerce/plugin.ts"
-import { invoiceObject, Invoices, isPayable, nothingToSee, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
+import { invoiceObject, Invoices, isPayable, nothingToScan, paymentObject, type PaymentState } from "../../../modules/invoices/plugin.ts"
 import { Payments } from "../../../modules/payments/plugin.ts"
 import { isOpen, Refunds } from "../../../modules/refunds/plugin.ts"
 import { type RetailerReport, Retailers } from "../../../modules/retail/plugin.ts"
 import { isSettled, type SettlementReport, Settlements } from "../../../modules/settlement/plugin.ts"
-import { allowedTransitions, type OrderTransition, orderTransitions, payoutOf, shipmentOf } from "../../../modules/simulator/machine.ts"
+import { allowedTransitions, type OrderTransition, orderTransitions, payoutTxHash, shipmentOf } from "../../../modules/simulator/rules.ts"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -23,9 +23,9 @@ import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { baseUnits, tokenAmountUp, readRate, usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { isCounted, unlistedPlayToken } from "../../../schemas/Payment.ts"
-import { seeded } from "../../support/Crash.ts"
+import { seededRandom } from "../../support/Crash.ts"
 import { until } from "../../support/Service.ts"
-import { done, newOrder, newPlayer, Play, type Player, refused } from "./Play.ts"
+import { okData, newOrder, newDevnetMerchant, DevnetService, type DevnetMerchant, assertRefused } from "./DevnetService.ts"
 
 const runs = Number(process.env["SIMULATOR_RUNS"] ?? 2)
 const seed = Number(process.env["SIMULATOR_SEED"] ?? randomInt(2 ** 31))
@@ -68,8 +68,8 @@ const sorted = (values: ReadonlyArray<unknown>) =>
 
 /** Everything that is shown of an invoice. */
 const shown = Effect.fnUntraced(function*(invoiceId: string) {
-  const { behind } = yield* Play
-  const { invoice, openExceptions, payments } = (yield* Context.get(behind, Invoices).find(invoiceId))!
+  const { services } = yield* DevnetService
+  const { invoice, openExceptions, payments } = (yield* Context.get(services, Invoices).find(invoiceId))!
   return {
     invoice: bare(invoiceObject(invoice)),
     payments: sorted(payments.map((payment) => paymentObject(invoice, payment))),
@@ -80,28 +80,28 @@ const shown = Effect.fnUntraced(function*(invoiceId: string) {
 /** A road of facts for one invoice: the things that happen in the world, and the same asked of the simulator. */
 interface Road {
   readonly invoiceId: string
-  readonly go: (act: Act) => Effect.Effect<void, never, Play>
+  readonly go: (act: Act) => Effect.Effect<void, never, DevnetService>
 }
 
 const usdcOn = (network: Network) =>
-  Effect.map(Play, ({ behind }) =>
-    Context.get(behind, TokenCatalog).list("devnet").find((token) => token.network === network && token.symbol === "USDC")!)
+  Effect.map(DevnetService, ({ services }) =>
+    Context.get(services, TokenCatalog).list("devnet").find((token) => token.network === network && token.symbol === "USDC")!)
 
-const newInvoice = Effect.fnUntraced(function*(player: Player, network: Network, tokenId: number) {
-  const { behind, call } = yield* Play
+const newInvoice = Effect.fnUntraced(function*(player: DevnetMerchant, network: Network, tokenId: number) {
+  const { services, call } = yield* DevnetService
   const made = yield* call("/api/v1/invoices", {
     headers: { "x-api-key": player.merchant, "idempotency-key": yield* uuidV7 },
     body: { amount: 10_000 }
   })
   assert.strictEqual(made.status, 200, made.text)
   const invoiceId = made.json.invoice_id as string
-  const found = yield* Context.get(behind, Invoices).find(invoiceId)
-  yield* Effect.orDie(Context.get(behind, Payments).route(found!, network, tokenId))
+  const found = yield* Context.get(services, Invoices).find(invoiceId)
+  yield* Effect.orDie(Context.get(services, Payments).route(found!, network, tokenId))
   return invoiceId
 })
 
-const simulated = Effect.fnUntraced(function*(player: Player, network: Network) {
-  const play = yield* Play
+const simulated = Effect.fnUntraced(function*(player: DevnetMerchant, network: Network) {
+  const play = yield* DevnetService
   const { id: tokenId } = yield* usdcOn(network)
   const invoiceId = yield* newInvoice(player, network, tokenId)
   const go = Effect.fnUntraced(function*(one: Act) {
@@ -112,17 +112,17 @@ const simulated = Effect.fnUntraced(function*(player: Player, network: Network) 
       headers: { "x-api-key": player.merchant },
       body
     })
-    if (found.status !== 409) done(found)
+    if (found.status !== 409) okData(found)
   })
   return { invoiceId, go } as Road
 })
 
-const real = Effect.fnUntraced(function*(player: Player, network: Network) {
-  const { behind } = yield* Play
-  const chain = Context.get(behind, SimulatedChain)
-  const chains = Context.get(behind, Chains)
-  const invoices = Context.get(behind, Invoices)
-  const settlements = Context.get(behind, Settlements)
+const real = Effect.fnUntraced(function*(player: DevnetMerchant, network: Network) {
+  const { services } = yield* DevnetService
+  const chain = Context.get(services, SimulatedChain)
+  const chains = Context.get(services, Chains)
+  const invoices = Context.get(services, Invoices)
+  const settlements = Context.get(services, Settlements)
   const token = yield* usdcOn(network)
   const invoiceId = yield* newInvoice(player, network, token.id)
   const target = (yield* chains.target(invoiceId, "evm"))!
@@ -134,7 +134,7 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
     Effect.asVoid(until(
       `${txHash} on ${network}`,
       Effect.map(journal, (entries) => entries.find((entry) => entry.txHash === txHash)),
-      (entry) => entry !== undefined && entry.handled === entry.status && wanted(entry)
+      (entry) => entry !== undefined && entry.handledStatus === entry.status && wanted(entry)
     ))
 
   /** The contract of a token that nobody lists is asked what it is beside the handling of its transfer. */
@@ -209,14 +209,14 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
         return
       }
       case "settle":
-        return yield* settle(({ id, network: on }) => ({ _tag: "Settled", txHash: payoutOf(id), network: on, amount: null }))
+        return yield* settle(({ id, network: on }) => ({ _tag: "Settled", txHash: payoutTxHash(id), network: on, amount: null }))
       case "fail_settlement":
         return yield* settle(() => ({ _tag: "Failed", reason: "The simulator says so" }))
       case "expire": {
         const { invoice } = (yield* invoices.find(invoiceId))!
         if (invoice.status !== "unpaid" && invoice.status !== "underpaid") return
         yield* Effect.orDie(invoices.change(invoiceId, noCause, () =>
-          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", sight: nothingToSee }] })))
+          Effect.succeed({ commands: [{ _tag: "End" }, { _tag: "Tick", progress: nothingToScan }] })))
         return
       }
     }
@@ -233,16 +233,16 @@ const real = Effect.fnUntraced(function*(player: Player, network: Network) {
 const payorWallet = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 /** What an order shows, and its invoice. */
-const shownOrder = Effect.fnUntraced(function*(player: Player, { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string }) {
-  const { behind } = yield* Play
-  const order = (yield* Context.get(behind, Orders).get(player.id, orderId))!
+const shownOrder = Effect.fnUntraced(function*(player: DevnetMerchant, { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string }) {
+  const { services } = yield* DevnetService
+  const order = (yield* Context.get(services, Orders).get(player.id, orderId))!
   // A chain tells of a payment twice, seen and deep; a call of the simulator is one commit, which an order sees the end of.
   const timeline = order.timeline.filter(({ substatus }) => substatus !== "PAYMENT_CONFIRMING")
   return { order: bare(orderObject({ ...order, timeline })), ...yield* shown(invoiceId) }
 })
 
-const step = (player: Player, orderId: string, transition: OrderTransition) =>
-  Effect.flatMap(Play, ({ call }) =>
+const step = (player: DevnetMerchant, orderId: string, transition: OrderTransition) =>
+  Effect.flatMap(DevnetService, ({ call }) =>
     call(`/api/commerce/devnet/orders/${orderId}/simulate`, {
       headers: { "x-api-key": player.commerce },
       body: { transition_to: transition, ...(transition === "refunded" ? { wallet_address: payorWallet } : {}) }
@@ -250,20 +250,20 @@ const step = (player: Player, orderId: string, transition: OrderTransition) =>
 
 /** What happens in the world when an order takes a step. */
 const happen = Effect.fnUntraced(function*(
-  player: Player,
+  player: DevnetMerchant,
   { invoiceId, orderId }: { readonly invoiceId: string; readonly orderId: string },
   transition: OrderTransition
 ) {
-  const { behind } = yield* Play
-  const invoices = Context.get(behind, Invoices)
-  const orders = Context.get(behind, Orders)
-  const refunds = Context.get(behind, Refunds)
-  const settlements = Context.get(behind, Settlements)
+  const { services } = yield* DevnetService
+  const invoices = Context.get(services, Invoices)
+  const orders = Context.get(services, Orders)
+  const refunds = Context.get(services, Refunds)
+  const settlements = Context.get(services, Settlements)
   const order = (yield* orders.get(player.id, orderId))!
   const current = (yield* invoices.find(invoiceId))!
   const tell = (fact: OrderFact) => orders.change(player.id, orderId, noCause, [fact])
   const retailer = (report: RetailerReport) =>
-    Context.get(behind, Retailers).report({ orderId, environment: "devnet" }, report)
+    Context.get(services, Retailers).report({ orderId, environment: "devnet" }, report)
   const unsettled = current.payments.filter((each) => isCounted(each.status) && !isSettled(each))
   const report = (of: (payment: PaymentState) => SettlementReport) =>
     Effect.forEach(unsettled, (each) => settlements.report(each.id, of(each), noCause))
@@ -271,15 +271,15 @@ const happen = Effect.fnUntraced(function*(
   switch (transition) {
     case "payment_confirmed": {
       const token = yield* usdcOn("base")
-      const { target, tokenAmount } = yield* Context.get(behind, Payments).route(current, "base", token.id)
-      const { txHash } = yield* Context.get(behind, SimulatedChain).transfer({
+      const { target, tokenAmount } = yield* Context.get(services, Payments).route(current, "base", token.id)
+      const { txHash } = yield* Context.get(services, SimulatedChain).transfer({
         network: "base", to: target.matchKey, tokenAddress: token.address, amount: tokenAmount!
       })
-      return yield* until(txHash, Context.get(behind, Chains).transfers(invoiceId), (all) =>
-        all.some((each) => each.txHash === txHash && each.handled === "confirmed"))
+      return yield* until(txHash, Context.get(services, Chains).transfers(invoiceId), (all) =>
+        all.some((each) => each.txHash === txHash && each.handledStatus === "confirmed"))
     }
     case "payment_settled":
-      return yield* report(({ id, network }) => ({ _tag: "Settled", txHash: payoutOf(id), network, amount: null }))
+      return yield* report(({ id, network }) => ({ _tag: "Settled", txHash: payoutTxHash(id), network, amount: null }))
     case "placed":
       return yield* retailer({ _tag: "Placed", providerOrderId: `sim_${orderId}` })
     case "shipped":
@@ -300,17 +300,17 @@ const happen = Effect.fnUntraced(function*(
       for (const { id } of (yield* refunds.ofInvoice(player.id, invoiceId)).filter(isOpen)) {
         const directed = yield* refunds.change(id, { _tag: "SetDestination", destination }, noCause)
         if (directed.status === "pending_approval") yield* refunds.change(id, { _tag: "Approve" }, noCause)
-        yield* refunds.change(id, { _tag: "Succeed", txHash: payoutOf(id) }, noCause)
+        yield* refunds.change(id, { _tag: "Succeed", txHash: payoutTxHash(id) }, noCause)
       }
     }
   }
 }, Effect.orDie)
 
-layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call of the simulator", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call of the simulator", (it) => {
   it.effect("leaves an invoice as the chain and the settlement do", () =>
     Effect.gen(function*() {
-      const player = yield* newPlayer
-      const random = seeded(seed)
+      const player = yield* newDevnetMerchant
+      const random = seededRandom(seed)
       const histories = Array.from({ length: runs * networks.length }, () => historyOf(random))
       for (let run = 0; run < runs; run++) {
         yield* Effect.forEach(networks, Effect.fnUntraced(function*(network, at) {
@@ -332,10 +332,10 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
 
   it.effect("leaves an order as the chain, the settlement, the retailer and the refunds do, by one event a step", () =>
     Effect.gen(function*() {
-      const play = yield* Play
-      const orders = Context.get(play.behind, Orders)
-      const player = yield* newPlayer
-      const random = seeded(seed)
+      const play = yield* DevnetService
+      const orders = Context.get(play.services, Orders)
+      const player = yield* newDevnetMerchant
+      const random = seededRandom(seed)
       const walk = Effect.fnUntraced(function*() {
         const asked = yield* newOrder(player)
         const happened = yield* newOrder(player)
@@ -345,7 +345,7 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
           const allowed = allowedTransitions(order)
           const refusedOne = orderTransitions.filter((each) => !allowed.includes(each)).at(Math.floor(random() * 6))
           if (refusedOne !== undefined) {
-            const error = refused(yield* step(player, asked.orderId, refusedOne), 409, "INVALID_TRANSITION")
+            const error = assertRefused(yield* step(player, asked.orderId, refusedOne), 409, "INVALID_TRANSITION")
             assert.deepStrictEqual(error.details, { allowed_transitions: allowed })
           }
           if (allowed.length === 0) break
@@ -358,17 +358,17 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
           }
           const transition = allowed[Math.floor(random() * allowed.length)]!
           steps.push(transition)
-          const data = done(yield* step(player, asked.orderId, transition))
+          const data = okData(yield* step(player, asked.orderId, transition))
           yield* happen(player, happened, transition)
           const about = `seed ${seed}: ${steps.join(", ")}`
           assert.deepStrictEqual(yield* shownOrder(player, asked), yield* shownOrder(player, happened), about)
           const now = (yield* orders.get(player.id, asked.orderId))!
           assert.deepStrictEqual(data.allowed_transitions, allowedTransitions(now), about)
-          const events: ReadonlyArray<any> = done(yield* play.call(
+          const events: ReadonlyArray<any> = okData(yield* play.call(
             `/api/v1/events?limit=100&invoice_id=${asked.invoiceId}`,
             { headers: { "x-api-key": player.merchant } }
           )).data
-          const orderEvents = (done(yield* play.call(`/api/v1/events?limit=100&type=commerce.order.updated`, {
+          const orderEvents = (okData(yield* play.call(`/api/v1/events?limit=100&type=commerce.order.updated`, {
             headers: { "x-api-key": player.merchant }
           })).data as ReadonlyArray<any>).filter(({ data: { object } }) => object.id === asked.orderId)
           const told = [...events, ...orderEvents].filter(({ id }) => data.event_ids.includes(id))
@@ -383,8 +383,8 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
 
   it.effect("that comes twice at once is answered as if it had come twice in turn", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const player = yield* newPlayer
+      const { call } = yield* DevnetService
+      const player = yield* newDevnetMerchant
       const usdc = yield* usdcOn("base")
       const act = (invoice: string, body: object) =>
         call(`/api/v1/devnet/invoices/${invoice}/simulate`, { headers: { "x-api-key": player.merchant }, body })
@@ -398,23 +398,23 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
       for (const action of ["pay", "overpay", "late"]) {
         const id = yield* newInvoice(player, "base", usdc.id)
         const [first, second] = yield* together(id, { action })
-        done(first!)
+        okData(first!)
         assert.deepStrictEqual([second!.status, second!.json.error?.code], [409, "INVOICE_NOT_PAYABLE"], action)
         assert.include(yield* invoiceOf(id), { status: "paid", amount_paid: action === "overpay" ? 11_000 : 10_000 })
       }
       const parted = yield* newInvoice(player, "base", usdc.id)
-      const parts = (yield* together(parted, { action: "partial" }, 3)).map((part) => done(part).invoice_payment.amount)
+      const parts = (yield* together(parted, { action: "partial" }, 3)).map((part) => okData(part).invoice_payment.amount)
       assert.deepStrictEqual(parts.toSorted((a: number, b: number) => b - a), [5_000, 2_500, 1_250])
       assert.include(yield* invoiceOf(parted), { status: "underpaid", amount_paid: 8_750 })
 
       const ended = yield* newInvoice(player, "base", usdc.id)
       const [expired, refusedOne] = yield* together(ended, { action: "expire" })
-      done(expired!)
-      refused(refusedOne!, 409, "INVOICE_NOT_PAYABLE")
+      okData(expired!)
+      assertRefused(refusedOne!, 409, "INVOICE_NOT_PAYABLE")
 
       const twice = yield* newInvoice(player, "base", usdc.id)
-      for (const amount of [2_000, 3_000]) done(yield* act(twice, { action: "pay", amount }))
-      for (const gone of yield* together(twice, { action: "drop" })) done(gone)
+      for (const amount of [2_000, 3_000]) okData(yield* act(twice, { action: "pay", amount }))
+      for (const gone of yield* together(twice, { action: "drop" })) okData(gone)
       assert.include(yield* invoiceOf(twice), { status: "unpaid", amount_paid: 0 })
 
       const { invoiceId, orderId } = yield* newOrder(player)
@@ -428,75 +428,75 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
 
   it.effect("that sends a token nobody lists names what arrived, in the answer and in an event", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const player = yield* newPlayer
+      const { call } = yield* DevnetService
+      const player = yield* newDevnetMerchant
       const headers = { "x-api-key": player.merchant }
       const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
       const simulate = (body: object) => call(`/api/v1/devnet/invoices/${id}/simulate`, { headers, body })
-      const sent = done(yield* simulate({ action: "wrong_token", amount: 3_000 }))
+      const sent = okData(yield* simulate({ action: "wrong_token", amount: 3_000 }))
       const token = { id: null, address: unlistedPlayToken.address, symbol: "UNLISTED", decimals: 18 }
       assert.deepInclude(sent.invoice_payment, { status: "rejected", payer_amount_token: "3.000000000000000000", amount: 0 })
       assert.deepStrictEqual(sent.invoice_payment.metadata.token, token)
       const told = yield* call(`/api/v1/events?limit=100`, { headers })
       const last = told.json.data.data.find(({ data }: any) => data.object.id === sent.invoice_payment.id)
       assert.deepStrictEqual(last.data.object.metadata.token, token)
-      const again = done(yield* simulate({ action: "reorg" }))
+      const again = okData(yield* simulate({ action: "reorg" }))
       assert.deepStrictEqual(again.invoice_payment.metadata.token, token, "it is named in its new block too")
     }))
 
   it.effect("refuses to send more than one transfer is credited with, and says how much that is", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const player = yield* newPlayer
+      const { call } = yield* DevnetService
+      const player = yield* newDevnetMerchant
       const id = yield* newInvoice(player, "base", (yield* usdcOn("base")).id)
       const pay = (amount: number) =>
         call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": player.merchant }, body: { action: "pay", amount } })
       for (const amount of [10_000_000_000_001, 1e15]) {
-        const { message, param } = refused(yield* pay(amount), 400, "VALIDATION_ERROR")
+        const { message, param } = assertRefused(yield* pay(amount), 400, "VALIDATION_ERROR")
         assert.strictEqual(param, "amount")
         assert.include(message, "1 to 10,000,000,000,000")
         assert.include(message, "usd_millis")
       }
-      assert.include(done(yield* pay(10_000_000_000_000)).invoice_payment, { amount: 10_000_000_000_000 })
+      assert.include(okData(yield* pay(10_000_000_000_000)).invoice_payment, { amount: 10_000_000_000_000 })
     }))
 
   it.effect("shows a payment that is only seen as pending until it is confirmed, and touches nobody else's", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const [mine, other] = [yield* newPlayer, yield* newPlayer]
+      const { call } = yield* DevnetService
+      const [mine, other] = [yield* newDevnetMerchant, yield* newDevnetMerchant]
       const usdc = yield* usdcOn("base")
       const [id, theirs] = [yield* newInvoice(mine, "base", usdc.id), yield* newInvoice(other, "base", usdc.id)]
-      const act = (player: Player, invoice: string, body: object) =>
+      const act = (player: DevnetMerchant, invoice: string, body: object) =>
         call(`/api/v1/devnet/invoices/${invoice}/simulate`, { headers: { "x-api-key": player.merchant }, body })
-      done(yield* act(other, theirs, { action: "pay" }))
+      okData(yield* act(other, theirs, { action: "pay" }))
       const before = yield* shown(theirs)
 
-      const seenOnly = done(yield* act(mine, id, { action: "pay", confirmations: 0 }))
+      const seenOnly = okData(yield* act(mine, id, { action: "pay", confirmations: 0 }))
       assert.include(seenOnly.invoice, { status: "unpaid", amount_paid: 0 })
       assert.include(seenOnly.invoice_payment, { status: "pending", confirmed_at: null })
       assert.include(seenOnly.invoice_payment.metadata, { confirmations: 0, required_confirmations: 1 })
       assert.lengthOf(seenOnly.event_ids, 1)
-      const deep = done(yield* act(mine, id, { action: "confirm" }))
+      const deep = okData(yield* act(mine, id, { action: "confirm" }))
       assert.include(deep.invoice, { status: "paid" })
       assert.deepInclude(deep.invoice_payment, { id: seenOnly.invoice_payment.id, status: "confirmed", settlement_status: "pending" })
-      const dropped = done(yield* act(mine, id, { action: "drop" }))
+      const dropped = okData(yield* act(mine, id, { action: "drop" }))
       assert.include(dropped.invoice, { status: "unpaid", amount_paid: 0 })
       assert.include(dropped.invoice_payment, { status: "reverted" })
-      refused(yield* act(mine, id, { action: "drop" }), 409, "INVALID_TRANSITION")
-      refused(yield* act(mine, theirs, { action: "drop" }), 404, "INVOICE_NOT_FOUND")
+      assertRefused(yield* act(mine, id, { action: "drop" }), 409, "INVALID_TRANSITION")
+      assertRefused(yield* act(mine, theirs, { action: "drop" }), 404, "INVOICE_NOT_FOUND")
       assert.deepStrictEqual(yield* shown(theirs), before)
 
-      const settled = done(yield* act(other, theirs, { action: "settle" }))
+      const settled = okData(yield* act(other, theirs, { action: "settle" }))
       assert.include(settled.invoice_payment, { settlement_status: "settled", settled_amount: 10_000 })
-      refused(yield* act(other, theirs, { action: "settle" }), 409, "INVALID_TRANSITION")
+      assertRefused(yield* act(other, theirs, { action: "settle" }), 409, "INVALID_TRANSITION")
     }))
 
   it.effect("lets a network fail and time pass for one merchant alone", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const [mine, other] = [yield* newPlayer, yield* newPlayer]
+      const { call } = yield* DevnetService
+      const [mine, other] = [yield* newDevnetMerchant, yield* newDevnetMerchant]
       const usdc = yield* usdcOn("base")
-      const create = (player: Player) =>
+      const create = (player: DevnetMerchant) =>
         Effect.flatMap(uuidV7, (key) =>
           Effect.map(
             call("/api/v1/invoices", {
@@ -505,27 +505,27 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
             }),
             ({ json }) => json.invoice_id as string
           ))
-      const ask = (player: Player, path: string, body: object) =>
+      const ask = (player: DevnetMerchant, path: string, body: object) =>
         call(`/api/v1/devnet/${path}`, { headers: { "x-api-key": player.merchant }, body })
-      const pay = (player: Player, invoice: string) =>
+      const pay = (player: DevnetMerchant, invoice: string) =>
         ask(player, `invoices/${invoice}/simulate`, { action: "pay", network: "base", token_id: usdc.id })
-      const fault = (mode: string) => Effect.map(ask(mine, "networks/base/fault", { mode }), done)
+      const fault = (mode: string) => Effect.map(ask(mine, "networks/base/fault", { mode }), okData)
 
       assert.deepStrictEqual(yield* fault("down"), { network: "base", mode: "down" })
-      refused(yield* pay(mine, yield* create(mine)), 503, "NETWORK_DEGRADED")
-      assert.include(done(yield* pay(other, yield* create(other))).invoice, { status: "paid" })
+      assertRefused(yield* pay(mine, yield* create(mine)), 503, "NETWORK_DEGRADED")
+      assert.include(okData(yield* pay(other, yield* create(other))).invoice, { status: "paid" })
       yield* fault("lagging")
       const slow = yield* create(mine)
-      assert.include(done(yield* pay(mine, slow)).invoice_payment, { status: "pending" })
+      assert.include(okData(yield* pay(mine, slow)).invoice_payment, { status: "pending" })
       yield* fault("ok")
-      assert.include(done(yield* ask(mine, `invoices/${slow}/simulate`, { action: "confirm" })).invoice, { status: "paid" })
+      assert.include(okData(yield* ask(mine, `invoices/${slow}/simulate`, { action: "confirm" })).invoice, { status: "paid" })
 
       const [ending, staying] = [yield* create(mine), yield* create(other)]
       const before = Math.floor(Date.now() / 1000)
-      const moved = done(yield* ask(mine, "clock/advance", { seconds: 172_800 }))
+      const moved = okData(yield* ask(mine, "clock/advance", { seconds: 172_800 }))
       assert.strictEqual(moved.ahead_seconds, 172_800)
       assert.isAtLeast(moved.now, before + 172_800)
-      const status = (player: Player, invoice: string) =>
+      const status = (player: DevnetMerchant, invoice: string) =>
         Effect.map(call(`/api/v1/invoices/${invoice}`, { headers: { "x-api-key": player.merchant } }), ({ json }) => json.status)
       yield* until("the end of the invoice", status(mine, ending), (found) => found === "expired")
       assert.strictEqual(yield* status(other, staying), "unpaid")
@@ -533,22 +533,22 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
 
   it.effect("is refused where the order is not the caller's to move, and changes nothing then", () =>
     Effect.gen(function*() {
-      const { call } = yield* Play
-      const [mine, other] = [yield* newPlayer, yield* newPlayer]
+      const { call } = yield* DevnetService
+      const [mine, other] = [yield* newDevnetMerchant, yield* newDevnetMerchant]
       const ids = yield* newOrder(mine)
       const before = yield* shownOrder(mine, ids)
       const ask = (key: string, orderId: string, body: object = { transition_to: "payment_confirmed" }) =>
         call(`/api/commerce/devnet/orders/${orderId}/simulate`, { headers: { "x-api-key": key }, body })
-      refused(yield* ask(mine.merchant, ids.orderId), 403, "SCOPE_MISMATCH")
-      refused(yield* ask(other.commerce, ids.orderId), 404, "ORDER_NOT_FOUND")
-      refused(yield* ask(mine.commerce, "nonsense"), 404, "ORDER_NOT_FOUND")
+      assertRefused(yield* ask(mine.merchant, ids.orderId), 403, "SCOPE_MISMATCH")
+      assertRefused(yield* ask(other.commerce, ids.orderId), 404, "ORDER_NOT_FOUND")
+      assertRefused(yield* ask(mine.commerce, "nonsense"), 404, "ORDER_NOT_FOUND")
       const real = yield* newOrder(mine, 5_000n, "mainnet")
-      refused(yield* ask(mine.commerce, real.orderId), 404, "ORDER_NOT_FOUND")
+      assertRefused(yield* ask(mine.commerce, real.orderId), 404, "ORDER_NOT_FOUND")
       for (const body of [
         {}, { transition_to: "lost" }, { transition_to: null }, { transition_to: "shipped", tracking: "1Z" },
         { transition_to: "shipped", tracking: { carrier: "" } }, { transition_to: "placed", wallet_network: "moon" }
-      ]) refused(yield* ask(mine.commerce, ids.orderId, body), 400, "VALIDATION_ERROR")
-      refused(
+      ]) assertRefused(yield* ask(mine.commerce, ids.orderId, body), 400, "VALIDATION_ERROR")
+      assertRefused(
         yield* ask(mine.commerce, ids.orderId, { transition_to: "payment_confirmed", wallet_address: "0x123" }),
         400,
         "WALLET_ADDRESS_INVALID"
@@ -556,12 +556,12 @@ layer(Play.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call 
       assert.deepStrictEqual(yield* shownOrder(mine, ids), before)
 
       // The camelCase names are taken too, and a refund without an address is asked for one.
-      done(yield* ask(mine.commerce, ids.orderId, { transitionTo: "payment_confirmed" }))
-      done(yield* ask(mine.commerce, ids.orderId, { transition_to: "failed" }))
+      okData(yield* ask(mine.commerce, ids.orderId, { transitionTo: "payment_confirmed" }))
+      okData(yield* ask(mine.commerce, ids.orderId, { transition_to: "failed" }))
       for (const body of [{}, { walletAddress: "0x123" }]) {
-        refused(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", ...body }), 400, "REFUND_DESTINATION_REQUIRED")
+        assertRefused(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", ...body }), 400, "REFUND_DESTINATION_REQUIRED")
       }
-      const refundedTo = done(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", walletAddress: payorWallet }))
+      const refundedTo = okData(yield* ask(mine.commerce, ids.orderId, { transition_to: "refunded", walletAddress: payorWallet }))
       assert.include(refundedTo.order, { status: "failed", substatus: "SETTLEMENT_FAILED", refund_status: "REFUNDED" })
       assert.include(refundedTo.order.refund, { destination_wallet_address: payorWallet, destination_network: "bsc" })
       assert.deepStrictEqual(refundedTo.allowed_transitions, [])

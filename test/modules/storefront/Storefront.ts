@@ -23,7 +23,7 @@ import type { ItemFault } from "../../../schemas/Order.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 
 /** What the retailer of the tests does, as a test last said. */
-export const shelf = {
+export const catalogue = {
   /** usd_millis by product id, or why it is not sold. */
   products: new Map<string, bigint | ItemFault>(),
   isSilent: false,
@@ -34,16 +34,16 @@ export const shelf = {
   shipping: [["standard", 1_000n], ["express", 5_000n]] as ReadonlyArray<readonly [string, bigint]>
 }
 
-export const usualShelf = () => {
-  shelf.products.clear()
-  shelf.products.set("B1", 9_990n).set("B2", 20_000n).set("B3", 2_000_000n).set("GONE", "OUT_OF_STOCK")
-  shelf.isSilent = false
-  shelf.tax = 0n
+export const resetCatalogue = () => {
+  catalogue.products.clear()
+  catalogue.products.set("B1", 9_990n).set("B2", 20_000n).set("B3", 2_000_000n).set("GONE", "OUT_OF_STOCK")
+  catalogue.isSilent = false
+  catalogue.tax = 0n
 }
-usualShelf()
+resetCatalogue()
 
 const answered = <A>(make: () => A) =>
-  Effect.suspend(() => shelf.isSilent ? Effect.fail(new RetailerUnavailable({ reason: "down" })) : Effect.succeed(make()))
+  Effect.suspend(() => catalogue.isSilent ? Effect.fail(new RetailerUnavailable({ reason: "down" })) : Effect.succeed(make()))
 
 const retailer = Layer.effectDiscard(Effect.gen(function*() {
   yield* (yield* Retailers).register({
@@ -52,24 +52,24 @@ const retailer = Layer.effectDiscard(Effect.gen(function*() {
     quote: ({ items }) =>
       answered(() => ({
         items: items.flatMap((item) => {
-          const price = shelf.products.get(item.productId)
+          const price = catalogue.products.get(item.productId)
           return typeof price === "bigint"
             ? [{ ...item, retailer: "amazon" as const, title: `The ${item.productId}`, imageUrl: null, unitAmount: usdMillis(price) }]
             : []
         }),
         refused: items.flatMap((item) => {
-          const fault = shelf.products.get(item.productId)
+          const fault = catalogue.products.get(item.productId)
           return typeof fault === "string"
             ? [{ retailer: item.retailer, productId: item.productId, fault, message: "Not today" }]
             : []
         }),
-        shipping: shelf.shipping.map(([id, amount]) => ({ id, name: id, amount: usdMillis(amount), estimatedDays: "5-7" })),
-        tax: usdMillis(shelf.tax),
-        fees: usdMillis(shelf.fees)
+        shipping: catalogue.shipping.map(([id, amount]) => ({ id, name: id, amount: usdMillis(amount), estimatedDays: "5-7" })),
+        tax: usdMillis(catalogue.tax),
+        fees: usdMillis(catalogue.fees)
       })),
     validateAddress: (address: PostalAddress) =>
       answered(() =>
-        address.zipCode === shelf.unknownZip
+        address.zipCode === catalogue.unknownZip
           ? { _tag: "Invalid", fields: { zip_code: "Nobody lives there" } }
           : { _tag: "Valid", address: { ...address, city: address.city.toUpperCase() } }),
     place: () => Effect.succeed([]),
@@ -140,13 +140,13 @@ export const newMerchantId = (): number => ++merchants
 export const newShop = (): Caller => keyOf(newMerchantId())
 
 /** The error of a refusal in the wrapped family. */
-export const refused = (answer: Answer, status: number, code: string) => {
+export const assertRefused = (answer: Answer, status: number, code: string) => {
   assert.deepStrictEqual([answer.status, answer.json?.error?.code], [status, code], answer.text)
   assert.deepStrictEqual(Object.keys(answer.json.error), ["code", "message", "param", "details", "request_id"])
   return answer.json.error
 }
 
-export const once = (body: unknown, key: string = randomUUID()): Call => ({ body, headers: { "idempotency-key": key } })
+export const withIdempotencyKey = (body: unknown, key: string = randomUUID()): Call => ({ body, headers: { "idempotency-key": key } })
 
 export const postalAddress = {
   first_name: "Ada",

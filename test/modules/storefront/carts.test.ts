@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { keyOf, newMerchantId, newShop, refused, shelf, storefront, usualShelf, walletOf } from "./Storefront.ts"
+import { keyOf, newMerchantId, newShop, assertRefused, catalogue, storefront, resetCatalogue, walletOf } from "./Storefront.ts"
 
 const item = { product_id: "B1", retailer: "amazon", title: "Item", price: 9.99 }
 
@@ -37,7 +37,7 @@ layer(storefront)("carts", (it) => {
       assert.deepStrictEqual([one.quantity, one.amount_decimal], [5, "50.000"])
       const removed = yield* shop.ok(`/carts/items/${first.item_id}`, { method: "PUT", body: { customer_id: "a", quantity: 0 } })
       assert.deepStrictEqual([removed.item_id, removed.quantity], [first.item_id, 0])
-      refused(yield* shop.call(`/carts/items/${first.item_id}?customer_id=a`, { method: "DELETE" }), 404, "CART_ITEM_NOT_FOUND")
+      assertRefused(yield* shop.call(`/carts/items/${first.item_id}?customer_id=a`, { method: "DELETE" }), 404, "CART_ITEM_NOT_FOUND")
       const [left] = (yield* shop.ok("/carts?customer_id=a")).items
       assert.deepStrictEqual(yield* shop.ok(`/carts/items/${left.item_id}?customer_id=a`, { method: "DELETE" }), { items_removed: 1 })
       yield* shop.ok("/carts/items", { body: { customer_id: "a", ...item } })
@@ -59,7 +59,7 @@ layer(storefront)("carts", (it) => {
         [shop, wallet.replace("base", "bsc")]
       ] as const) {
         assert.deepStrictEqual((yield* caller.ok(`/carts?${query}`)).items, [])
-        refused(yield* caller.call(`/carts/items/${made.item_id}?${query}`, { method: "DELETE" }), 404, "CART_ITEM_NOT_FOUND")
+        assertRefused(yield* caller.call(`/carts/items/${made.item_id}?${query}`, { method: "DELETE" }), 404, "CART_ITEM_NOT_FOUND")
       }
       assert.strictEqual((yield* shop.ok("/carts?customer_id=a")).item_count, 1)
       // Checksummed or not, it is the same wallet.
@@ -70,30 +70,30 @@ layer(storefront)("carts", (it) => {
   it.effect("are for keys of commerce scope, and for customers that are named", () =>
     Effect.gen(function*() {
       const id = newMerchantId()
-      refused(yield* keyOf(id, "merchant").call("/carts?customer_id=a"), 403, "SCOPE_MISMATCH")
-      refused(yield* walletOf(id).call("/carts?customer_id=a"), 403, "SCOPE_MISMATCH")
+      assertRefused(yield* keyOf(id, "merchant").call("/carts?customer_id=a"), 403, "SCOPE_MISMATCH")
+      assertRefused(yield* walletOf(id).call("/carts?customer_id=a"), 403, "SCOPE_MISMATCH")
       const shop = keyOf(id)
       for (const query of ["", "?wallet_network=base", "?wallet_address=0x", "?customer_id=a&wallet_network=base"]) {
-        refused(yield* shop.call(`/carts${query}`), 400, "CUSTOMER_IDENTITY_REQUIRED")
+        assertRefused(yield* shop.call(`/carts${query}`), 400, "CUSTOMER_IDENTITY_REQUIRED")
       }
-      refused(yield* shop.call(`/carts?${wallet.replace("9Fd", "9fd")}`), 400, "WALLET_ADDRESS_INVALID")
-      refused(yield* shop.call("/carts?customer_id=a&wallet_network=mars&wallet_address=0x"), 400, "VALIDATION_ERROR")
+      assertRefused(yield* shop.call(`/carts?${wallet.replace("9Fd", "9fd")}`), 400, "WALLET_ADDRESS_INVALID")
+      assertRefused(yield* shop.call("/carts?customer_id=a&wallet_network=mars&wallet_address=0x"), 400, "VALIDATION_ERROR")
     }))
 
   it.effect("hold at most 50 items and 99 pieces of each", () =>
     Effect.gen(function*() {
       const shop = newShop()
       for (const quantity of [0, -1, 1.5, 100, "1"]) {
-        const error = refused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item, quantity } }), 400, "VALIDATION_ERROR")
+        const error = assertRefused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item, quantity } }), 400, "VALIDATION_ERROR")
         assert.strictEqual(error.param, "quantity")
       }
       yield* shop.ok("/carts/items", { body: { customer_id: "a", ...item, quantity: 98 } })
       yield* shop.ok("/carts/items", { body: { customer_id: "a", ...item } })
-      const many = refused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item } }), 409, "CART_LIMIT_REACHED")
+      const many = assertRefused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item } }), 409, "CART_LIMIT_REACHED")
       assert.strictEqual(many.param, "quantity")
       yield* Effect.forEach(Array.from({ length: 49 }, (_, index) => index), (index) =>
         shop.ok("/carts/items", { body: { customer_id: "a", ...item, product_id: `P${index}` } }), { concurrency: 49 })
-      refused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item, product_id: "ONE" } }), 409, "CART_LIMIT_REACHED")
+      assertRefused(yield* shop.call("/carts/items", { body: { customer_id: "a", ...item, product_id: "ONE" } }), 409, "CART_LIMIT_REACHED")
       const cart = yield* shop.ok("/carts?customer_id=a")
       assert.deepStrictEqual([cart.item_count, cart.items[0].quantity], [50, 99])
     }))
@@ -138,7 +138,7 @@ layer(storefront)("carts", (it) => {
 
   it.effect("are priced and checked by the retailer, whatever the shop said", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const shop = newShop()
       assert.deepStrictEqual(yield* shop.ok("/carts/validate", { body: { customer_id: "a" } }), { valid_items: [], invalid_items: [] })
       assert.strictEqual((yield* shop.ok("/carts/totals?customer_id=a")).total, 0)
@@ -155,12 +155,12 @@ layer(storefront)("carts", (it) => {
         shipping_decimal: "1.000", tax: 0, tax_decimal: "0.000", fees: 3_000, fees_decimal: "3.000", total: 43_980,
         total_decimal: "43.980"
       })
-      shelf.isSilent = true
+      catalogue.isSilent = true
       for (const [path, call] of [["/carts/validate", { body: { customer_id: "a" } }], ["/carts/totals?customer_id=a", {}]] as const) {
         const answer = yield* shop.call(path, call)
-        refused(answer, 503, "SERVICE_UNAVAILABLE")
+        assertRefused(answer, 503, "SERVICE_UNAVAILABLE")
         assert.strictEqual(answer.headers.get("retry-after"), "5")
       }
-      usualShelf()
+      resetCatalogue()
     }))
 })

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { prune } from "../../../modules/storefront/actor.ts"
-import { keyOf, newMerchantId, newShop, postalAddress, refused, shelf, storefront, usualShelf, walletOf } from "./Storefront.ts"
+import { keyOf, newMerchantId, newShop, postalAddress, assertRefused, catalogue, storefront, resetCatalogue, walletOf } from "./Storefront.ts"
 
 const b1 = { product_id: "B1", retailer: "amazon", title: "Item", quantity: 1, price: 9.99 }
 
@@ -22,7 +22,7 @@ const rowsOf = (table: string) =>
 layer(storefront)("checkout", (it) => {
   it.effect("prices what a customer wants, and says which items cannot be bought", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const merchant_id = newMerchantId()
       const { created_at, estimate_id, expires_at, ...estimate } = yield* keyOf(merchant_id).ok("/checkout/estimate", estimateOf(
         b1, { ...b1, product_id: "B2", price: "19.5", quantity: 2 }, { productId: "GONE", retailer: "amazon" },
@@ -52,9 +52,9 @@ layer(storefront)("checkout", (it) => {
 
   it.effect("prices a cart, with other quantities where the customer says so, and leaves it alone", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const shop = newShop()
-      const error = refused(yield* shop.call("/checkout/estimate", ask({ use_cart: true })), 400, "NO_VALID_ITEMS")
+      const error = assertRefused(yield* shop.call("/checkout/estimate", ask({ use_cart: true })), 400, "NO_VALID_ITEMS")
       assert.deepStrictEqual(error.details, { invalid_items: [] })
       yield* shop.ok("/carts/items", ask({ ...b1, price: 8 }))
       yield* shop.ok("/carts/items", ask({ ...b1, product_id: "B2", price: 20 }))
@@ -73,51 +73,51 @@ layer(storefront)("checkout", (it) => {
         [{}, "items"],
         [{ use_cart: false }, "items"]
       ] as const) {
-        assert.strictEqual(refused(yield* shop.call("/checkout/estimate", ask(more)), 400, "VALIDATION_ERROR").param, param)
+        assert.strictEqual(assertRefused(yield* shop.call("/checkout/estimate", ask(more)), 400, "VALIDATION_ERROR").param, param)
       }
     }))
 
   it.effect("refuses what cannot become an order, and writes nothing then", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const shop = newShop()
       const before = yield* rowsOf("checkout_estimates")
-      const none = refused(yield* shop.call("/checkout/estimate", estimateOf({ ...b1, product_id: "GONE" })), 400, "NO_VALID_ITEMS")
+      const none = assertRefused(yield* shop.call("/checkout/estimate", estimateOf({ ...b1, product_id: "GONE" })), 400, "NO_VALID_ITEMS")
       assert.deepStrictEqual(none.details, {
         invalid_items: [{ product_id: "GONE", retailer: "amazon", code: "OUT_OF_STOCK", message: "Not today" }]
       })
-      refused(yield* shop.call("/checkout/estimate", estimateOf()), 400, "NO_VALID_ITEMS")
-      refused(yield* shop.call("/checkout/estimate", estimateOf({ ...b1, product_id: "B3", quantity: 2 })), 400, "ORDER_VALUE_EXCEEDED")
-      shelf.products.set("B1", 2_496_000n)
+      assertRefused(yield* shop.call("/checkout/estimate", estimateOf()), 400, "NO_VALID_ITEMS")
+      assertRefused(yield* shop.call("/checkout/estimate", estimateOf({ ...b1, product_id: "B3", quantity: 2 })), 400, "ORDER_VALUE_EXCEEDED")
+      catalogue.products.set("B1", 2_496_000n)
       assert.strictEqual((yield* shop.ok("/checkout/estimate", estimateOf(b1))).pricing.total, 2_500_000)
-      shelf.products.set("B1", 2_496_001n)
-      refused(yield* shop.call("/checkout/estimate", estimateOf(b1)), 400, "ORDER_VALUE_EXCEEDED")
-      usualShelf()
+      catalogue.products.set("B1", 2_496_001n)
+      assertRefused(yield* shop.call("/checkout/estimate", estimateOf(b1)), 400, "ORDER_VALUE_EXCEEDED")
+      resetCatalogue()
       for (const item of [
         { ...b1, quantity: 0 }, { ...b1, quantity: 1.5 }, { ...b1, price: -1 }, { ...b1, price: 1.0001 }, { ...b1, price: "1e400" },
         { ...b1, product_id: "" }, { ...b1, product_id: "x".repeat(129) }, { ...b1, retailer: 1 }, { ...b1, title: "a\nb" }, null
       ]) {
-        assert.match(refused(yield* shop.call("/checkout/estimate", estimateOf(item as never)), 400, "VALIDATION_ERROR").param, /^items\.0/)
+        assert.match(assertRefused(yield* shop.call("/checkout/estimate", estimateOf(item as never)), 400, "VALIDATION_ERROR").param, /^items\.0/)
       }
-      refused(yield* shop.call("/checkout/estimate", estimateOf(...Array.from({ length: 51 }, () => b1))), 400, "VALIDATION_ERROR")
-      refused(yield* shop.call("/checkout/estimate", { body: { items: [b1] } }), 400, "CUSTOMER_IDENTITY_REQUIRED")
-      shelf.isSilent = true
+      assertRefused(yield* shop.call("/checkout/estimate", estimateOf(...Array.from({ length: 51 }, () => b1))), 400, "VALIDATION_ERROR")
+      assertRefused(yield* shop.call("/checkout/estimate", { body: { items: [b1] } }), 400, "CUSTOMER_IDENTITY_REQUIRED")
+      catalogue.isSilent = true
       const down = yield* shop.call("/checkout/estimate", estimateOf(b1))
-      refused(down, 503, "SERVICE_UNAVAILABLE")
+      assertRefused(down, 503, "SERVICE_UNAVAILABLE")
       assert.strictEqual(down.headers.get("retry-after"), "5")
-      usualShelf()
+      resetCatalogue()
       assert.strictEqual(yield* rowsOf("checkout_estimates"), before + 1)
       // No retailer serves mainnet here.
-      const elsewhere = refused(yield* keyOf(newMerchantId(), "commerce", "mainnet").call("/checkout/estimate", estimateOf(b1)), 400, "NO_VALID_ITEMS")
+      const elsewhere = assertRefused(yield* keyOf(newMerchantId(), "commerce", "mainnet").call("/checkout/estimate", estimateOf(b1)), 400, "NO_VALID_ITEMS")
       assert.strictEqual(elsewhere.details.invalid_items[0].code, "UNSUPPORTED_RETAILER")
       const id = newMerchantId()
-      refused(yield* keyOf(id, "merchant").call("/checkout/estimate", estimateOf(b1)), 403, "SCOPE_MISMATCH")
-      refused(yield* walletOf(id).call("/checkout/estimate", estimateOf(b1)), 403, "SCOPE_MISMATCH")
+      assertRefused(yield* keyOf(id, "merchant").call("/checkout/estimate", estimateOf(b1)), 403, "SCOPE_MISMATCH")
+      assertRefused(yield* walletOf(id).call("/checkout/estimate", estimateOf(b1)), 403, "SCOPE_MISMATCH")
     }))
 
   it.effect("checks where it goes, and reports every price that changed since", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const shop = newShop()
       const made = yield* shop.ok("/checkout/estimate", estimateOf(b1, { ...b1, product_id: "B2", price: 20 }, { ...b1, product_id: "NONE" }))
       const same = yield* shop.ok("/checkout/address", addressFor(made.estimate_id))
@@ -127,30 +127,30 @@ layer(storefront)("checkout", (it) => {
         { id: "express", name: "express", amount: 5_000, amount_decimal: "5.000", estimated_days: "5-7" }
       ])
       assert.deepStrictEqual(same.estimate, made)
-      shelf.products.set("B1", 12_000n)
-      shelf.products.set("B2", "OUT_OF_STOCK")
-      shelf.tax = 500n
+      catalogue.products.set("B1", 12_000n)
+      catalogue.products.set("B2", "OUT_OF_STOCK")
+      catalogue.tax = 500n
       const { estimate } = yield* shop.ok("/checkout/address", addressFor(made.estimate_id, { address_line2: "Flat 3" }))
       assert.deepStrictEqual(estimate.valid_items.map(({ price_changed, product_id }: any) => [product_id, price_changed]), [["B1", true]])
       assert.deepStrictEqual(estimate.invalid_items.map(({ code, product_id }: any) => [product_id, code]), [["NONE", "NO_ELIGIBLE_OFFER"], ["B2", "OUT_OF_STOCK"]])
       assert.deepStrictEqual([estimate.pricing.total, estimate.expires_at], [16_500, made.expires_at])
-      shelf.products.set("B1", "NOT_DELIVERABLE")
-      const nothing = refused(yield* shop.call("/checkout/address", addressFor(made.estimate_id)), 400, "NO_VALID_ITEMS")
+      catalogue.products.set("B1", "NOT_DELIVERABLE")
+      const nothing = assertRefused(yield* shop.call("/checkout/address", addressFor(made.estimate_id)), 400, "NO_VALID_ITEMS")
       assert.lengthOf(nothing.details.invalid_items, 3)
-      usualShelf()
-      shelf.products.set("B1", 2_500_000n)
-      refused(yield* shop.call("/checkout/address", addressFor(made.estimate_id)), 400, "ORDER_VALUE_EXCEEDED")
-      usualShelf()
+      resetCatalogue()
+      catalogue.products.set("B1", 2_500_000n)
+      assertRefused(yield* shop.call("/checkout/address", addressFor(made.estimate_id)), 400, "ORDER_VALUE_EXCEEDED")
+      resetCatalogue()
     }))
 
   it.effect("says of every field of an address what is wrong with it", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const shop = newShop()
       const { estimate_id } = yield* shop.ok("/checkout/estimate", estimateOf(b1))
       const before = yield* rowsOf("checkout_addresses")
       const wrong = (more: object) =>
-        Effect.map(shop.call("/checkout/address", addressFor(estimate_id, more)), (answer) => refused(answer, 400, "ADDRESS_INVALID").details)
+        Effect.map(shop.call("/checkout/address", addressFor(estimate_id, more)), (answer) => assertRefused(answer, 400, "ADDRESS_INVALID").details)
       const all = yield* wrong(Object.fromEntries(Object.keys(postalAddress).map((name) => [name, undefined])))
       assert.deepStrictEqual(all, { fields: Object.fromEntries(Object.keys(postalAddress).map((name) => [name, "Is missing"])) })
       for (const [name, value] of [
@@ -160,17 +160,17 @@ layer(storefront)("checkout", (it) => {
         assert.deepStrictEqual(Object.keys((yield* wrong({ [name]: value })).fields), [name])
       }
       for (const address of [null, "12 Analytical Way", []]) {
-        assert.strictEqual(refused(yield* shop.call("/checkout/address", ask({ estimate_id, address })), 400, "VALIDATION_ERROR").param, "address")
+        assert.strictEqual(assertRefused(yield* shop.call("/checkout/address", ask({ estimate_id, address })), 400, "VALIDATION_ERROR").param, "address")
       }
-      shelf.isSilent = true
-      refused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 503, "SERVICE_UNAVAILABLE")
-      usualShelf()
+      catalogue.isSilent = true
+      assertRefused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 503, "SERVICE_UNAVAILABLE")
+      resetCatalogue()
       assert.strictEqual(yield* rowsOf("checkout_addresses"), before)
     }))
 
   it.effect("knows an estimate of its customer, merchant and environment only, and only for 900 seconds", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const id = newMerchantId()
       const shop = keyOf(id)
       const { estimate_id } = yield* shop.ok("/checkout/estimate", estimateOf(b1))
@@ -183,7 +183,7 @@ layer(storefront)("checkout", (it) => {
         [shop, { ...wallet, ...of }],
         [shop, { customer_id: "a", ...of, estimate_id: "no-estimate" }]
       ] as const) {
-        refused(yield* caller.call("/checkout/address", { body }), 404, "ESTIMATE_NOT_FOUND")
+        assertRefused(yield* caller.call("/checkout/address", { body }), 404, "ESTIMATE_NOT_FOUND")
       }
       const byWallet = yield* shop.ok("/checkout/estimate", { body: { ...wallet, items: [b1] } })
       assert.deepStrictEqual([byWallet.customer_id, byWallet.wallet_network], [null, "base"])
@@ -191,12 +191,12 @@ layer(storefront)("checkout", (it) => {
       yield* TestClock.adjust("899 seconds")
       yield* shop.ok("/checkout/address", addressFor(estimate_id))
       yield* TestClock.adjust("1 second")
-      refused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 410, "ESTIMATE_EXPIRED")
+      assertRefused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 410, "ESTIMATE_EXPIRED")
     }))
 
   it.effect("forgets estimates and addresses after a day, and carts ninety days after their last change", () =>
     Effect.gen(function*() {
-      usualShelf()
+      resetCatalogue()
       const sql = yield* SqlClient.SqlClient
       const id = newMerchantId()
       const shop = keyOf(id)
@@ -215,7 +215,7 @@ layer(storefront)("checkout", (it) => {
       })
       assert.deepStrictEqual(yield* leftAfter(86_400), [1, 1, 1])
       assert.deepStrictEqual(yield* leftAfter(1), [0, 0, 1])
-      refused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 404, "ESTIMATE_NOT_FOUND")
+      assertRefused(yield* shop.call("/checkout/address", addressFor(estimate_id)), 404, "ESTIMATE_NOT_FOUND")
       yield* shop.ok("/carts/items", ask(b1))
       assert.deepStrictEqual(yield* leftAfter(90 * 86_400), [0, 0, 1])
       assert.deepStrictEqual(yield* leftAfter(1), [0, 0, 0])

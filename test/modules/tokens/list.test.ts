@@ -2,13 +2,13 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TokenList, TokensApi } from "../../../modules/tokens/api.ts"
-import { defaultPolicy, tokenList } from "../../../modules/tokens/machine.ts"
+import { defaultPolicy, tokenList } from "../../../modules/tokens/rules.ts"
 import { migrations, tables } from "../../../modules/tokens/migrations.ts"
 import { plugin } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { Credentials } from "../../../runtime/Http.ts"
-import { Quotes } from "../../../runtime/Quotes.ts"
+import { Prices } from "../../../runtime/Prices.ts"
 import { readRate } from "../../../schemas/Money.ts"
 import { catalogOf, ether, etherListing, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
 import { verify } from "../../fixtures/tokenMerchants.ts"
@@ -17,7 +17,7 @@ import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 const at = 1_766_320_496
 const inactive = token(4, { ...etherListing, active: false, symbol: "OLD" })
 
-const quotes = Layer.mock(Quotes, {
+const quotes = Layer.mock(Prices, {
   latest: ({ asset }) =>
     asset === "ethereum" ? { text: "3500.250000", rate: readRate("3500.25")!, source: "median", at } : null
 })

@@ -3,13 +3,13 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TokenSearchPage, TokensApi } from "../../../modules/tokens/api.ts"
 import { TokenPolicies } from "../../../modules/tokens/actor.ts"
-import { block, blockedFilter, choose, defaultPolicy, isBlocked } from "../../../modules/tokens/machine.ts"
+import { block, blockedFilter, choosePolicy, defaultPolicy, isBlocked } from "../../../modules/tokens/rules.ts"
 import { migrations, tables } from "../../../modules/tokens/migrations.ts"
 import { plugin } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/actors/Local.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { Credentials } from "../../../runtime/Http.ts"
-import { Quotes } from "../../../runtime/Quotes.ts"
+import { Prices } from "../../../runtime/Prices.ts"
 import { AcceptancePolicy } from "../../../schemas/Token.ts"
 import { catalogOf, ether, etherListing, mainnetEther, token, usdc } from "../../fixtures/tokens.ts"
 import { verify } from "../../fixtures/tokenMerchants.ts"
@@ -27,7 +27,7 @@ const served = apiLayer(
   Layer.mergeAll(
     kernel([{ name: "tokens", migrations, tables }], settingsLayer({ environments: ["devnet", "mainnet"] })),
     Actors.layer,
-    Layer.mock(Quotes, { latest: () => null }),
+    Layer.mock(Prices, { latest: () => null }),
     Layer.succeed(Chains, { driver: (_: string, environment: string) => environment === "devnet" ? {} : undefined } as never),
     catalogOf(ether, inactive, usdc, mainnetEther)
   )
@@ -224,7 +224,7 @@ describe("blocked", () => {
   const Ids = Schema.Array(Schema.Literals([1, 2, 3, 4, 5]))
 
   it.prop("follows the policy's table for every policy, list, token and filter", [AcceptancePolicy, Ids], ([policy, ids]) => {
-    const state = choose(block(defaultPolicy(1, "devnet"), ids, true), policy)
+    const state = choosePolicy(block(defaultPolicy(1, "devnet"), ids, true), policy)
     for (const id of [1, 2, 3, 4, 5]) {
       const blocked = { accept_all: false, accept_none: true, selective: (ids as ReadonlyArray<number>).includes(id) }[policy]
       assert.strictEqual(isBlocked(state, id), blocked)
@@ -241,7 +241,7 @@ describe("blocked", () => {
     const after = block(before, ids, true)
     assert.strictEqual(after === before, ids.length === 0)
     assert.strictEqual(block(after, ids, true), after)
-    assert.strictEqual(block(after, ids, false).blocked.size, 0)
-    assert.strictEqual(choose(after, "accept_all"), after)
+    assert.strictEqual(block(after, ids, false).blockedTokens.size, 0)
+    assert.strictEqual(choosePolicy(after, "accept_all"), after)
   })
 })

@@ -72,7 +72,7 @@ describe("bundled tokens", () => {
       })
       const synced: Array<readonly [string, ReadonlyArray<TokenListing>]> = []
       const catalog = Layer.mock(TokenCatalog, {
-        unattested: () => [],
+        unverifiedTokens: () => [],
         get: () => undefined,
         find: () => undefined,
         list: () => [],

@@ -64,11 +64,11 @@ describe("a published token list", () => {
       network: "ethereum", environment: "mainnet", symbol: "DAI", name: "Dai Stablecoin", address: entry.address, decimals: 18,
       type: "erc20", requiresMemo: false, asset: null, stable: false, active: false, photoUri: "/assets/tokens/dai.svg"
     }
-    assert.deepStrictEqual(read({ ...entry, address: entry.address.toLowerCase() }), { listings: [wanted], skipped: 0 })
+    assert.deepStrictEqual(read({ ...entry, address: entry.address.toLowerCase() }), { listings: [wanted], skippedCount: 0 })
     const priced = readList(document(entry), {
       ...options, active: true, assets: { [`1:${entry.address.toLowerCase()}`]: "dai" }
     })
-    assert.deepStrictEqual(priced, { listings: [{ ...wanted, active: true, asset: "dai" }], skipped: 0 })
+    assert.deepStrictEqual(priced, { listings: [{ ...wanted, active: true, asset: "dai" }], skippedCount: 0 })
   })
 
   it("loses the entries that cannot be believed, counts them, and keeps the others", () => {
@@ -81,10 +81,10 @@ describe("a published token list", () => {
       { ...entry, symbol: "../../etc" }, { ...entry, name: "Dаi" }, { ...entry, name: "Dai\n" }, { ...entry, name: " Dai" },
       { ...entry, name: "D".repeat(101) }, { ...entry, symbol: "TWICE" }
     ]
-    const { listings, skipped } = read(entry, ...bad)
+    const { listings, skippedCount } = read(entry, ...bad)
     assert.deepStrictEqual(listings.map(({ symbol }) => symbol), ["DAI"])
-    assert.strictEqual(skipped, bad.length)
-    assert.deepStrictEqual(read({ ...entry, chainId: 137 }), { listings: [], skipped: 0 }, "another chain is no fault")
+    assert.strictEqual(skippedCount, bad.length)
+    assert.deepStrictEqual(read({ ...entry, chainId: 137 }), { listings: [], skippedCount: 0 }, "another chain is no fault")
   })
 
   it("keeps to the networks and environments asked for", () => {

@@ -76,7 +76,7 @@ describe("TLS", () => {
       let bytes = 0
       const receiver = yield* makeRawReceiver((socket) => socket.on("data", (chunk) => { bytes += chunk.length }), server)
       const failure = yield* (yield* sender([receiver.host])).fails(`https://${receiver.host}/`)
-      assert.deepInclude(failure, { own: false, timedOut: false })
+      assert.deepInclude(failure, { isOurFault: false, timedOut: false })
       assert.deepStrictEqual([receiver.accepted(), bytes], [1, 0])
       return failure.reason
     })
@@ -112,7 +112,7 @@ describe("TLS", () => {
     const receiver = yield* makeRawReceiver(() => {})
     const { fails } = yield* sender([receiver.host], {}, {}, undefined, impatient)
     const failure = yield* fails(`https://${receiver.host}/`)
-    assert.deepInclude(failure, { own: false, timedOut: true })
+    assert.deepInclude(failure, { isOurFault: false, timedOut: true })
     assert.include(failure.reason, "UND_ERR_CONNECT_TIMEOUT")
   }))
 })
@@ -140,7 +140,7 @@ describe("a receiver that", () => {
     const { fails, send } = yield* sender([receiver.host])
     for (const path of ["/mute", "/trickle", "/half"]) {
       const failure = yield* fails(receiver.url(path), impatient)
-      assert.deepInclude(failure, { own: false, timedOut: true, reason: `no answer in ${impatient} ms` }, path)
+      assert.deepInclude(failure, { isOurFault: false, timedOut: true, reason: `no answer in ${impatient} ms` }, path)
     }
     assert.strictEqual((yield* send(receiver.url("/"))).status, 200)
   }))
@@ -214,7 +214,7 @@ describe("a receiver that", () => {
       const receiver = yield* makeRawReceiver((socket) => void socket.once("data", () => serve(socket)))
       const { fails } = yield* sender([receiver.host])
       const failure = yield* fails(`http://${receiver.host}/`)
-      assert.deepInclude(failure, { own: false, timedOut: false })
+      assert.deepInclude(failure, { isOurFault: false, timedOut: false })
       assert.match(failure.reason, reason)
       assert.strictEqual(receiver.accepted(), 1)
     }))
@@ -252,7 +252,7 @@ describe("a receiver that", () => {
     const { host } = yield* Effect.scoped(makeReceiver())
     const { fails } = yield* sender([host])
     const failure = yield* fails(`http://${host}/`)
-    assert.deepInclude(failure, { own: false, timedOut: false })
+    assert.deepInclude(failure, { isOurFault: false, timedOut: false })
     assert.include(failure.reason, "ECONNREFUSED")
   }))
 })
@@ -275,12 +275,12 @@ describe("a name", () => {
     for (const name of ["inside", "mixed", "six", "mapped", "cloud"]) {
       const reason = "The host resolves to an address that is not public"
       assert.strictEqual(yield* check(`https://${name}.example:${port}/`), reason, name)
-      assert.deepInclude(yield* fails(`https://${name}.example:${port}/`), { reason, own: false, timedOut: false }, name)
+      assert.deepInclude(yield* fails(`https://${name}.example:${port}/`), { reason, isOurFault: false, timedOut: false }, name)
     }
     for (const name of ["loop", "loop6"]) {
       const reason = "The host resolves to an address of this service"
       assert.strictEqual(yield* check(`https://${name}.example/`), reason)
-      assert.deepInclude(yield* fails(`https://${name}.example/`), { reason, own: false })
+      assert.deepInclude(yield* fails(`https://${name}.example/`), { reason, isOurFault: false })
     }
     assert.strictEqual(yield* check("https://public.example/"), "allowed")
     assert.strictEqual(yield* check("https://8.8.4.4/"), "The URL must not point at this service")
@@ -312,13 +312,13 @@ describe("a name", () => {
     dns.set("servfail.example", "SERVFAIL")
     const { check, fails } = yield* sender([], { nameservers: [dns.server] })
     assert.deepInclude(yield* fails("https://servfail.example/"), {
-      own: true, timedOut: false, reason: "the host name cannot be resolved (ESERVFAIL)"
+      isOurFault: true, timedOut: false, reason: "the host name cannot be resolved (ESERVFAIL)"
     })
     assert.strictEqual(yield* check("https://servfail.example/"), "allowed")
     assert.deepInclude(yield* fails("https://none.example/"), {
-      own: false, timedOut: false, reason: "the host name cannot be resolved (ENOTFOUND)"
+      isOurFault: false, timedOut: false, reason: "the host name cannot be resolved (ENOTFOUND)"
     })
-    assert.deepInclude(yield* fails("https://servfail.example/"), { own: false })
+    assert.deepInclude(yield* fails("https://servfail.example/"), { isOurFault: false })
   }))
 })
 
@@ -349,7 +349,7 @@ describe("a proxy", () => {
     const { check, fails } = yield* sender([], {}, { proxyUrl: `http://${proxy.host}` })
     for (const url of ["https://127.0.0.1/", "https://[::1]/", "http://shop.example/", "https://localhost/", "https://10.0.0.1/"]) {
       assert.notStrictEqual(yield* check(url), "allowed")
-      assert.deepInclude(yield* fails(url), { own: false })
+      assert.deepInclude(yield* fails(url), { isOurFault: false })
     }
     assert.deepStrictEqual(proxy.asked(), [])
   }))
@@ -370,27 +370,27 @@ describe("a proxy", () => {
     const gone = yield* Effect.map(Effect.scoped(makeReceiver()), ({ host }) => host)
     const lost = yield* sender([], {}, { proxyUrl: `http://user:secretword@${gone}` })
     const said: Array<TransportFailed> = [yield* lost.fails("https://shop.example/")]
-    assert.deepInclude(said[0], { own: true, timedOut: false, reason: "the proxy cannot be reached (ECONNREFUSED)" })
+    assert.deepInclude(said[0], { isOurFault: true, timedOut: false, reason: "the proxy cannot be reached (ECONNREFUSED)" })
     const proxy = yield* makeProxy
     const proxyUrl = `http://user:secretword@${proxy.host}`
     const { fails } = yield* sender([], {}, { proxyUrl }, undefined, impatient)
     for (const nothing of [null, 407, null]) {
       proxy.set(nothing)
       said.push(yield* fails("https://shop.example/"))
-      assert.deepInclude(said.at(-1), { own: true, timedOut: false })
+      assert.deepInclude(said.at(-1), { isOurFault: true, timedOut: false })
     }
     const judged: ReadonlyArray<readonly [status: number, own: boolean, timedOut: boolean]> = [
       [405, true, false], [403, false, false], [502, false, false], [504, false, true]
     ]
-    for (const [status, own, timedOut] of judged) {
+    for (const [status, isOurFault, timedOut] of judged) {
       proxy.set(status)
       said.push(yield* fails("https://shop.example/"))
-      assert.deepInclude(said.at(-1), { own, timedOut }, String(status))
+      assert.deepInclude(said.at(-1), { isOurFault, timedOut }, String(status))
     }
     // It serves others, so a target it is silent about is at fault itself.
     proxy.set(null)
     said.push(yield* fails("https://shop.example/"))
-    assert.deepInclude(said.at(-1), { own: false, timedOut: true })
+    assert.deepInclude(said.at(-1), { isOurFault: false, timedOut: true })
     assert.notInclude(said.map(({ reason }) => reason).join(), "secretword")
     assert.isUndefined(refusalOf(200))
   }))

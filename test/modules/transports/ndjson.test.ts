@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { lineOf } from "../../../modules/transports/ndjson/LineFile.ts"
 import { plugin } from "../../../modules/transports/ndjson.ts"
 import type { DeliveryRequest } from "../../../runtime/Webhooks.ts"
-import { type Delivered, requestTo, transportConformance, type TransportLayer, transportOf } from "../../conformance/transports.ts"
+import { type DeliveredRequest, requestTo, transportConformance, type TransportLayer, transportOf } from "../../conformance/transports.ts"
 import { temporaryDirectory } from "../../support/Service.ts"
 
 type Options = Parameters<typeof plugin.layer>[0]
@@ -18,7 +18,7 @@ const layerOf = (...files: readonly [FileOptions, ...ReadonlyArray<FileOptions>]
 
 const linesOf = (path: string): ReadonlyArray<string> => readFileSync(path, "utf8").split("\n").slice(0, -1)
 
-const deliveredIn = (path: string): ReadonlyArray<Delivered> =>
+const deliveredIn = (path: string): ReadonlyArray<DeliveredRequest> =>
   linesOf(path).map((line) => {
     const { body, headers } = JSON.parse(line)
     const lower = Object.entries(headers as Record<string, string>).map(([name, value]) => [name.toLowerCase(), value])
@@ -83,7 +83,7 @@ describe("a file of deliveries", () => {
       yield* check("ndjson://audit", to())
       const { reason } = yield* Effect.flip(check("ndjson://nothing", to()))
       assert.deepInclude(yield* Effect.flip(check("ndjson://audit", to(1, { merchantId: 2 }))), { reason })
-      assert.deepInclude(yield* Effect.flip(send(to(1, { merchantId: 2 }))), { reason, own: false })
+      assert.deepInclude(yield* Effect.flip(send(to(1, { merchantId: 2 }))), { reason, isOurFault: false })
       for (const url of ["ndjson://AUDIT", "ndjson://audit/", "ndjson://audit/../x", "ndjson:///etc/passwd", "ndjson:audit"]) {
         assert.deepInclude(yield* Effect.flip(check(url, to())), { reason }, url)
       }
@@ -115,7 +115,7 @@ describe("a file of deliveries", () => {
       const { send } = yield* opened(path, { maximumBytes: 2 * bytes })
       const results = yield* Effect.forEach([1, 2, 3, 4], (n) => Effect.result(send(to(n))), { concurrency: "unbounded" })
       assert.deepStrictEqual(results.map(({ _tag }) => _tag), ["Success", "Success", "Failure", "Failure"])
-      assert.deepInclude(yield* Effect.flip(send(to(5))), { own: false, timedOut: false, reason: `the file is full: it may have ${2 * bytes} bytes` })
+      assert.deepInclude(yield* Effect.flip(send(to(5))), { isOurFault: false, timedOut: false, reason: `the file is full: it may have ${2 * bytes} bytes` })
       assert.strictEqual(statSync(path).size, 2 * bytes)
       renameSync(path, `${path}.1`)
       yield* send(to(5))
@@ -126,7 +126,7 @@ describe("a file of deliveries", () => {
       const { send } = yield* opened(path)
       renameSync(path, `${path}.1`)
       mkdirSync(path)
-      assert.deepInclude(yield* Effect.flip(send(to(1))), { own: true, reason: "the file cannot be written (EISDIR)" })
+      assert.deepInclude(yield* Effect.flip(send(to(1))), { isOurFault: true, reason: "the file cannot be written (EISDIR)" })
       rmdirSync(path)
       yield* send(to(2))
       assert.strictEqual(linesOf(path).length, 1)
@@ -146,7 +146,7 @@ describe("a file of deliveries", () => {
       yield* patched(path, "appendFile", function(this: FileHandle, text: string) {
         return this.write(text.slice(0, 20)).then(() => Promise.reject(Object.assign(new Error(), { code: "ENOSPC" })))
       }, Effect.gen(function*() {
-        assert.deepInclude(yield* Effect.flip(send(to(1))), { own: true, reason: "the file cannot be written (ENOSPC)" })
+        assert.deepInclude(yield* Effect.flip(send(to(1))), { isOurFault: true, reason: "the file cannot be written (ENOSPC)" })
       }))
       yield* send(to(2))
       const [cut, whole] = linesOf(path)

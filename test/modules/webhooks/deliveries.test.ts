@@ -8,10 +8,10 @@ import { Deferred, Effect, Fiber, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeRepo } from "../../../modules/webhooks/repo.ts"
-import { endpointFilters, readReplay } from "../../../modules/webhooks/machine.ts"
+import { endpointFilters, readReplay } from "../../../modules/webhooks/rules.ts"
 import { eventTypes } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
-import { ask, delivery, endpoint, event, good, queue, refusal, served, woken } from "./Served.ts"
+import { ask, delivery, endpoint, event, assertOk, queue, refusal, webhooksApi, wokenMerchants } from "./WebhooksService.ts"
 
 const idsOf = (page: any): ReadonlyArray<string> => page.data.map(({ id }: any) => id)
 
@@ -21,14 +21,14 @@ const pages = (who: string, path: string, cursor: "starting_after" | "ending_bef
     const found: Array<ReadonlyArray<string>> = []
     let after = from
     for (;;) {
-      const page = good(yield* ask(who, `${path}${after === undefined ? "" : `&${cursor}=${after}`}`))
+      const page = assertOk(yield* ask(who, `${path}${after === undefined ? "" : `&${cursor}=${after}`}`))
       found.push(idsOf(page))
       if (!page.has_more) return found
       after = cursor === "starting_after" ? idsOf(page).at(-1) : idsOf(page)[0]
     }
   })
 
-layer(served)("deliveries of an endpoint", (it) => {
+layer(webhooksApi)("deliveries of an endpoint", (it) => {
   it.effect("are listed newest first, each once on the way down and on the way up", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("1")
@@ -48,13 +48,13 @@ layer(served)("deliveries of an endpoint", (it) => {
         const up = yield* pages("1", `/${id}/deliveries?limit=${limit}`, "ending_before", expected.at(-1))
         assert.deepStrictEqual(up.toReversed().flat(), expected.slice(0, -1))
       }
-      assert.lengthOf(idsOf(good(yield* ask("1", `/${id}/deliveries`))), 10)
+      assert.lengthOf(idsOf(assertOk(yield* ask("1", `/${id}/deliveries`))), 10)
     }))
 
   it.effect("are found by state, event, type and time, and every bad question has its code", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("2")
-      const found = (query: string) => Effect.map(ask("2", `/${id}/deliveries?limit=100&${query}`), (page) => idsOf(good(page)))
+      const found = (query: string) => Effect.map(ask("2", `/${id}/deliveries?limit=100&${query}`), (page) => idsOf(assertOk(page)))
       const statuses = ["pending", "delivering", "succeeded", "retrying", "failed", "canceled"]
       const types = ["invoice.paid", "invoice.created", "invoice_payment.created", "commerce.order.updated", "test.ping"]
       const rows: Array<{ id: string; status: string; type: string; ms: number; event: string }> = []
@@ -105,8 +105,8 @@ layer(served)("deliveries of an endpoint", (it) => {
         id: made, object: "webhook_delivery", endpoint_id: id, event_id: eventId, event_type: "invoice.paid", status: "retrying",
         attempt_count: 2, next_attempt_at: 77, response_status: 500, error: null, latency_ms: 7, created_at: 5, finished_at: null
       }
-      assert.deepStrictEqual(good(yield* ask("3", `/${id}/deliveries`)), { object: "list", data: [shown], has_more: false })
-      assert.deepStrictEqual(good(yield* ask("3", `/deliveries/${made}`)), {
+      assert.deepStrictEqual(assertOk(yield* ask("3", `/${id}/deliveries`)), { object: "list", data: [shown], has_more: false })
+      assert.deepStrictEqual(assertOk(yield* ask("3", `/deliveries/${made}`)), {
         ...shown,
         attempts: [
           { number: 1, status: "timed_out", response_status: null, error: "no answer in 10000 ms", latency_ms: 10_000, response_body: null, ended_at: 6 },
@@ -127,27 +127,27 @@ layer(served)("deliveries of an endpoint", (it) => {
       yield* event(4, 2)
       const mainnet = yield* delivery(4, id, 1, "failed")
       const devnet = yield* delivery(4, id, 2, "failed")
-      assert.sameMembers([...idsOf(good(yield* ask("w4", `/${id}/deliveries`)))], [devnet, mainnet])
-      good(yield* ask("w4", `/${id}`, { method: "PATCH", body: { environment: "devnet" } }))
+      assert.sameMembers([...idsOf(assertOk(yield* ask("w4", `/${id}/deliveries`)))], [devnet, mainnet])
+      assertOk(yield* ask("w4", `/${id}`, { method: "PATCH", body: { environment: "devnet" } }))
       for (const who of ["4", "w4"]) {
-        assert.deepStrictEqual(idsOf(good(yield* ask(who, `/${id}/deliveries`))), [devnet])
+        assert.deepStrictEqual(idsOf(assertOk(yield* ask(who, `/${id}/deliveries`))), [devnet])
         assert.strictEqual(refusal(yield* ask(who, `/deliveries/${mainnet}`)), "404 DELIVERY_NOT_FOUND null")
         assert.strictEqual(refusal(yield* ask(who, `/deliveries/${mainnet}/redeliver`, { method: "POST" })), "404 DELIVERY_NOT_FOUND null")
       }
-      for (const only_failed of [true, false]) assert.isAtMost(good(yield* ask("4", `/${id}/replay`, { body: { only_failed } })).queued, 1)
+      for (const only_failed of [true, false]) assert.isAtMost(assertOk(yield* ask("4", `/${id}/replay`, { body: { only_failed } })).queued, 1)
       assert.deepStrictEqual((yield* queue(id)).filter((row) => row.startsWith("1 ")), ["1 failed"])
     }))
 })
 
-layer(served)("sending again", (it) => {
+layer(webhooksApi)("sending again", (it) => {
   it.effect("a test event goes to its endpoint whatever that listens to, to no other, and to the events", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* endpoint("1m")
       const { id: other } = yield* endpoint("1m", { enabled_events: ["*"] })
-      const sent = good(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" }))
-      assert.deepStrictEqual(good(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" })), sent)
-      const shown = good(yield* ask("1m", `/deliveries/${sent.delivery_id}`))
+      const sent = assertOk(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" }))
+      assert.deepStrictEqual(assertOk(yield* ask("1m", `/${id}/test`, { method: "POST", key: "ping" })), sent)
+      const shown = assertOk(yield* ask("1m", `/deliveries/${sent.delivery_id}`))
       assert.deepInclude(shown, { endpoint_id: id, event_id: sent.event_id, event_type: "test.ping", status: "pending", attempts: [] })
       const [stored] = yield* sql<any>`SELECT environment, type, data::json -> 'object' AS object FROM events WHERE merchant_id = 1`
       assert.deepInclude(stored, { environment: "mainnet", type: "test.ping" })
@@ -155,7 +155,7 @@ layer(served)("sending again", (it) => {
       assert.match(stored.object.id, /^ping_[0-9a-f-]{36}$/)
       assert.isEmpty(yield* queue(other))
       // Another endpoint's test is no event that this one missed.
-      assert.strictEqual(good(yield* ask("1m", `/${other}/replay`, { body: { only_failed: false } })).queued, 0)
+      assert.strictEqual(assertOk(yield* ask("1m", `/${other}/replay`, { body: { only_failed: false } })).queued, 0)
     }))
 
   it.effect("a disabled endpoint is told WEBHOOK_DISABLED, and nothing is queued", () =>
@@ -163,13 +163,13 @@ layer(served)("sending again", (it) => {
       const { id } = yield* endpoint("2")
       yield* event(2, 1)
       const made = yield* delivery(2, id, 1, "failed")
-      good(yield* ask("2", `/${id}`, { method: "PATCH", body: { status: "disabled" } }))
+      assertOk(yield* ask("2", `/${id}`, { method: "PATCH", body: { status: "disabled" } }))
       for (const path of [`/${id}/test`, `/${id}/replay`, `/deliveries/${made}/redeliver`]) {
         assert.strictEqual(refusal(yield* ask("2", path, { body: {} })), "409 WEBHOOK_DISABLED null")
       }
       assert.deepStrictEqual(yield* queue(id), ["1 failed"])
-      good(yield* ask("2", `/${id}`, { method: "PATCH", body: { status: "enabled" } }))
-      assert.strictEqual(good(yield* ask("2", `/${id}/replay`, { body: {} })).queued, 1)
+      assertOk(yield* ask("2", `/${id}`, { method: "PATCH", body: { status: "enabled" } }))
+      assert.strictEqual(assertOk(yield* ask("2", `/${id}/replay`, { body: {} })).queued, 1)
     }))
 
   it.effect("by hand is done ten times a minute for an endpoint, in whatever way, and the eleventh is RATE_LIMIT_EXCEEDED", () =>
@@ -179,17 +179,17 @@ layer(served)("sending again", (it) => {
       yield* event(3, 1)
       const made = yield* delivery(3, id, 1, "failed")
       const ways = [`/${id}/test`, `/${id}/replay`, `/deliveries/${made}/redeliver`]
-      for (let n = 0; n < 10; n++) good(yield* ask("3", ways[n % 3]!, { body: {}, key: `k${n}` }))
+      for (let n = 0; n < 10; n++) assertOk(yield* ask("3", ways[n % 3]!, { body: {}, key: `k${n}` }))
       for (const path of ways) {
         const refused = yield* ask("3", path, { body: {} })
         assert.strictEqual(refusal(refused), "429 RATE_LIMIT_EXCEEDED null")
         assert.match(refused.headers.get("retry-after") ?? "", /^60$/)
       }
       // A repeat acts no more, so it is not counted; nor are other endpoints.
-      good(yield* ask("3", ways[0]!, { body: {}, key: "k0" }))
-      good(yield* ask("3", `/${other}/test`, { method: "POST" }))
+      assertOk(yield* ask("3", ways[0]!, { body: {}, key: "k0" }))
+      assertOk(yield* ask("3", `/${other}/test`, { method: "POST" }))
       yield* TestClock.adjust("61 seconds")
-      good(yield* ask("3", ways[0]!, { body: {} }))
+      assertOk(yield* ask("3", ways[0]!, { body: {} }))
     }))
 
   it.effect("a delivery makes another one of the same event, whatever became of it, once for a key", () =>
@@ -202,10 +202,10 @@ layer(served)("sending again", (it) => {
         const call = ask("4", `/deliveries/${old}/redeliver`, { method: "POST", key: status })
         const answers = yield* Effect.all([call, call, call], { concurrency: "unbounded" })
         assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1)
-        const made = good(answers[0]!)
+        const made = assertOk(answers[0]!)
         assert.notStrictEqual(made.id, old)
         assert.deepInclude(made, { endpoint_id: id, event_id: eventId, status: "pending", attempt_count: 0, finished_at: null })
-        assert.deepStrictEqual(good(yield* ask("4", `/deliveries/${made.id}`)), { ...made, attempts: [] })
+        assert.deepStrictEqual(assertOk(yield* ask("4", `/deliveries/${made.id}`)), { ...made, attempts: [] })
       }
       assert.sameMembers([...yield* queue(id)], statuses.flatMap((status, n) => [`${n + 1} ${status}`, `${n + 1} pending`]))
     }))
@@ -220,12 +220,12 @@ layer(served)("sending again", (it) => {
       const keyed = ask("5", `/${id}/replay`, { body: { from_event_id: "evt_21-21" }, key: "k" })
       const answers = yield* Effect.all([keyed, keyed, keyed], { concurrency: "unbounded" })
       assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1)
-      assert.deepStrictEqual(good(answers[0]!), { queued: 20, has_more: false, next_event_id: null })
+      assert.deepStrictEqual(assertOk(answers[0]!), { queued: 20, has_more: false, next_event_id: null })
       const both = yield* Effect.all(
         [false, true, false, true].map((only_failed) => ask("5", `/${id}/replay`, { body: { only_failed } })),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(both.reduce((sum, each) => sum + good(each).queued, 0), 20)
+      assert.strictEqual(both.reduce((sum, each) => sum + assertOk(each).queued, 0), 20)
       const waiting = (yield* queue(id)).filter((row) => row.endsWith("pending"))
       assert.strictEqual(waiting.length, 40)
       assert.strictEqual(new Set(waiting).size, 40)
@@ -236,12 +236,12 @@ layer(served)("sending again", (it) => {
       const { id } = yield* endpoint("8")
       yield* event(8, 1)
       const made = yield* delivery(8, id, 1, "failed")
-      const wakes = () => woken.filter((merchant) => merchant === 8).length
-      good(yield* ask("8", `/${id}/replay`, { body: {} }))
+      const wakes = () => wokenMerchants.filter((merchant) => merchant === 8).length
+      assertOk(yield* ask("8", `/${id}/replay`, { body: {} }))
       assert.strictEqual(wakes(), 1)
-      good(yield* ask("8", `/${id}/replay`, { body: {} }))
+      assertOk(yield* ask("8", `/${id}/replay`, { body: {} }))
       assert.strictEqual(wakes(), 1)
-      good(yield* ask("8", `/deliveries/${made}/redeliver`, { method: "POST" }))
+      assertOk(yield* ask("8", `/deliveries/${made}/redeliver`, { method: "POST" }))
       assert.strictEqual(wakes(), 2)
     }))
 
@@ -276,7 +276,7 @@ layer(served)("sending again", (it) => {
       const winner = keyed.findIndex(({ _tag }) => _tag === "Success")
       assert.strictEqual(keyed.filter(({ _tag }) => _tag === "Success").length, 1)
       for (const [n, each] of keyed.entries()) {
-        if (n !== winner) assert.deepInclude((each as any).failure, { _tag: "Replayed", status: 200, sealedBody: String(winner + 1) })
+        if (n !== winner) assert.deepInclude((each as any).failure, { _tag: "IdempotentReplay", status: 200, sealedBody: String(winner + 1) })
       }
       const waiting = (yield* queue(id)).filter((row) => row.endsWith("pending"))
       assert.deepStrictEqual([waiting.length, new Set(waiting).size], [60, 60])
@@ -293,7 +293,7 @@ layer(served)("sending again", (it) => {
         [{ created_gte: 5, created_lte: 4 }, "VALIDATION_ERROR created_lte"], [{ only_failed: "no" }, "VALIDATION_ERROR only_failed"]
       ] as const) assert.strictEqual(refusal(yield* ask("6", `/${id}/replay`, { body })), `400 ${code}`)
       for (const body of [{}, { types: ["order.*"] }, { unknown: 1, from_event_id: null, created_gte: "2026-01-01" }]) {
-        assert.strictEqual(good(yield* ask("6", `/${id}/replay`, { body })).queued, 0)
+        assert.strictEqual(assertOk(yield* ask("6", `/${id}/replay`, { body })).queued, 0)
       }
     }))
 
@@ -310,10 +310,10 @@ layer(served)("sending again", (it) => {
           FROM webhook_deliveries WHERE endpoint_id = ${id} AND status = 'pending'`,
         ([row]) => row
       )
-      const first = good(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10 } }))
+      const first = assertOk(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10 } }))
       assert.deepStrictEqual(first, { queued: 10_000, has_more: true, next_event_id: "evt_10001-10001" })
       assert.deepStrictEqual(yield* range, { first: 1, last: 10_000, n: 10_000 })
-      const rest = good(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10, from_event_id: first.next_event_id } }))
+      const rest = assertOk(yield* ask("7", `/${id}/replay`, { body: { created_lte: 10, from_event_id: first.next_event_id } }))
       assert.deepStrictEqual(rest, { queued: 500, has_more: false, next_event_id: null })
       assert.deepStrictEqual(yield* range, { first: 1, last: 10_500, n: 10_500 })
     }))
@@ -338,7 +338,7 @@ const Case = Schema.Struct({
   to: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 12 }))
 })
 
-layer(served)("a replay", (it) => {
+layer(webhooksApi)("a replay", (it) => {
   let merchant = 100
 
   it.effect.prop("queues exactly the events that the reference says, once each and in order", [Case], ([asked]) =>
@@ -376,7 +376,7 @@ layer(served)("a replay", (it) => {
         ...asked.types === "absent" ? {} : { types: [asked.types] },
         only_failed: asked.onlyFailed
       }
-      const answer = good(yield* ask(asked.commerceKey ? `${me}c` : `w${me}`, `/${id}/replay`, { body }))
+      const answer = assertOk(yield* ask(asked.commerceKey ? `${me}c` : `w${me}`, `/${id}/replay`, { body }))
       assert.deepStrictEqual(answer, { queued: queued.length, has_more: false, next_event_id: null })
       const added = [...yield* queue(id)]
       for (const row of before) added.splice(added.indexOf(row), 1)

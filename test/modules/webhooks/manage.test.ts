@@ -8,23 +8,23 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { maximumDeleted } from "../../../modules/webhooks/repo.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
-import { ask, delivery, devnetUrl, endpoint, event, good, queue, refusal, served, wanted } from "./Served.ts"
+import { ask, delivery, devnetUrl, endpoint, event, assertOk, queue, refusal, webhooksApi, wanted } from "./WebhooksService.ts"
 
 const uncounted = (endpoint: any) => ({ ...endpoint, updated_at: null })
 
-layer(served)("a webhook endpoint", (it) => {
+layer(webhooksApi)("a webhook endpoint", (it) => {
   it.effect("is listed, newest first, and read as it was made, but for the secret", () =>
     Effect.gen(function*() {
       const { secret, ...first } = yield* endpoint("1", { ordered: true, description: "<script>alert(1)</script>" })
       yield* TestClock.adjust("1 second")
       const { secret: _, ...second } = yield* endpoint("1")
       const list = yield* ask("1", "")
-      assert.deepStrictEqual(good(list), { object: "list", data: [second, first], has_more: false })
+      assert.deepStrictEqual(assertOk(list), { object: "list", data: [second, first], has_more: false })
       const one = yield* ask("1", `/${first.id}`)
-      assert.deepStrictEqual(good(one), first)
+      assert.deepStrictEqual(assertOk(one), first)
       assert.strictEqual(first.ordered, true)
       for (const { text } of [list, one]) assert.notInclude(text, secret)
-      assert.deepStrictEqual(good(yield* ask("2", "")).data, [])
+      assert.deepStrictEqual(assertOk(yield* ask("2", "")).data, [])
     }))
 
   it.effect("changes in every field that may change, and in no other", () =>
@@ -32,22 +32,22 @@ layer(served)("a webhook endpoint", (it) => {
       const { secret: _, ...made } = yield* endpoint("3")
       const patch = (body: unknown) => ask("3", `/${made.id}`, { method: "PATCH", body })
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(uncounted(good(yield* patch({}))), uncounted(made))
+      assert.deepStrictEqual(uncounted(assertOk(yield* patch({}))), uncounted(made))
       const changes = {
         url: "https://shop.example/other", enabled_events: ["*"], description: "New", ordered: true, environment: null
       }
       for (const [field, value] of Object.entries(changes)) {
-        const before = good(yield* ask("3", `/${made.id}`))
-        const after = good(yield* patch({ [field]: value, id: "we_x", api_version: made.api_version, secret: "whsec_mine", unknown: 1 }))
+        const before = assertOk(yield* ask("3", `/${made.id}`))
+        const after = assertOk(yield* patch({ [field]: value, id: "we_x", api_version: made.api_version, secret: "whsec_mine", unknown: 1 }))
         // Null is a key's own environment.
         assert.deepStrictEqual(uncounted(after), uncounted({ ...before, ...field === "environment" ? {} : { [field]: value } }))
         assert.isAbove(after.updated_at, made.created_at)
-        assert.deepStrictEqual(good(yield* ask("3", `/${made.id}`)), after)
+        assert.deepStrictEqual(assertOk(yield* ask("3", `/${made.id}`)), after)
       }
-      assert.isNull(good(yield* patch({ description: null })).description)
-      const disabled = good(yield* patch({ status: "disabled" }))
+      assert.isNull(assertOk(yield* patch({ description: null })).description)
+      const disabled = assertOk(yield* patch({ status: "disabled" }))
       assert.deepStrictEqual([disabled.status, disabled.disabled_reason], ["disabled", "merchant"])
-      const enabled = good(yield* patch({ status: "enabled" }))
+      const enabled = assertOk(yield* patch({ status: "enabled" }))
       assert.deepStrictEqual([enabled.status, enabled.disabled_reason], ["enabled", null])
     }))
 
@@ -76,7 +76,7 @@ layer(served)("a webhook endpoint", (it) => {
         assert.strictEqual(rotated.status, found, String(overlap))
         if (found === 400) assert.strictEqual(refusal(rotated), "400 VALIDATION_ERROR overlap_seconds")
       }
-      const after = good(yield* ask("4", `/${made.id}`))
+      const after = assertOk(yield* ask("4", `/${made.id}`))
       assert.deepStrictEqual([after.url, after.enabled_events, after.status], [made.url, made.enabled_events, "enabled"])
     }))
 
@@ -93,7 +93,7 @@ layer(served)("a webhook endpoint", (it) => {
         "w5": ["devnet", "mainnet", "commerce", "both"]
       }
       for (const [who, names] of Object.entries(sees)) {
-        const listed = good(yield* ask(who, "")).data.map(({ id }: any) => id)
+        const listed = assertOk(yield* ask(who, "")).data.map(({ id }: any) => id)
         assert.sameMembers(listed, names.map((name) => ids[name]), who)
         for (const [name, id] of Object.entries(ids)) {
           const wanted = names.some((each) => each === name) ? 200 : 404
@@ -108,12 +108,12 @@ layer(served)("a webhook endpoint", (it) => {
           if (wanted === 404) for (const each of found) assert.strictEqual(refusal(each), "404 WEBHOOK_NOT_FOUND null")
         }
       }
-      const heard = (query: string, who = "w5") => Effect.map(ask(who, query), (found) => good(found).data.map(({ id }: any) => id))
+      const heard = (query: string, who = "w5") => Effect.map(ask(who, query), (found) => assertOk(found).data.map(({ id }: any) => id))
       assert.sameMembers(yield* heard("?environment=mainnet"), [ids.mainnet, ids.both])
       assert.sameMembers(yield* heard("?environment=devnet", "5"), [ids.devnet, ids.commerce])
       assert.strictEqual(refusal(yield* ask("5", "?environment=mainnet")), "403 ENVIRONMENT_FORBIDDEN environment")
       assert.strictEqual(refusal(yield* ask("5", "?environment=x")), "400 INVALID_ENVIRONMENT environment")
-      assert.strictEqual(good(yield* ask("w5", `/${ids.devnet}`, { method: "PATCH", body: { environment: "mainnet" } })).environment, "mainnet")
+      assert.strictEqual(assertOk(yield* ask("w5", `/${ids.devnet}`, { method: "PATCH", body: { environment: "mainnet" } })).environment, "mainnet")
       assert.strictEqual((yield* ask("5", `/${ids.devnet}`)).status, 404)
     }))
 
@@ -124,9 +124,9 @@ layer(served)("a webhook endpoint", (it) => {
       for (const environment of [null, "mainnet"]) {
         assert.strictEqual(refusal(yield* patch({ environment })), "400 WEBHOOK_URL_INVALID url")
       }
-      good(yield* patch({ environment: "mainnet", url: wanted.url }))
+      assertOk(yield* patch({ environment: "mainnet", url: wanted.url }))
       assert.strictEqual(refusal(yield* patch({ url: devnetUrl })), "400 WEBHOOK_URL_INVALID url")
-      good(yield* patch({ url: devnetUrl, environment: "devnet" }))
+      assertOk(yield* patch({ url: devnetUrl, environment: "devnet" }))
     }))
 
   it.effect("has two secrets at most, sealed, however many rotate it at once", () =>
@@ -135,7 +135,7 @@ layer(served)("a webhook endpoint", (it) => {
       const secrets = yield* Secrets
       const made = yield* endpoint("7")
       const rotate = (overlap_seconds?: number) =>
-        Effect.map(ask("7", `/${made.id}/rotate-secret`, { body: { ...overlap_seconds === undefined ? {} : { overlap_seconds } } }), good)
+        Effect.map(ask("7", `/${made.id}/rotate-secret`, { body: { ...overlap_seconds === undefined ? {} : { overlap_seconds } } }), assertOk)
       const row = Effect.map(
         sql<any>`SELECT sealed_secret, sealed_previous_secret, version::text, url FROM webhook_endpoints WHERE id = ${made.id}`,
         ([found]) => found
@@ -153,9 +153,9 @@ layer(served)("a webhook endpoint", (it) => {
       assert.notStrictEqual(left[0], left[1])
       const text = JSON.stringify(yield* row)
       for (const { secret } of [made, first, ...answers]) assert.notInclude(text, secret.slice("whsec_".length))
-      assert.strictEqual(good(yield* ask("7", `/${made.id}`)).previous_secret_expires_at, now + 60)
+      assert.strictEqual(assertOk(yield* ask("7", `/${made.id}`)).previous_secret_expires_at, now + 60)
       yield* TestClock.adjust("61 seconds")
-      assert.isNull(good(yield* ask("7", `/${made.id}`)).previous_secret_expires_at)
+      assert.isNull(assertOk(yield* ask("7", `/${made.id}`)).previous_secret_expires_at)
       yield* ask("7", `/${made.id}`, { method: "PATCH", body: {} })
       assert.deepStrictEqual(yield* inUse, [left[0], null])
       const last = yield* rotate(0)
@@ -171,7 +171,7 @@ layer(served)("a webhook endpoint", (it) => {
         yield* event(8, ms)
         yield* delivery(8, id, ms, status)
       }
-      const patch = (body: object) => Effect.map(ask("8", `/${id}`, { method: "PATCH", body }), good)
+      const patch = (body: object) => Effect.map(ask("8", `/${id}`, { method: "PATCH", body }), assertOk)
       yield* patch({ description: "still there" })
       assert.deepStrictEqual((yield* queue(id)).slice(0, 2), ["1 pending", "2 retrying"])
       yield* patch({ status: "disabled" })
@@ -187,7 +187,7 @@ layer(served)("a webhook endpoint", (it) => {
       )
       const fresh = { health: "unknown", n: 0, failing_since: null, open_until: null, openings: 0 }
       yield* failing
-      assert.strictEqual(good(yield* ask("8", `/${id}`)).consecutive_failures, 9)
+      assert.strictEqual(assertOk(yield* ask("8", `/${id}`)).consecutive_failures, 9)
       assert.strictEqual((yield* patch({ status: "disabled", description: "why" })).consecutive_failures, 9)
       assert.strictEqual((yield* patch({ status: "enabled" })).consecutive_failures, 0)
       assert.deepStrictEqual(yield* lane, fresh)
@@ -206,7 +206,7 @@ layer(served)("a webhook endpoint", (it) => {
       const waiting = yield* delivery(9, made.id, 1, "pending")
       const remove = ask("9", `/${made.id}`, { method: "DELETE", key: "remove" })
       const gone = yield* remove
-      assert.deepStrictEqual(good(gone), { ...made, status: "disabled" })
+      assert.deepStrictEqual(assertOk(gone), { ...made, status: "disabled" })
       assert.deepStrictEqual(yield* queue(made.id), ["1 canceled"])
       for (const [path, sent] of [
         ["", {}], ["", { method: "PATCH", body: { status: "enabled" } }], ["", { method: "DELETE" }], ["/deliveries", {}],
@@ -216,7 +216,7 @@ layer(served)("a webhook endpoint", (it) => {
       }
       assert.strictEqual(refusal(yield* ask("9", `/deliveries/${waiting}`)), "404 DELIVERY_NOT_FOUND null")
       assert.strictEqual(refusal(yield* ask("9", `/deliveries/${waiting}/redeliver`, { method: "POST" })), "404 DELIVERY_NOT_FOUND null")
-      assert.deepStrictEqual(good(yield* ask("9", "")).data, [])
+      assert.deepStrictEqual(assertOk(yield* ask("9", "")).data, [])
       // The same call again is answered as the first time; no secret is kept.
       assert.strictEqual((yield* remove).text, gone.text)
       const [row] = yield* sql<any>`SELECT sealed_secret, sealed_previous_secret FROM webhook_endpoints WHERE id = ${made.id}`
@@ -235,7 +235,7 @@ layer(served)("a webhook endpoint", (it) => {
         SELECT 'we_old_' || n, 12, 2, 'devnet', false, '', 'deleted', '{}', '', '', n, n - 500 FROM generate_series(1, 130) n`
       const kept = yield* endpoint("12")
       const { id } = yield* endpoint("12")
-      good(yield* ask("12", `/${id}`, { method: "DELETE" }))
+      assertOk(yield* ask("12", `/${id}`, { method: "DELETE" }))
       const left = yield* rows("deleted")
       assert.lengthOf(left, maximumDeleted)
       assert.deepStrictEqual([left[0].id, left.at(-1).id], ["we_old_32", id])
@@ -253,7 +253,7 @@ layer(served)("a webhook endpoint", (it) => {
       const deleted = answers.slice(0, 12).filter(({ status }) => status === 200).length
       const made = answers.slice(12).filter(({ status }) => status === 200).length
       assert.strictEqual(deleted, 6, "each once")
-      const left = good(yield* ask("10", "?limit=16")).data.length
+      const left = assertOk(yield* ask("10", "?limit=16")).data.length
       assert.strictEqual(left, 10 + made)
       assert.isAtMost(left, 16)
       const more = yield* Effect.all(Array.from({ length: 8 }, () => ask("10", "", { body: wanted })), { concurrency: "unbounded" })

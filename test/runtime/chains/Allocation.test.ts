@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schedule } from "effect"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { allocate, away, follow, instance } from "./Rig.ts"
+import { allocate, withLatency, follow, instance } from "./ChainsInstance.ts"
 
 const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
 
@@ -19,7 +19,7 @@ describe("addresses", () => {
       const database = yield* freshDatabase
       const { drivers } = yield* makeSimulated(quiet)
       const near = yield* Layer.build(instance(database))
-      const far = yield* Layer.build(instance(yield* away(database, delayMillis)))
+      const far = yield* Layer.build(instance(yield* withLatency(database, delayMillis)))
       yield* follow(drivers).pipe(Effect.provideContext(near))
       yield* follow(drivers).pipe(Effect.provideContext(far))
       let next = 1_000
@@ -48,8 +48,8 @@ describe("addresses", () => {
       const { drivers } = yield* makeSimulated(quiet)
       const instances = [
         yield* Layer.build(instance(database)),
-        yield* Layer.build(instance(yield* away(database, 5))),
-        yield* Layer.build(instance(yield* away(database, 15)))
+        yield* Layer.build(instance(yield* withLatency(database, 5))),
+        yield* Layer.build(instance(yield* withLatency(database, 15)))
       ]
       const watched = yield* Layer.build(instance(database))
       const seen: Array<{ readonly has: (key: string) => boolean; readonly refresh: Effect.Effect<void> }> = []

@@ -10,8 +10,8 @@ import { SqlClient } from "effect/sql"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { Chains } from "../../../runtime/Chains.ts"
-import { judge } from "../../../runtime/chains/Balances.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { compareBalance } from "../../../runtime/chains/Balances.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
@@ -41,7 +41,7 @@ const inProcess = <A, E>(
         merchantId: entry.merchantId,
         environment: devnet,
         cause: noCause,
-        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
       })
     )
@@ -85,10 +85,10 @@ const allocate = Effect.flatMap(Chains, (chains) =>
 
 describe("balance comparison", () => {
   it("credits what the journal cannot explain, and nothing where a balance cannot be explained", () => {
-    assert.strictEqual(judge(10n, 25n, 5n, false), 10n)
-    assert.strictEqual(judge(10n, 15n, 5n, false), 0n)
-    assert.strictEqual(judge(10n, 14n, 5n, false), "alert")
-    assert.strictEqual(judge(10n, 25n, 5n, true), "alert")
+    assert.strictEqual(compareBalance(10n, 25n, 5n, false), 10n)
+    assert.strictEqual(compareBalance(10n, 15n, 5n, false), 0n)
+    assert.strictEqual(compareBalance(10n, 14n, 5n, false), "alert")
+    assert.strictEqual(compareBalance(10n, 25n, 5n, true), "alert")
   })
 
   it.live("finds a contract's forward beside direct payments, once, over a restart and a reorg", () =>

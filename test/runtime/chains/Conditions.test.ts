@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import { type ChainEvent, Chains, type NetworkStatus } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
@@ -42,7 +42,7 @@ describe("conditions of networks", () => {
       const leader = Effect.gen(function*() {
         const status = yield* instance(events)
         yield* Queue.offer(events, {
-          _tag: "Forward", point: { height: 7n, hash: "0x7" }, time: 1, transfers: [], behind: false
+          _tag: "Forward", point: { height: 7n, hash: "0x7" }, time: 1, transfers: [], isCatchingUp: false
         })
         yield* status(({ head }) => head === 7n)
         yield* Deferred.succeed(leads, undefined)

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import type { RequiredDepth } from "../../../schemas/Network.ts"
 import { Chains, type NetworkStatus } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
@@ -66,7 +66,7 @@ const following = (
             merchantId: entry.merchantId,
             environment: entry.environment,
             cause: noCause,
-            writes: [chains.handled(entry, required)],
+            writes: [chains.markHandled(entry, required)],
             events: []
           })
         })

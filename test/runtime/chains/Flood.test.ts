@@ -8,11 +8,11 @@ import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { repairBatch } from "../../../runtime/chains/Repairs.ts"
 import {
-  admit, maximumPerBlock, maximumPerContract, maximumPerTarget, screen
-} from "../../../runtime/chains/Unlisted.ts"
+  admitTransfers, maximumPerBlock, maximumPerContract, maximumPerTarget, screenTransfers
+} from "../../../runtime/chains/UnlistedTransfers.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
@@ -51,7 +51,7 @@ const rig = Effect.fnUntraced(function*(shown: (event: ChainEvent) => ChainEvent
         merchantId: entry.merchantId,
         environment: entry.environment,
         cause: noCause,
-        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
       })
     }))
@@ -201,12 +201,12 @@ describe("what is recorded of unlisted tokens", () => {
     const quiet = transfer("a", "quiet")
     const others = Array.from({ length: 1_000 }, (_, number) => transfer(`target ${number}`, "loud"))
     const payment = transfer("a", "listed")
-    const { dropped, listed, unlisted } = screen([...loud, quiet, ...others, payment], isListed)
+    const { droppedCount, listed, unlistedTransfers } = screenTransfers([...loud, quiet, ...others, payment], isListed)
     assert.deepStrictEqual(listed, [payment])
-    assert.lengthOf(unlisted, maximumPerBlock)
-    assert.strictEqual(dropped, 3_001 - maximumPerBlock)
-    assert.strictEqual(new Set(unlisted.map(({ matchKey }) => matchKey)).size, maximumPerBlock)
-    assert.include(screen([...loud, quiet], isListed).unlisted, quiet)
+    assert.lengthOf(unlistedTransfers, maximumPerBlock)
+    assert.strictEqual(droppedCount, 3_001 - maximumPerBlock)
+    assert.strictEqual(new Set(unlistedTransfers.map(({ matchKey }) => matchKey)).size, maximumPerBlock)
+    assert.include(screenTransfers([...loud, quiet], isListed).unlistedTransfers, quiet)
   })
 
   it("counts what the journal holds, but for what has left its chain, and keeps what is in it", () => {
@@ -214,7 +214,7 @@ describe("what is recorded of unlisted tokens", () => {
     const entries = (isReverted: boolean) =>
       held.map((each) => ({ ...each, key: idOf(each), tokenAddress: each.tokenAddress, isReverted }))
     const fresh = transfer("a", "loud")
-    assert.deepStrictEqual(admit([fresh, held[0]!], entries(false), idOf), [held[0]!])
-    assert.deepStrictEqual(admit([fresh], entries(true), idOf), [fresh])
+    assert.deepStrictEqual(admitTransfers([fresh, held[0]!], entries(false), idOf), [held[0]!])
+    assert.deepStrictEqual(admitTransfers([fresh], entries(true), idOf), [fresh])
   })
 })

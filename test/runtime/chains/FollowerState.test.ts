@@ -5,14 +5,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { ringSize } from "../../../runtime/chains/Depth.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import {
   allowsAddresses, catchUpLimitMillis, cursorOf, firstAnswerMillis, type FollowerAction, type FollowerEvent,
   type FollowerState, headOf, idleCursorMillis, initialState, isForgotten, placeOf, sightOf, silenceMillis, statusOf,
   step, takeOverMillis
 } from "../../../runtime/chains/FollowerState.ts"
-import { forgottenMillis } from "../../../runtime/chains/Repairs.ts"
-import type { Cursor, RingPoint } from "../../../runtime/chains/Rows.ts"
+import { pruningConfirmMillis } from "../../../runtime/chains/Repairs.ts"
+import type { Cursor, RingPoint } from "../../../runtime/chains/ChainsRepo.ts"
 import { searchLag } from "../../../runtime/chains/Verification.ts"
 
 const nowMillis = 1_000_000_000
@@ -25,7 +25,7 @@ const point = (height: number, branch = 0): RingPoint =>
 
 const cursor = (changes: Partial<Cursor> = {}): Cursor => ({
   recent: [point(10), point(9)], finalized: null, answeredAt: 999_000, condition: "ok", storedAt: 999_000,
-  seenUntil: point(10).time - 1, caughtUpToken: null, searched: null, searchedAlone: null, version: 5, ...changes
+  seenUntil: point(10).time - 1, caughtUpToken: null, searchedHeight: null, singleSourceFrom: null, version: 5, ...changes
 })
 
 /** The state after an event and after what it asks for was done; `done`: what that was. */
@@ -166,27 +166,27 @@ describe("how far a follower has seen", () => {
 
 describe("the search for what an endpoint left out", () => {
   const searched = (height: number): FollowerEvent =>
-    ({ _tag: "SearchMoved", searched: BigInt(height), monotonicMillis: 0 })
+    ({ _tag: "SearchMoved", searchedHeight: BigInt(height), monotonicMillis: 0 })
 
   it("begins again below a rollback, and never above the blocks that are followed", () => {
     const state = afterAll(started(), block(11), block(12), searched(11), ...rollback(9))
-    assert.strictEqual(state.searched, 9n)
-    assert.isTrue(state.searched! <= headOf(state)!)
-    assert.strictEqual(afterAll(state, ...rollback(9)).searched, 9n)
+    assert.strictEqual(state.searchedHeight, 9n)
+    assert.isTrue(state.searchedHeight! <= headOf(state)!)
+    assert.strictEqual(afterAll(state, ...rollback(9)).searchedHeight, 9n)
   })
 
   it("forgets which block was searched alone where that is searched anew", () => {
-    const alone = after(started(), { _tag: "SearchMoved", searched: 10n, searchedAlone: 10n, monotonicMillis: 0 })
-    assert.strictEqual(alone.searchedAlone, 10n)
-    assert.strictEqual(afterAll(alone, ...rollback(9)).searchedAlone, null)
+    const alone = after(started(), { _tag: "SearchMoved", searchedHeight: 10n, singleSourceFrom: 10n, monotonicMillis: 0 })
+    assert.strictEqual(alone.singleSourceFrom, 10n)
+    assert.strictEqual(afterAll(alone, ...rollback(9)).singleSourceFrom, null)
   })
 
   it("counts as stuck only from when there was something to search", () => {
-    const idle = afterAll(started({ searched: 10n - searchLag }), { _tag: "SearchInspected", monotonicMillis: 50 })
+    const idle = afterAll(started({ searchedHeight: 10n - searchLag }), { _tag: "SearchInspected", monotonicMillis: 50 })
     assert.strictEqual(idle.searchMovedAtMillis, 50)
     const behind = afterAll(idle, block(11), block(12), { _tag: "SearchInspected", monotonicMillis: 90 })
     assert.strictEqual(behind.searchMovedAtMillis, 50)
-    const moved = after(behind, { _tag: "SearchMoved", searched: 11n, monotonicMillis: 95 })
+    const moved = after(behind, { _tag: "SearchMoved", searchedHeight: 11n, monotonicMillis: 95 })
     assert.strictEqual(moved.searchMovedAtMillis, 95)
   })
 })
@@ -315,7 +315,7 @@ describe("depths are looked at", () => {
 
 describe("a block that every endpoint says it does not have", () => {
   it("is believed to be forgotten after ten minutes without another word, counted for one block at a time", () => {
-    const limit = forgottenMillis.mainnet
+    const limit = pruningConfirmMillis.mainnet
     const told = (height: bigint, atMillis: number): FollowerEvent =>
       ({ _tag: "BlockForgotten", height, nowMillis: atMillis })
     const state = afterAll(fresh, told(5n, 0), told(5n, limit))

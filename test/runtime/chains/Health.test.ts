@@ -24,7 +24,7 @@ layer(databaseLayer)("health", (it) => {
       const checks: Array<HealthCheck> = []
       yield* Layer.build(healthLayer.pipe(Layer.provide(Layer.mergeAll(
         settingsLayer(),
-        Layer.mock(Chains, { status: () => [], driver: () => undefined, handled: () => ({ table: "transfers", row: { version: 1 } }) }),
+        Layer.mock(Chains, { status: () => [], driver: () => undefined, markHandled: () => ({ table: "transfers", row: { version: 1 } }) }),
         Layer.mock(Health, { register: (check) => Effect.sync(() => void checks.push(check)) })
       ))))
       const { run } = checks.find(({ name }) => name === "transfers")!

@@ -9,9 +9,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Chains } from "../../../runtime/Chains.ts"
-import { forgottenMillis } from "../../../runtime/chains/Repairs.ts"
-import { ringSize } from "../../../runtime/chains/Depth.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { pruningConfirmMillis } from "../../../runtime/chains/Repairs.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
@@ -22,7 +22,7 @@ import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { type NodeFault, type NodeProxy, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
-import { markHandledAt } from "./Rig.ts"
+import { markHandledAt } from "./ChainsInstance.ts"
 
 const mainnet = "mainnet" as const
 const token = { ...testUsdc, network: "base" as const, environment: mainnet, address: usdc }
@@ -164,7 +164,7 @@ const withoutBlocks = (from: bigint, to: bigint): NodeFault => (call, ask) => {
 
 const seenUntil = Effect.flatMap(Chains, (chains) =>
   Effect.map(
-    chains.sight(mainnet, [{ id: invoiceId(1), merchantId: 1 }]),
+    chains.coverage(mainnet, [{ id: invoiceId(1), merchantId: 1 }]),
     (sights) => sights.get(invoiceId(1))!.networks[0]!.seenUntil
   ))
 
@@ -237,7 +237,7 @@ describe("a reanchor on a real node", () => {
         assert.strictEqual((yield* chains.reanchor("base", mainnet, 10n)).to, 10n)
         yield* isAskedAgain("0xa")
         assert.deepStrictEqual((yield* chains.repairs(mainnet)).map(({ status: state, to }) => [state, to]), [["waiting", 10n]])
-        skip(forgottenMillis.mainnet)
+        skip(pruningConfirmMillis.mainnet)
         assert.include((yield* ended).reason, "no endpoint has block 10 any more: name a later final block as `height`")
 
         yield* chains.reanchor("base", mainnet, null)
@@ -246,7 +246,7 @@ describe("a reanchor on a real node", () => {
           repair!.status === "running" ? true : undefined))
         yield* isAskedAgain("0x0")
         assert.strictEqual((yield* chains.repairs(mainnet))[0]!.status, "running")
-        skip(forgottenMillis.mainnet)
+        skip(pruningConfirmMillis.mainnet)
         const done = yield* ended
         assert.strictEqual(done.status, "failed")
         assert.include(done.reason, "no endpoint has blocks 0 to 14 any more; all others were read.")

@@ -9,10 +9,10 @@ import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { type ChainDriver, Chains, DriverError, type RepairProgress } from "../../../runtime/Chains.ts"
-import { ringSize } from "../../../runtime/chains/Depth.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import {
-  advanced, anchorHeight, doubtBlocks, inherited, leavesGap, lowestInDoubt, maximumRescanBlocks, nextHeights,
+  advanceRepair, anchorHeight, uncertainBlocks, inheritReanchor, hasGap, lowestUncertainHeight, maximumRescanBlocks, nextHeights,
   nextRepair, type Repair, repairBatch
 } from "../../../runtime/chains/Repairs.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
@@ -82,7 +82,7 @@ const rigOf = (unseen: ReadonlyArray<string>, change: (driver: ChainDriver) => P
         merchantId: entry.merchantId,
         environment: entry.environment,
         cause: noCause,
-        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
       }))
     const { matchKey } = yield* chains.allocate({
@@ -204,31 +204,31 @@ describe("repairs", () => {
     assert.deepStrictEqual(nextHeights(repair, 6n), [5n, 6n])
     assert.deepStrictEqual(nextHeights(repair, 4n), [])
     assert.lengthOf(nextHeights(repair, 100n), repairBatch)
-    assert.deepInclude(advanced(repair, 12n, 2), { next: 13n, credited: 2, status: "running", version: 2 })
-    assert.deepInclude(advanced(repair, 20n, 0), { status: "done" })
-    assert.deepInclude(advanced({ ...repair, kind: "reanchor" }, 20n, 0), { status: "running" })
+    assert.deepInclude(advanceRepair(repair, 12n, 2), { next: 13n, credited: 2, status: "running", version: 2 })
+    assert.deepInclude(advanceRepair(repair, 20n, 0), { status: "done" })
+    assert.deepInclude(advanceRepair({ ...repair, kind: "reanchor" }, 20n, 0), { status: "running" })
   })
 
   it("check all above the newest entry that is where it was, and a day of Base below what was followed at most", () => {
-    assert.strictEqual(lowestInDoubt("mainnet", 500n, 550n, null, null), 0n)
-    assert.strictEqual(lowestInDoubt("mainnet", 500n, 300n, null, 400n), 401n)
-    assert.strictEqual(lowestInDoubt("mainnet", 500n, 550n, 200n, 100n), 101n)
-    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, null, null), 100_000n - doubtBlocks.mainnet)
-    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, null, 10n), 100_000n - doubtBlocks.mainnet)
-    assert.strictEqual(lowestInDoubt("mainnet", 100_000n, 99_000n, 200n, 10n), 200n)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, null, null), 0n)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 300n, null, 400n), 401n)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, 200n, 100n), 101n)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, null), 100_000n - uncertainBlocks.mainnet)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, 10n), 100_000n - uncertainBlocks.mainnet)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, 200n, 10n), 200n)
     // A chain younger than its final depth has no final block.
-    assert.strictEqual(lowestInDoubt("mainnet", 100n, -700n, null, null), 0n)
+    assert.strictEqual(lowestUncertainHeight("mainnet", 100n, -700n, null, null), 0n)
   })
 
   it("have a reanchor go first, and hand on what one left unread whose chain was lost as well", () => {
     const reanchor: Repair = { ...repair, kind: "reanchor", status: "running", finalBefore: 3n, requestedAt: 2 }
     assert.strictEqual(nextRepair([repair, reanchor]), reanchor)
     assert.strictEqual(nextRepair([repair, { ...reanchor, status: "done" }]), repair)
-    assert.deepStrictEqual(inherited(reanchor), { next: 5n, finalBefore: 3n })
-    assert.deepStrictEqual(inherited({ ...reanchor, from: null, next: 4n }), { next: 4n, finalBefore: 3n })
-    assert.deepStrictEqual(inherited({ ...reanchor, status: "done" }), { next: null, finalBefore: null })
-    assert.isTrue(leavesGap(reanchor))
-    assert.isFalse(leavesGap(repair))
+    assert.deepStrictEqual(inheritReanchor(reanchor), { next: 5n, finalBefore: 3n })
+    assert.deepStrictEqual(inheritReanchor({ ...reanchor, from: null, next: 4n }), { next: 4n, finalBefore: 3n })
+    assert.deepStrictEqual(inheritReanchor({ ...reanchor, status: "done" }), { next: null, finalBefore: null })
+    assert.isTrue(hasGap(reanchor))
+    assert.isFalse(hasGap(repair))
   })
 
   it("go on from a final block only, by default one below everything that was followed", () => {

@@ -8,10 +8,10 @@ import { Effect, Layer, Schedule, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainDriver, type ChainEvent, Chains, DriverError } from "../../../runtime/Chains.ts"
-import { layer as chainsLayer } from "../../../runtime/chains/Journal.ts"
+import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import {
-  lookPauseMillis, missesAllowed, noLooks, pausedIds, step, unreadLimitMillis
-} from "../../../runtime/chains/Looks.ts"
+  lookupPauseMillis, maximumMisses, noLookups, pausedIds, step, unreadLimitMillis
+} from "../../../runtime/chains/ReportLookups.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
 import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
@@ -80,7 +80,7 @@ const forgetful = (change: (driver: ChainDriver) => Partial<ChainDriver> = () =>
         merchantId: entry.merchantId,
         environment: entry.environment,
         cause: noCause,
-        writes: [chains.handled(entry, { blocks: 1, finalized: false })],
+        writes: [chains.markHandled(entry, { blocks: 1, finalized: false })],
         events: []
       }))
     const { matchKey } = yield* chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" })
@@ -213,34 +213,34 @@ describe("a native payment that blocks did not show", () => {
 })
 
 describe("looks for reported transfers", () => {
-  const found = (looks = noLooks, tag: "found" | "missed" | "unread", now: number) =>
+  const found = (looks = noLookups, tag: "found" | "missed" | "unread", now: number) =>
     step(looks, { _tag: tag, ids: ["a"] }, now, "mainnet")
 
   it("end after so many reads without the transfer, with a growing pause between them", () => {
-    let looks = noLooks
+    let looks = noLookups
     let now = 0
     const pauses: Array<number> = []
-    for (let read = 1; read < missesAllowed; read++) {
+    for (let read = 1; read < maximumMisses; read++) {
       const next = found(looks, "missed", now)
-      assert.deepStrictEqual([next.ended, pausedIds(next.looks, now)], [[], ["a"]])
+      assert.deepStrictEqual([next.expiredIds, pausedIds(next.looks, now)], [[], ["a"]])
       pauses.push(next.looks.get("a")!.dueAt - now)
       looks = next.looks
       now = next.looks.get("a")!.dueAt
       assert.deepStrictEqual(pausedIds(looks, now), [])
     }
     assert.deepStrictEqual(pauses, [1_000, 5_000, 25_000])
-    assert.deepStrictEqual(found(looks, "missed", now), { looks: noLooks, ended: ["a"] })
+    assert.deepStrictEqual(found(looks, "missed", now), { looks: noLookups, expiredIds: ["a"] })
   })
 
   it("go on for 24 h where no node gives the block, and no longer", () => {
-    const first = found(noLooks, "unread", 0).looks
-    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis - 1).ended, [])
-    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis), { looks: noLooks, ended: ["a"] })
-    assert.strictEqual(lookPauseMillis("mainnet", 50), 300_000)
+    const first = found(noLookups, "unread", 0).looks
+    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis - 1).expiredIds, [])
+    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis), { looks: noLookups, expiredIds: ["a"] })
+    assert.strictEqual(lookupPauseMillis("mainnet", 50), 300_000)
   })
 
   it("are forgotten once the transfer is found", () => {
-    const missedOnce = found(noLooks, "missed", 0).looks
-    assert.deepStrictEqual(found(missedOnce, "found", 1), { looks: noLooks, ended: [] })
+    const missedOnce = found(noLookups, "missed", 0).looks
+    assert.deepStrictEqual(found(missedOnce, "found", 1), { looks: noLookups, expiredIds: [] })
   })
 })

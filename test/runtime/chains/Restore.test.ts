@@ -11,10 +11,10 @@ import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import {
-  backupTimeFault, lowestSince, maximumBackupAgeSeconds, restoreWallet, skipFault, watchedOfEach
+  backupTimeFault, findLowestHeight, maximumBackupAgeSeconds, restoreWallet, skipFault, watchCountPerWallet
 } from "../../../runtime/chains/Restores.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
-import { allocate, eventually, follow, inInstance, invoiceId, markHandled, usdc } from "./Rig.ts"
+import { allocate, eventually, follow, inInstance, invoiceId, markHandled, usdc } from "./ChainsInstance.ts"
 
 const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
 
@@ -132,7 +132,7 @@ const history = Effect.fnUntraced(function*(seed: number, lost: number, isDeclar
       const chains = yield* Chains
       // Everything was followed by now: what was not watched yet is found only in blocks that are read again.
       yield* eventually(Effect.map(journal, (rows) => rows.find(({ tx_hash }) => tx_hash === newest)))
-      const declare = chains.restored("devnet", backupTime, null)
+      const declare = chains.declareRestore("devnet", backupTime, null)
       const answers = yield* Effect.all([declare, declare], { concurrency: 2 })
       assert.deepStrictEqual(answers[0].wallets, answers[1].wallets)
       yield* Effect.forEach([...addresses.keys()].filter(() => next() < 0.1), pay, { discard: true })
@@ -145,7 +145,7 @@ const history = Effect.fnUntraced(function*(seed: number, lost: number, isDeclar
     }
     if (isDeclared) {
       yield* Effect.forEach([...addresses.keys()].filter(() => next() < 0.1), pay, { discard: true })
-      const answer = yield* Effect.flatMap(Chains, (chains) => chains.restored("devnet", backupTime, null))
+      const answer = yield* Effect.flatMap(Chains, (chains) => chains.declareRestore("devnet", backupTime, null))
       assert.deepStrictEqual(answer.wallets.map(({ fromIndex, toIndex }) => toIndex - fromIndex), [1_000])
       yield* eventually(isDone)
     }
@@ -187,8 +187,8 @@ describe("the declaration that a backup was restored", () => {
         yield* allocate(1)
         const chains = yield* Chains
         const now = Math.floor(Date.now() / 1000)
-        const refused = (...args: Parameters<typeof chains.restored>) =>
-          Effect.map(Effect.flip(chains.restored(...args)), ({ code, message, param }) => ({ code, message, param }))
+        const refused = (...args: Parameters<typeof chains.declareRestore>) =>
+          Effect.map(Effect.flip(chains.declareRestore(...args)), ({ code, message, param }) => ({ code, message, param }))
         const inMillis = yield* refused("devnet", Date.now(), null)
         assert.deepInclude(inMillis, { code: "VALIDATION_ERROR", param: "backup_time" })
         assert.include(inMillis.message, "in epoch seconds, not in the future and at most 90 days ago")
@@ -215,7 +215,7 @@ describe("the declaration that a backup was restored", () => {
         yield* follow([{ ...driver!, readBlock: () => Effect.never }])
         yield* allocate(1)
         yield* service.mine("base", 3)
-        const first = yield* chains.restored("devnet", backupTime, 7)
+        const first = yield* chains.declareRestore("devnet", backupTime, 7)
         assert.deepInclude(first.wallets[0], { fingerprint, family: "evm", fromIndex: 1, toIndex: 8, watchedTo: 1_001 })
         assert.deepInclude(first.networks[0], { network: "base", kind: "restore", status: "waiting" })
         assert.strictEqual((yield* use).nextIndex, 8)
@@ -224,14 +224,14 @@ describe("the declaration that a backup was restored", () => {
         const chains = yield* Chains
         yield* follow([driver!])
         yield* eventually(isDone)
-        assert.strictEqual((yield* chains.restored("devnet", backupTime, 7)).wallets[0]!.toIndex, 8)
+        assert.strictEqual((yield* chains.declareRestore("devnet", backupTime, 7)).wallets[0]!.toIndex, 8)
         yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "later", startIndex: 0 }, "evm")
         const sql = yield* SqlClient.SqlClient
         yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES ('later', 0, 1, 3)`
-        yield* chains.restored("devnet", backupTime, 9)
+        yield* chains.declareRestore("devnet", backupTime, 9)
         assert.strictEqual((yield* use).nextIndex, 10)
         assert.strictEqual((yield* chains.walletUse("later")).nextIndex, 3)
-        assert.strictEqual((yield* chains.restored("devnet", backupTime, 2)).wallets[0]!.toIndex, 10)
+        assert.strictEqual((yield* chains.declareRestore("devnet", backupTime, 2)).wallets[0]!.toIndex, 10)
       }))
     }).pipe(Effect.scoped), 60_000)
 
@@ -244,7 +244,7 @@ describe("the declaration that a backup was restored", () => {
         const sql = yield* SqlClient.SqlClient
         yield* follow([driver!])
         yield* sql`INSERT INTO wallet_counters (fingerprint, merchant_id, version, next_index) VALUES ('list', 0, 1, 3)`
-        const declare = chains.restored("devnet", Math.floor(Date.now() / 1000), null)
+        const declare = chains.declareRestore("devnet", Math.floor(Date.now() / 1000), null)
         assert.strictEqual((yield* Effect.flip(declare)).code, "SERVICE_UNAVAILABLE")
         assert.lengthOf(yield* sql`SELECT 1 FROM restores`, 0)
         yield* chains.watchWallet({ ...driver!.wallet!, fingerprint: "list", size: 40 }, "evm")
@@ -263,7 +263,7 @@ describe("the declaration that a backup was restored", () => {
     assert.deepInclude(restoreWallet(before(9), 2, 1_000, undefined), { toIndex: 7 })
     assert.deepInclude(restoreWallet(before(9), 50, 1_000, undefined), { toIndex: 9 })
     assert.deepInclude(restoreWallet(before(3), 50, 1_000, undefined), { fromIndex: 5, toIndex: 5, watchedTo: 5 })
-    assert.deepStrictEqual([watchedOfEach(1, 200_000), watchedOfEach(400, 200_000), watchedOfEach(9, 0)], [1_000, 500, 0])
+    assert.deepStrictEqual([watchCountPerWallet(1, 200_000), watchCountPerWallet(400, 200_000), watchCountPerWallet(9, 0)], [1_000, 500, 0])
   })
 
   it("is of the last 90 days and of at most 1,000 addresses", () => {
@@ -280,7 +280,7 @@ describe("the declaration that a backup was restored", () => {
       Effect.gen(function*() {
         let looks = 0
         let lowest = head
-        const found = yield* lowestSince(BigInt(head), (height) =>
+        const found = yield* findLowestHeight(BigInt(head), (height) =>
           Effect.sync(() => {
             looks += 1
             lowest = Math.min(lowest, Number(height))

@@ -7,8 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Corroboration, JournalEntry, ObservedTransfer } from "../../../runtime/Chains.ts"
-import { claimOf, contradictsReport, entryIds, idBeside } from "../../../runtime/chains/Claims.ts"
-import { type BlockVerdict, judgeBlock } from "../../../runtime/chains/Verification.ts"
+import { matchEntry, contradictsReport, entryIds, alternateEntryId } from "../../../runtime/chains/TransferIdentity.ts"
+import { type BlockDecision, decideBlock } from "../../../runtime/chains/Verification.ts"
 
 const transfer = (txHash: string, change: Partial<ObservedTransfer> = {}): ObservedTransfer => ({
   txHash, index: 1, kind: "direct", matchKey: "ours", tokenAddress: "listed", amount: baseUnits(5n), from: null, ...change
@@ -16,30 +16,30 @@ const transfer = (txHash: string, change: Partial<ObservedTransfer> = {}): Obser
 
 const entry = (txHash: string, change: Partial<JournalEntry> = {}): JournalEntry => ({
   ...transfer(txHash), id: `base:mainnet:${txHash}:1`, network: "base", environment: "mainnet", merchantId: 1,
-  invoiceId: "invoice", height: 5n, blockHash: "0xblock", blockTime: 1, observedAt: 1, status: "seen", handled: "seen",
-  required: { blocks: 3, finalized: false }, confirmations: 1, attempts: 0, version: 1, ...change
+  invoiceId: "invoice", height: 5n, blockHash: "0xblock", blockTime: 1, observedAt: 1, status: "seen", handledStatus: "seen",
+  requiredDepth: { blocks: 3, finalized: false }, confirmations: 1, attempts: 0, version: 1, ...change
 })
-const large = (txHash: string) => entry(txHash, { required: { blocks: 3, finalized: false, agreement: true } })
+const large = (txHash: string) => entry(txHash, { requiredDepth: { blocks: 3, finalized: false, agreement: true } })
 
 const isListed = ({ tokenAddress }: Pick<ObservedTransfer, "tokenAddress">) => tokenAddress !== "strange"
 
 const read = (
   _tag: "Agreed" | "Alone",
   readings: ReadonlyArray<ReadonlyArray<ObservedTransfer>>,
-  isWhole = true
-): Corroboration => ({ _tag, time: 1, readings, isWhole })
+  hasAllAnswers = true
+): Corroboration => ({ _tag, time: 1, readings, hasAllAnswers })
 
 const judged = (deep: ReadonlyArray<JournalEntry>, corroboration: Corroboration, isThorough = true) =>
-  judgeBlock(deep, deep, corroboration, isThorough, isListed)
+  decideBlock(deep, deep, corroboration, isThorough, isListed)
 
-const verdict = (change: Partial<BlockVerdict>): BlockVerdict =>
-  ({ confirm: [], revert: [], held: [], missing: [], isOpen: false, ...change })
+const verdict = (change: Partial<BlockDecision>): BlockDecision =>
+  ({ confirm: [], revert: [], undecidedIds: [], missing: [], isInconclusive: false, ...change })
 
 const [a, b] = [transfer("a"), transfer("b")]
 const idOf = (txHash: string) => entry(txHash).id
 
 describe("a payment's block that is read again", () => {
-  const cases: ReadonlyArray<readonly [string, BlockVerdict | null, BlockVerdict | null]> = [
+  const cases: ReadonlyArray<readonly [string, BlockDecision | null, BlockDecision | null]> = [
     ["confirms what every reading shows",
       judged([entry("a")], read("Agreed", [[a], [a]])), verdict({ confirm: [idOf("a")] })],
     ["asks all endpoints before it decides against a payment",
@@ -49,27 +49,27 @@ describe("a payment's block that is read again", () => {
     ["takes a payment back that no endpoint shows, where all of them were asked",
       judged([entry("a")], read("Agreed", [[], []])), verdict({ revert: [idOf("a")] })],
     ["holds it where one of them did not answer",
-      judged([entry("a")], read("Agreed", [[], []], false)), verdict({ held: [idOf("a")] })],
+      judged([entry("a")], read("Agreed", [[], []], false)), verdict({ undecidedIds: [idOf("a")] })],
     ["holds a payment that one of two shows, whose amount is another at the other",
-      judged([entry("a")], read("Agreed", [[a], [transfer("a", { amount: baseUnits(6n) })]])), verdict({ held: [idOf("a")] })],
+      judged([entry("a")], read("Agreed", [[a], [transfer("a", { amount: baseUnits(6n) })]])), verdict({ undecidedIds: [idOf("a")] })],
     ["credits what two of three show, and waits for nothing",
       judged([], read("Agreed", [[a], [a], []])), verdict({ missing: [a] })],
     ["decides nothing about what one of two shows",
-      judged([], read("Agreed", [[a], []])), verdict({ isOpen: true })],
+      judged([], read("Agreed", [[a], []])), verdict({ isInconclusive: true })],
     ["leaves tokens out that nobody listed",
       judged([], read("Agreed", [[transfer("a", { tokenAddress: "strange" })]])), verdict({})],
     ["tells a transfer to one address from the same one to another",
       judged([entry("a")], read("Agreed", [[transfer("a", { matchKey: "other" })]])),
       verdict({ revert: [idOf("a")], missing: [transfer("a", { matchKey: "other" })] })],
     ["holds a large payment that only its own endpoint shows while another is configured",
-      judged([large("a"), entry("b")], read("Alone", [[a, b]], false)), verdict({ confirm: [idOf("b")], held: [idOf("a")] })],
+      judged([large("a"), entry("b")], read("Alone", [[a, b]], false)), verdict({ confirm: [idOf("b")], undecidedIds: [idOf("a")] })],
     ["confirms a small payment without the other endpoint, and holds a large one",
       judged([large("a"), entry("b")], { _tag: "Unavailable" }, false),
-      verdict({ confirm: [idOf("b")], held: [idOf("a")], isOpen: true })],
+      verdict({ confirm: [idOf("b")], undecidedIds: [idOf("a")], isInconclusive: true })],
     ["confirms nothing that nobody could read when all were asked",
-      judged([entry("b")], { _tag: "Unavailable" }), verdict({ held: [idOf("b")], isOpen: true })],
+      judged([entry("b")], { _tag: "Unavailable" }), verdict({ undecidedIds: [idOf("b")], isInconclusive: true })],
     ["confirms nothing on a branch that others contradict",
-      judged([entry("a")], { _tag: "Disagreed" }, false), verdict({ held: [idOf("a")], isOpen: true })]
+      judged([entry("a")], { _tag: "Disagreed" }, false), verdict({ undecidedIds: [idOf("a")], isInconclusive: true })]
   ]
   for (const [promise, found, wanted] of cases) it(promise, () => assert.deepStrictEqual(found, wanted))
 
@@ -91,8 +91,8 @@ describe("a payment's block that is read again", () => {
       const readings = shown.map((reading) => [...new Map(reading.map(({ amount, tx, ...rest }) =>
         [tx, transfer(tx, { ...rest, amount: baseUnits(BigInt(amount)) })] as const)).values()])
       const deep = [...new Map(wanted.map(({ isLarge, tx }) => [tx, isLarge ? large(tx) : entry(tx)])).values()]
-      const { confirm, held, missing, revert } = judged(deep, read("Agreed", readings, isWhole))!
-      assert.deepStrictEqual([...confirm, ...revert, ...held].sort(), deep.map(({ id }) => id).sort())
+      const { confirm, undecidedIds, missing, revert } = judged(deep, read("Agreed", readings, isWhole))!
+      assert.deepStrictEqual([...confirm, ...revert, ...undecidedIds].sort(), deep.map(({ id }) => id).sort())
       const times = (one: ObservedTransfer | JournalEntry) =>
         readings.filter((reading) => reading.some((each) => each.txHash === one.txHash && each.amount === one.amount &&
           each.matchKey === one.matchKey && each.tokenAddress === one.tokenAddress)).length
@@ -112,11 +112,11 @@ describe("the journal entry of a transfer", () => {
   const journal = (...entries: ReadonlyArray<JournalEntry>) => new Map(entries.map((each) => [each.id, each]))
 
   it("has the transfer's id, and stands beside a report that named another receiver", () => {
-    const beside = entry("a", { id: idBeside(first.id, "other"), matchKey: "other" })
-    assert.deepStrictEqual(claimOf(journal(), first.id, "ours"), { id: first.id, entry: undefined })
-    assert.deepStrictEqual(claimOf(journal(first), first.id, "ours"), { id: first.id, entry: first })
-    assert.deepStrictEqual(claimOf(journal(first), first.id, "other"), { id: beside.id, entry: undefined })
-    assert.deepStrictEqual(claimOf(journal(first, beside), first.id, "other"), { id: beside.id, entry: beside })
+    const beside = entry("a", { id: alternateEntryId(first.id, "other"), matchKey: "other" })
+    assert.deepStrictEqual(matchEntry(journal(), first.id, "ours"), { id: first.id, entry: undefined })
+    assert.deepStrictEqual(matchEntry(journal(first), first.id, "ours"), { id: first.id, entry: first })
+    assert.deepStrictEqual(matchEntry(journal(first), first.id, "other"), { id: beside.id, entry: undefined })
+    assert.deepStrictEqual(matchEntry(journal(first, beside), first.id, "other"), { id: beside.id, entry: beside })
     assert.deepStrictEqual(entryIds(first.id, "other"), [first.id, beside.id])
   })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { encode, type Encoded, maximumBatch, maximumBatchBytes, takeBatch } from "../../../runtime/commit/Batch.ts"
-import { commitOf, thing, told } from "./Ledger.ts"
+import { encode, type EncodedCommit, maximumBatch, maximumBatchBytes, takeBatch } from "../../../runtime/commit/Batch.ts"
+import { commitOf, thing, eventDraft } from "./CommitFixture.ts"
 
 const shapes = new Map([["things", { name: "things", columns: [], key: ["merchant_id", "id"], place: 0 }]])
 
@@ -27,7 +27,7 @@ describe("a batch", () => {
   })
 
   it("does not let a later commit overtake one that waits for a row they share", () => {
-    const both: Encoded = encode(commitOf(1, { writes: [thing(1, "a", 2), thing(1, "b", 2)] }), shapes)
+    const both: EncodedCommit = encode(commitOf(1, { writes: [thing(1, "a", 2), thing(1, "b", 2)] }), shapes)
     const queue = [...waiting("a"), { id: "both", n: 1, encoded: both }, ...waiting("b")]
     assert.deepStrictEqual(takeBatch(queue).map(({ id }) => id), ["a"])
     assert.deepStrictEqual(takeBatch(queue).map(({ id }) => id), ["both"])
@@ -38,7 +38,7 @@ describe("a batch", () => {
     assert.deepStrictEqual([takeBatch(many).length, takeBatch(many).length, takeBatch(many).length], [
       maximumBatch, maximumBatch, 600 - 2 * maximumBatch
     ])
-    const huge = { encoded: encode(commitOf(1, { events: [told("x".repeat(maximumBatchBytes))] }), shapes) }
+    const huge = { encoded: encode(commitOf(1, { events: [eventDraft("x".repeat(maximumBatchBytes))] }), shapes) }
     const queue = [huge, huge]
     assert.strictEqual(takeBatch(queue).length, 1)
     assert.strictEqual(takeBatch(queue).length, 1)

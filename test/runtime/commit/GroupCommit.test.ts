@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Result } from "effect"
-import { Conflict, Replayed } from "../../../runtime/Commit.ts"
+import { Conflict, IdempotentReplay } from "../../../runtime/Commit.ts"
 import { dataText, payorDataText } from "../../../schemas/Event.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { commitOf, instance, ledgerDatabase, part, thing, told } from "./Ledger.ts"
+import { commitOf, instance, commitDatabase, part, thing, eventDraft } from "./CommitFixture.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
@@ -11,18 +11,18 @@ const reply = (scope: string, body = "sealed", environment: Environment = "devne
   ({ environment, scope, fingerprint: "f", status: 200, sealedBody: body })
 
 /** One log on a database of its own. */
-const single = Effect.flatMap(ledgerDatabase, instance)
+const single = Effect.flatMap(commitDatabase, instance)
 
 describe("a commit", () => {
   it.effect("writes its rows, its events and its reply, and answers with the events as they are stored", () =>
     Effect.gen(function*() {
       const { append, sql } = yield* single
-      const event = told("i1", { customer_id: "c1", commerce_order_id: "o1", invoice_type: "commerce" })
+      const event = eventDraft("i1", { customer_id: "c1", commerce_order_id: "o1", invoice_type: "commerce" })
       const facts = { z: 1, a: ["x"] }
       const { events } = yield* append(commitOf(1, {
         cause: { requestId: "req_1", idempotencyKey: "key \"1\"" },
         writes: [thing(1, "a", 1, { amount: (2n ** 200n).toString(), facts, tags: ["t,1", "t\"2"] })],
-        events: [event, told("i1")],
+        events: [event, eventDraft("i1")],
         reply: reply("POST /a k", "body ✓")
       }))
       const [row] = yield* sql<Record<string, unknown>>`select *, facts::text as facts from things`
@@ -54,7 +54,7 @@ describe("a commit", () => {
         Effect.gen(function*() {
           const failure = yield* Effect.flip(append(commitOf(1, {
             writes: [part(1, `beside ${id}`, 1), thing(1, id, version)],
-            events: [told(id)],
+            events: [eventDraft(id)],
             reply: reply(`${id} ${version}`)
           })))
           assert.deepStrictEqual(failure, new Conflict({ table: "things" }))
@@ -78,7 +78,7 @@ describe("a commit", () => {
       const results = yield* Effect.forEach(range(100), (n) =>
         Effect.result(append(commitOf(1, {
           writes: [thing(1, n % 10 === 0 ? `taken ${n / 10}` : `new ${n}`, 1), part(1, `p${n}`, 1)],
-          events: [told(`i${n}`)],
+          events: [eventDraft(`i${n}`)],
           reply: reply(`scope ${n}`)
         }))), together)
       results.forEach((result, n) => assert.strictEqual(Result.isFailure(result), n % 10 === 0, `commit ${n}`))
@@ -90,19 +90,19 @@ describe("a commit", () => {
 
   it.effect("is one of a hundred with one idempotency scope: it lands once, the others get its reply", () =>
     Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const logs = [yield* instance(database), yield* instance(database)]
       const results = yield* Effect.forEach(range(100), (n) =>
         Effect.result(logs[n % 2]!.append(commitOf(1, {
           writes: [thing(1, `t${n}`, 1)],
-          events: [told(`i${n}`)],
+          events: [eventDraft(`i${n}`)],
           reply: reply("POST /a k", `body ${n}`)
         }))), together)
       const winner = results.findIndex(Result.isSuccess)
       const answers = results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
       assert.strictEqual(answers.length, 99)
       for (const answer of answers) {
-        assert.deepStrictEqual(answer, new Replayed({ fingerprint: "f", status: 200, sealedBody: `body ${winner}` }))
+        assert.deepStrictEqual(answer, new IdempotentReplay({ fingerprint: "f", status: 200, sealedBody: `body ${winner}` }))
       }
       const rows = yield* logs[0]!.sql<{ id: string }>`select id from things`
       assert.deepStrictEqual(rows, [{ id: `t${winner}` }])
@@ -116,7 +116,7 @@ describe("a commit", () => {
       yield* append(commitOf(1, { reply: reply("k", "sealed", "mainnet") }))
       // Where the commit acts does not matter: a repeat looks in the caller's environment.
       const again = yield* Effect.flip(append(commitOf(1, { environment: "mainnet", reply: reply("k") })))
-      assert.strictEqual(again._tag, "Replayed")
+      assert.strictEqual(again._tag, "IdempotentReplay")
     }))
 
   it.effect("that the table refuses dies alone, whatever refuses it: the other 255 land", () =>
@@ -126,7 +126,7 @@ describe("a commit", () => {
         17: { amount: "-1" }, 100: { note: null }, 101: { amount: "not a number" }, 255: { note: "nul \u0000" }
       }
       const exits = yield* Effect.forEach(range(256), (n) =>
-        Effect.exit(append(commitOf(1, { writes: [thing(1, `t${n}`, 1, bad[n])], events: [told(`i${n}`)] }))), together)
+        Effect.exit(append(commitOf(1, { writes: [thing(1, `t${n}`, 1, bad[n])], events: [eventDraft(`i${n}`)] }))), together)
       exits.forEach((exit, n) => {
         assert.strictEqual(Exit.isSuccess(exit), bad[n] === undefined, `commit ${n}`)
         if (Exit.isFailure(exit)) assert.isTrue(Exit.hasDies(exit))
@@ -144,7 +144,7 @@ describe("a commit", () => {
         commitOf(1, { writes: [thing(1, "a", 0)] }),
         commitOf(1, { writes: [thing(1, "a", 1, { amount: 1n })] }),
         commitOf(1, { writes: range(1_001).map((n) => thing(1, `t${n}`, 1)) }),
-        commitOf(0, { events: [told("i")] })
+        commitOf(0, { events: [eventDraft("i")] })
       ]
       const fine = yield* Effect.forkChild(append(commitOf(1, { writes: [thing(1, "fine", 1)] })))
       for (const commit of wrong) assert.isTrue(Exit.hasDies(yield* Effect.exit(append(commit))))
@@ -168,7 +168,7 @@ describe("a commit", () => {
   it.effect("waits for one that writes the same row, and changes of a row land in the order they came", () =>
     Effect.gen(function*() {
       const { append, sql } = yield* single
-      yield* Effect.forEach(range(50), (n) => append(commitOf(1, { writes: [thing(1, "a", n + 1)], events: [told("i")] })), together)
+      yield* Effect.forEach(range(50), (n) => append(commitOf(1, { writes: [thing(1, "a", n + 1)], events: [eventDraft("i")] })), together)
       assert.deepStrictEqual(yield* sql`select version from things`, [{ version: 50n }])
     }))
 })
@@ -180,7 +180,7 @@ describe("writers side by side", () => {
       if (String(message).includes("deadlock")) repeated.push(message)
     })
     return Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const logs = [yield* instance(database), yield* instance(database)]
       const names = range(20).map((n) => `t${n + 10}`)
       const both = (id: string, version: number) => [thing(1, id, version), part(1, id, version)]
@@ -208,12 +208,12 @@ describe("writers side by side", () => {
 
   it.effect("take a place in a merchant's stream after whoever held it, even where that clock is ahead", () =>
     Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const [writer, other] = [yield* instance(database), yield* instance(database)]
-      yield* writer.append(commitOf(1, { events: [told("first")] }))
+      yield* writer.append(commitOf(1, { events: [eventDraft("first")] }))
       const { ms, seq, waiting } = yield* other.sql.withTransaction(Effect.gen(function*() {
         yield* other.sql`select 1 from merchant_streams where merchant_id = 1 for update`
-        const waiting = yield* Effect.forkChild(writer.append(commitOf(1, { events: [told("second"), told("third")] })))
+        const waiting = yield* Effect.forkChild(writer.append(commitOf(1, { events: [eventDraft("second"), eventDraft("third")] })))
         const blocked = writer.sql`select 1 from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`
         while ((yield* blocked).length === 0) yield* Effect.yieldNow
@@ -231,7 +231,7 @@ describe("writers side by side", () => {
 
   it.effect("of one merchant and of many, on two instances: a reader's cursor misses nothing, and ids only grow", () =>
     Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const logs = [yield* instance(database), yield* instance(database)]
       const reader = yield* instance(database)
       const merchants = [1, 1, 1, 1, 2, 3, 4, 5]
@@ -244,7 +244,7 @@ describe("writers side by side", () => {
           return Effect.map(
             logs[writer % 2]!.append(commitOf(merchant, {
               writes: [thing(merchant, id, 1)],
-              events: range((n % 3) + 1).map(() => told(id))
+              events: range((n % 3) + 1).map(() => eventDraft(id))
             })),
             ({ events }) => {
               const mine = appended.get(merchant) ?? []
@@ -311,14 +311,14 @@ describe("deliveries", () => {
             where event_seq = ${seq} and status = 'pending' and due_at <= now() order by 1`,
           (rows) => rows.map((row) => row.endpoint_id)
         )
-      const plain = yield* append(commitOf(1, { events: [told("i")] }))
+      const plain = yield* append(commitOf(1, { events: [eventDraft("i")] }))
       assert.deepStrictEqual(yield* queued(plain.events[0]!.position.seq), ["all", "devnet", "prefix", "type"])
       assert.strictEqual(plain.events[0]!.pendingWebhooks, 4)
-      const shop = yield* append(commitOf(1, { events: [told("i", { invoice_type: "commerce" })] }))
+      const shop = yield* append(commitOf(1, { events: [eventDraft("i", { invoice_type: "commerce" })] }))
       assert.deepStrictEqual(yield* queued(shop.events[0]!.position.seq), ["all", "commerce", "devnet", "prefix", "type"])
-      const live = yield* append(commitOf(1, { environment: "mainnet", events: [told("i")] }))
+      const live = yield* append(commitOf(1, { environment: "mainnet", events: [eventDraft("i")] }))
       assert.deepStrictEqual(yield* queued(live.events[0]!.position.seq), ["all", "mainnet", "prefix", "type"])
-      const ping = yield* append(commitOf(1, { events: [told("i")], deliverOnlyTo: "commerce" }))
+      const ping = yield* append(commitOf(1, { events: [eventDraft("i")], deliverOnlyTo: "commerce" }))
       assert.deepStrictEqual(yield* queued(ping.events[0]!.position.seq), ["commerce"])
       const [stored] = yield* sql`select pending_webhooks from events where seq = ${ping.events[0]!.position.seq}`
       assert.deepStrictEqual(stored, { pending_webhooks: 1 })
@@ -328,7 +328,7 @@ describe("deliveries", () => {
 describe("trouble", () => {
   it.effect("a store that is gone fails every commit, leaves nothing half done, and works again when it is back", () =>
     Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const { append } = yield* instance(database)
       const admin = yield* instance(database)
       yield* append(commitOf(1, { writes: [thing(1, "before", 1)] }))
@@ -344,7 +344,7 @@ describe("trouble", () => {
       const writing = yield* Effect.forkChild(Effect.forEach(range(20), (n) =>
         Effect.flip(append(commitOf(n, {
           writes: [thing(n, `t${n}`, 1), part(n, `p${n}`, 1)],
-          events: n === 0 ? [] : [told("i")],
+          events: n === 0 ? [] : [eventDraft("i")],
           reply: reply(`k${n}`)
         }))), together))
       const waiting = admin.sql<{ pid: number }>`select pid from pg_stat_activity
@@ -392,7 +392,7 @@ describe("trouble", () => {
 
   it.effect("instances that start together make one function, and both work", () =>
     Effect.gen(function*() {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const logs = yield* Effect.forEach(range(6), () => instance(database), together)
       yield* Effect.forEach(logs, ({ append }, n) => append(commitOf(1, { writes: [thing(1, `t${n}`, 1)] })), together)
       const [functions] = yield* logs[0]!.sql`select count(*) n from pg_proc where proname like 'tillwire\\_commit\\_%'`

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import type { Append } from "../../../runtime/Commit.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import { commitOf, instance, ledgerDatabase, part, thing, told } from "./Ledger.ts"
+import { commitOf, instance, commitDatabase, part, thing, eventDraft } from "./CommitFixture.ts"
 
 /** What callers are promised, in milliseconds. */
 const promisedMillis = 3_000
@@ -19,7 +19,7 @@ const reply = (scope: string) =>
 
 /** A log, and another session that can hold what `statement` locks until told to let go. */
 const town = Effect.gen(function*() {
-  const database = yield* ledgerDatabase
+  const database = yield* commitDatabase
   const log = yield* instance(database)
   const other = yield* instance(database)
   const hold = Effect.fnUntraced(function*(statement: string) {
@@ -55,11 +55,11 @@ describe("a commit that meets a lock", () => {
       yield* append(commitOf(1, { writes: [thing(1, "held", 1)] }))
       const release = yield* hold("select * from things where id = 'held' for update")
       const blocked = commitOf(1, {
-        writes: [part(1, "beside", 1), thing(1, "held", 2)], events: [told("held")], reply: reply("POST /held k")
+        writes: [part(1, "beside", 1), thing(1, "held", 2)], events: [eventDraft("held")], reply: reply("POST /held k")
       })
       const [refused, ...others] = yield* Effect.all([
         timed(blocked),
-        ...range(200).map((n) => timed(commitOf(1, { writes: [thing(1, `free ${n}`, 1)], events: [told(`${n}`)] })))
+        ...range(200).map((n) => timed(commitOf(1, { writes: [thing(1, `free ${n}`, 1)], events: [eventDraft(`${n}`)] })))
       ], together)
       assert.isTrue(isRefused(refused!), String(refused!.exit))
       assert.isBelow(refused!.millis, promisedMillis)
@@ -70,7 +70,7 @@ describe("a commit that meets a lock", () => {
       assert.deepStrictEqual(left[0], { parts: 0, keys: 0, events: 0 })
       yield* release
       assert.lengthOf((yield* append(blocked)).events, 1)
-      assert.strictEqual((yield* Effect.flip(append(blocked)))._tag, "Replayed")
+      assert.strictEqual((yield* Effect.flip(append(blocked)))._tag, "IdempotentReplay")
     }).pipe(Effect.scoped), 30_000)
 
   it.effect("on a table is refused within 3 s, and so is what waited behind it; other tables are written meanwhile", () =>

@@ -9,8 +9,8 @@ import { pruneEventsOnce, pruneMerchant } from "../../../runtime/commit/Retentio
 import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
 import { type Rollup, width } from "../../../runtime/Rollups.ts"
 import { type EventDraft, previousAttributes, type WireObject } from "../../../schemas/Event.ts"
-import { beginning, dice } from "../../fixtures/histories.ts"
-import { commitOf, instance, ledgerDatabase } from "./Ledger.ts"
+import { startSeconds, makeRandom } from "../../fixtures/histories.ts"
+import { commitOf, instance, commitDatabase } from "./CommitFixture.ts"
 
 type Instance = Effect.Success<ReturnType<typeof instance>>
 
@@ -41,7 +41,7 @@ const event = (type: EventDraft["type"], object: WireObject, before: WireObject 
 
 /** Commits of two merchants about a few things each: made, changed, told once or twice, and told without a change. */
 const history = Effect.fnUntraced(function*(log: Instance, seed: number) {
-  const roll = dice(seed)
+  const roll = makeRandom(seed)
   const known = new Map<string, WireObject>()
   for (let step = 0; step < 60; step++) {
     const merchant = 1 + roll(2)
@@ -49,7 +49,7 @@ const history = Effect.fnUntraced(function*(log: Instance, seed: number) {
     const before = known.get(id)
     const events: Array<EventDraft> = []
     if (before === undefined) {
-      const made = { object: "invoice", id, status: "unpaid", amount: roll(1_000), at: beginning + roll(5_000), metadata: {} }
+      const made = { object: "invoice", id, status: "unpaid", amount: roll(1_000), at: startSeconds + roll(5_000), metadata: {} }
       known.set(id, made)
       events.push(event("invoice.created", made))
     } else {
@@ -81,10 +81,10 @@ const promise = (name: string, body: Effect.Effect<unknown, unknown, any>) =>
 describe("pruned events", () => {
   promise("leave sums that are counted anew as they were, wherever they end", Effect.gen(function*() {
     for (const seed of [1, 2]) {
-      const database = yield* ledgerDatabase
+      const database = yield* commitDatabase
       const log = yield* instance(database, [things("kept")])
       yield* history(log, seed)
-      const roll = dice(seed)
+      const roll = makeRandom(seed)
       // Several rounds, so that snapshots are overtaken by newer ones.
       for (let round = 0; round < 4; round++) {
         for (const merchant of [1, 2]) {
@@ -101,9 +101,9 @@ describe("pruned events", () => {
   }))
 
   promise("part two that tell of one change, and it is still counted once", Effect.gen(function*() {
-    const database = yield* ledgerDatabase
+    const database = yield* commitDatabase
     const log = yield* instance(database, [things("kept")])
-    const made = { object: "invoice", id: "a", status: "unpaid", amount: 7, at: beginning, metadata: {} }
+    const made = { object: "invoice", id: "a", status: "unpaid", amount: 7, at: startSeconds, metadata: {} }
     const paid = { ...made, status: "paid" }
     yield* log.append(commitOf(1, { events: [event("invoice.created", made)] }))
     yield* log.append(commitOf(1, { events: [event("invoice.updated", paid, made), event("invoice.paid", paid, made)] }))
@@ -117,7 +117,7 @@ describe("pruned events", () => {
   }))
 
   promise("are those older than 365 days, and their deliveries and attempts go with them; the stream says up to where", Effect.gen(function*() {
-    const log = yield* instance(yield* ledgerDatabase)
+    const log = yield* instance(yield* commitDatabase)
     const thing = (n: number) => ({ object: "invoice", id: `a${n % 3}`, n, text: "\ud800", metadata: {} })
     for (const n of Array.from({ length: 2_050 }, (_, at) => at)) if (n % 50 === 0) {
       yield* log.append(commitOf(1, { events: Array.from({ length: 50 }, (_, at) => event("invoice.updated", thing(n + at))) }))
@@ -159,7 +159,7 @@ describe("pruned events", () => {
   }))
 
   promise("stay while sums are counted from them, and hold no commit back while they go", Effect.gen(function*() {
-    const database = yield* ledgerDatabase
+    const database = yield* commitDatabase
     const log = yield* instance(database)
     const other = yield* instance(database)
     yield* log.append(commitOf(1, { events: [event("invoice.created", { object: "invoice", id: "a", metadata: {} })] }))

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Layer, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { check, type Picked } from "../../../runtime/config/Check.ts"
+import { check, type SelectedPlugin } from "../../../runtime/config/Check.ts"
 import type { AnyPlugin } from "../../../runtime/config/Plugins.ts"
 import type { Slot } from "../../../runtime/Plugin.ts"
 
@@ -28,7 +28,7 @@ const api = (group: string, method: "get" | "post", path: `/${string}`) =>
     )
   )
 
-const picked = (plugins: ReadonlyArray<AnyPlugin>, slot?: Slot, options?: unknown): ReadonlyArray<Picked> =>
+const picked = (plugins: ReadonlyArray<AnyPlugin>, slot?: Slot, options?: unknown): ReadonlyArray<SelectedPlugin> =>
   plugins.map((each, index) => ({
     slot: slot ?? each.slot,
     use: each.name,
@@ -37,7 +37,7 @@ const picked = (plugins: ReadonlyArray<AnyPlugin>, slot?: Slot, options?: unknow
     options
   }))
 
-const messages = (entries: ReadonlyArray<Picked>, environments: ReadonlyArray<"devnet" | "mainnet"> = ["devnet"]) =>
+const messages = (entries: ReadonlyArray<SelectedPlugin>, environments: ReadonlyArray<"devnet" | "mainnet"> = ["devnet"]) =>
   check(entries, environments).map(({ message, path }) => `${path.join(".")}: ${message}`)
 
 describe("plugins", () => {

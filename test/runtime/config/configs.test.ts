@@ -34,9 +34,9 @@ describe("config/", () => {
 
   it.effect("mainnet.jsonc starts where its secrets are, and simulates nothing", () =>
     Effect.gen(function*() {
-      const { picked, settings } = yield* load({ file: config("mainnet.jsonc"), environment: deployment })
+      const { plugins, settings } = yield* load({ file: config("mainnet.jsonc"), environment: deployment })
       assert.deepStrictEqual([...settings.environments], ["mainnet"])
-      assert.notIncludeMembers(picked.map(({ plugin }) => plugin.name), ["simulator", "simulated", "fixed"])
+      assert.notIncludeMembers(plugins.map(({ plugin }) => plugin.name), ["simulator", "simulated", "fixed"])
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("schema.json is what `npm run schema` writes", () =>

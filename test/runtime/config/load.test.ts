@@ -35,7 +35,7 @@ const reportOf = (given: Given) => Effect.flip(Effect.asVoid(loading(given)))
 describe("a config", () => {
   it.effect("of one line has every default", () =>
     Effect.gen(function*() {
-      const { picked, settings } = yield* loading({ text: `{ "environments": ["devnet"] }` })
+      const { plugins, settings } = yield* loading({ text: `{ "environments": ["devnet"] }` })
       assert.deepStrictEqual(settings, {
         environments: ["devnet"],
         http: { host: "127.0.0.1", port: 8080, trustProxy: [], allowedOrigins: [] },
@@ -64,12 +64,12 @@ describe("a config", () => {
         },
         telemetry: { logs: "auto", level: "info" }
       })
-      assert.deepStrictEqual(picked, [])
+      assert.deepStrictEqual(plugins, [])
     }))
 
   it.effect("may have comments, trailing commas and references", () =>
     Effect.gen(function*() {
-      const { picked, settings } = yield* loading({
+      const { plugins, settings } = yield* loading({
         text: `{
           // play money
           "environments": ["devnet",],
@@ -80,7 +80,7 @@ describe("a config", () => {
         files: { key: "s3cret\n" }
       })
       assert.strictEqual(settings.data.directory, "/var/lib/till")
-      const options = picked[0]?.options as { readonly key: Redacted.Redacted }
+      const options = plugins[0]?.options as { readonly key: Redacted.Redacted }
       assert.strictEqual(Redacted.value(options.key), "s3cret")
     }))
 })
@@ -273,8 +273,8 @@ describe("a plugin's options", () => {
       const report = yield* reportOf({ text: text("canary") })
       assert.include(report, "prices[0].options.key: a secret written out in a mainnet config")
       assert.notInclude(report, "canary")
-      const { picked } = yield* loading({ text: text("${env:KEY}"), environment: { KEY: "canary" } })
-      assert.strictEqual(picked.length, 1)
+      const { plugins } = yield* loading({ text: text("${env:KEY}"), environment: { KEY: "canary" } })
+      assert.strictEqual(plugins.length, 1)
     }))
 })
 
@@ -324,7 +324,7 @@ describe("an environment variable", () => {
 
   it.effect("reaches into plugins and the store, typed by their own schemas", () =>
     Effect.gen(function*() {
-      const { picked, store } = yield* config(
+      const { plugins, store } = yield* config(
         `{ "environments": ["mainnet"], "prices": [{ "use": "${acme}", "options": { "rate": "1" } }] }`,
         {
           TILLWIRE__PRICES__0__OPTIONS__RATE: "2",
@@ -335,7 +335,7 @@ describe("an environment variable", () => {
           TILLWIRE__STORE__OPTIONS__MAX_CONNECTIONS: "7"
         }
       )
-      const options = picked[0]?.options as { readonly rate: string; readonly maxAgeSeconds: number }
+      const options = plugins[0]?.options as { readonly rate: string; readonly maxAgeSeconds: number }
       assert.deepStrictEqual([options.rate, options.maxAgeSeconds], ["2", 60])
       assert.strictEqual(store.use, "postgres")
       assert.strictEqual(store.options.maxConnections, 7)

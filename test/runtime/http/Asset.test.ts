@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
-import { makeAsset, revalidated, serve } from "../../../runtime/http/Asset.ts"
+import { makeAsset, revalidate, serve } from "../../../runtime/http/Asset.ts"
 
 const text = "the same line again and again\n".repeat(200)
 
@@ -14,7 +14,7 @@ const ask = (headers: Readonly<Record<string, string>>) =>
   Effect.gen(function*() {
     const asset = yield* makeAsset(text, "text/plain; charset=utf-8")
     const request = HttpServerRequest.fromWeb(new Request("http://till.test/", { headers }))
-    const response = HttpServerResponse.toWeb(yield* serve(asset, request, revalidated))
+    const response = HttpServerResponse.toWeb(yield* serve(asset, request, revalidate))
     const bytes = Buffer.from(yield* Effect.promise(() => response.arrayBuffer()))
     return { status: response.status, headers: response.headers, bytes }
   })

@@ -7,9 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { Credentials, RequestInfo, Throttle } from "../../../runtime/Http.ts"
+import { Credentials, RequestInfo, RateLimiter } from "../../../runtime/Http.ts"
 import { credentials, makeKeyCheck } from "../../../runtime/http/Authentication.ts"
-import * as Throttling from "../../../runtime/http/Throttle.ts"
+import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
@@ -21,7 +21,7 @@ const limit = 5
 const makeDesk = Effect.gen(function*() {
   const { register } = yield* Credentials
   const check = yield* makeKeyCheck
-  const throttle = yield* Throttle
+  const throttle = yield* RateLimiter
   const lookUps: Array<string> = []
   const ended = new Set<string>()
   yield* register(
@@ -38,7 +38,7 @@ const makeDesk = Effect.gen(function*() {
     Effect.suspend(() => {
       const request = HttpServerRequest.fromWeb(new Request("http://till.test/")).modify({ remoteAddress: Option.some(address) })
       return check(request, { _tag: "Key", key, alias: undefined, viaAlias: false }).pipe(
-        Effect.catch((error) => throttle.refused(request, error)),
+        Effect.catch((error) => throttle.refuse(request, error)),
         Effect.match({ onSuccess: () => "served", onFailure: (error) => error instanceof PublicError ? error.code : "other" }),
         Effect.provideService(RequestInfo, { requestId: "req_1", apiVersion: newestVersion, answerHeaders: {} })
       )

@@ -9,7 +9,7 @@ import { pruneOnce } from "../../../runtime/http/Replies.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
-import { runs, things, ThingsApi, thingsLayer } from "./things.ts"
+import { runs, things, ThingsApi, thingsLayer } from "./ThingsPlugin.ts"
 
 const served = apiLayer([ThingsApi], thingsLayer, kernel([things]))
 

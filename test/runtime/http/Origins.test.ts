@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { allowingOrigins, isLocalOrigin, isOrigin } from "../../../runtime/http/Origins.ts"
+import { makeOriginCheck, isLocalOrigin, isOrigin } from "../../../runtime/http/Origins.ts"
 
 describe("origins", () => {
   it("are taken as a browser writes them: https, or http on this very machine", () => {
@@ -14,7 +14,7 @@ describe("origins", () => {
   })
 
   it("that may open a stream are the service's own and the listed ones, and no part of them", () => {
-    const isAllowed = allowingOrigins("https://pay.example/base", ["https://dash.example"])
+    const isAllowed = makeOriginCheck("https://pay.example/base", ["https://dash.example"])
     assert.deepStrictEqual(
       ["https://pay.example", "https://dash.example", "https://pay.example.evil", "http://pay.example", "null", ""].map(isAllowed),
       [true, true, false, false, false, false]

@@ -20,7 +20,7 @@ const owner = Effect.gen(function*() {
 })
 
 const watch = (id: string) =>
-  Effect.flatMap(Revocations, ({ ended }) => Effect.forkChild(ended(id), { startImmediately: true }))
+  Effect.flatMap(Revocations, ({ awaitEnd }) => Effect.forkChild(awaitEnd(id), { startImmediately: true }))
 
 const isOver = (fiber: Fiber.Fiber<unknown>) => fiber.pollUnsafe() !== undefined
 

@@ -6,12 +6,12 @@ describe("the headers of a version", () => {
   it("name it, and once its end is announced say since when and until when", () => {
     // 2027-01-01T00:00:00Z and 2028-02-29T12:30:00Z.
     const deprecation = { announcedAt: 1_798_761_600, sunsetAt: 1_835_440_200 }
-    assert.deepStrictEqual(announcement({ version: "2026-01-15", deprecation, down: {} }), {
+    assert.deepStrictEqual(announcement({ version: "2026-01-15", deprecation, downgrades: {} }), {
       "x-service-version": "2026-01-15",
       deprecation: "@1798761600",
       sunset: "Tue, 29 Feb 2028 12:30:00 GMT"
     })
-    assert.deepStrictEqual(announcement({ version: "2026-01-15", deprecation: null, down: {} }), {
+    assert.deepStrictEqual(announcement({ version: "2026-01-15", deprecation: null, downgrades: {} }), {
       "x-service-version": "2026-01-15"
     })
   })

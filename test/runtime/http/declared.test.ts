@@ -7,16 +7,16 @@ import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { readdirSync } from "node:fs"
 import { PayorSession } from "../../../modules/payments/api.ts"
 import { Anonymous, MerchantAuth } from "../../../runtime/Http.ts"
-import { addressLimitOf } from "../../../runtime/http/Throttle.ts"
-import { commonCodes, passes } from "../../../runtime/openapi/CommonErrors.ts"
+import { addressLimitOf } from "../../../runtime/http/RateLimiter.ts"
+import { commonCodes, hasMiddleware } from "../../../runtime/openapi/CommonErrors.ts"
 import { documentOf } from "../../../runtime/openapi/Document.ts"
 import { type ErrorCode, errorCodes, statusOf } from "../../../schemas/Errors.ts"
-import { optional } from "../../support/Removal.ts"
+import { optionalModules } from "../../support/Removal.ts"
 
 const modules = new URL("../../../modules/", import.meta.url)
 
 /** Where modules were deleted their codes stay in the table, and nobody declares them. */
-const whole = optional.every((name) => readdirSync(modules).includes(name))
+const whole = optionalModules.every((name) => readdirSync(modules).includes(name))
 
 const apis: ReadonlyArray<HttpApi.Constraint> = await Promise.all(
   readdirSync(modules)
@@ -87,7 +87,7 @@ describe("errors", () => {
 describe("a route", () => {
   it("is held to the limit that its group names, where it names none itself", () => {
     const limitOf = (name: string) =>
-      new Set(endpoints.filter(({ endpoint, group }) => group.identifier === name && passes(endpoint, Anonymous))
+      new Set(endpoints.filter(({ endpoint, group }) => group.identifier === name && hasMiddleware(endpoint, Anonymous))
         .map(({ endpoint, group }) => addressLimitOf({ endpoint, group } as Parameters<typeof addressLimitOf>[0])))
     assert.deepStrictEqual([...limitOf("tokenBadges")], ["badge"])
     assert.deepStrictEqual([...limitOf("docs")], ["document"])
@@ -96,7 +96,7 @@ describe("a route", () => {
 
   it("is limited: by its credential, its session, or its caller's address", () => {
     const limited = [MerchantAuth, PayorSession, Anonymous]
-    const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => passes(endpoint, middleware)))
+    const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => hasMiddleware(endpoint, middleware)))
     // The payment page counts in its handlers, so that a refusal is a page: attack 29 of group C sees it.
     assert.deepStrictEqual([...new Set(free.map(({ group }) => group.identifier))], ["checkout"])
   })

@@ -1,9 +1,9 @@
 import { assert, describe, it as test, layer } from "@effect/vitest"
 import { Effect, type Layer, Schema } from "effect"
 import { shapeOfSchemas, unknownFields, unknownParameters, warningOf } from "../../../runtime/http/KnownNames.ts"
-import { aliased } from "../../../schemas/Alias.ts"
+import { withAliases } from "../../../schemas/Alias.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
-import { things, ThingsApi, thingsLayer } from "./things.ts"
+import { things, ThingsApi, thingsLayer } from "./ThingsPlugin.ts"
 
 const served = apiLayer([ThingsApi], thingsLayer, kernel([things]))
 const key = { "x-api-key": "merchant-a" }
@@ -34,7 +34,7 @@ describe("names that a route does not know", () => {
 
   test("are none where any name is good, nor the aliases that a body takes", () => {
     assert.deepStrictEqual(unknownFields({ anything: { at: "all" } }, shapeOfSchemas([Metadata])), [])
-    const body = aliased(
+    const body = withAliases(
       Schema.Struct({ estimate_id: Schema.String, items: Schema.Array(Schema.Struct({ product_id: Schema.String })) }),
       { identifier: "Aliased", examples: [] }
     )

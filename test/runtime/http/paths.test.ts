@@ -6,7 +6,7 @@ import { assert, describe, it as test, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import { canonicalUrl, hasEmptySegment } from "../../../runtime/http/Paths.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
-import { runs, things, ThingsApi, thingsLayer } from "./things.ts"
+import { runs, things, ThingsApi, thingsLayer } from "./ThingsPlugin.ts"
 
 const served = apiLayer([ThingsApi], thingsLayer, kernel([things]))
 

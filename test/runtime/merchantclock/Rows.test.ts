@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { maximumAheadSeconds, MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { layer as rowsLayer, pollMillis } from "../../../runtime/merchantclock/Rows.ts"
 import { makeMerchantDue } from "../../../runtime/timers/MerchantDue.ts"
-import { dice } from "../../fixtures/histories.ts"
+import { makeRandom } from "../../fixtures/histories.ts"
 import { kernel, settingsLayer } from "../../support/Api.ts"
 import { until } from "../../support/Service.ts"
 
@@ -37,7 +37,7 @@ describe("merchants' clocks", () => {
       assert.isAtLeast((yield* clock.nowSeconds(1, "devnet")) * 1000 - now, day * 1000)
       assert.isAtMost((yield* clock.nowMillis(1, "mainnet")) - now, 10_000)
       assert.deepStrictEqual([clock.aheadSeconds(1, "mainnet"), clock.aheadSeconds(2, "devnet")], [0, 0])
-      assert.deepStrictEqual([...clock.ahead()], [[1, day + 1]])
+      assert.deepStrictEqual([...clock.aheadByMerchant()], [[1, day + 1]])
       assert.deepStrictEqual(heard, [1, 1])
     }).pipe(Effect.scoped, Effect.provide(served)))
 
@@ -112,7 +112,7 @@ describe("due rows by merchants' clocks", () => {
       const { due, next } = yield* makeMerchantDue("promises")
       const now = 1_000
       let moved = 0
-      const roll = dice(7)
+      const roll = makeRandom(7)
       for (let round = 0; round < 40; round++) {
         if (round % 10 === 1) moved = yield* clock.advance(1 + Math.floor(round / 10), 40 + round)
         const table = Array.from({ length: 1 + roll(40) }, (_, id) => ({

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import {
-  errors, Flat, IdempotencyRequired, Idempotent, MerchantAuth, SchemesTogether, Wrapped
+  errors, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, RequiresAllSchemes, WrappedErrors
 } from "../../../runtime/Http.ts"
 import { documentOf, documentSteps, textSteps } from "../../../runtime/openapi/Document.ts"
 
@@ -38,11 +38,11 @@ const things = HttpApiGroup.make("things").add(
     payload: Thing,
     success: Thing
   })
-).middleware(MerchantAuth).middleware(Wrapped)
+).middleware(MerchantAuth).middleware(WrappedErrors)
 
 const pages = HttpApiGroup.make("pages").add(
   HttpApiEndpoint.get("read", "/page", { success: Schema.Struct({}), error: errors("flat", "INVOICE_NOT_FOUND") })
-).middleware(Pair).middleware(Flat).annotate(SchemesTogether, true)
+).middleware(Pair).middleware(FlatErrors).annotate(RequiresAllSchemes, true)
 
 const document: any = documentOf(
   [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)],
@@ -150,7 +150,7 @@ describe("the document of a running service", () => {
   it("shows both of two schemas that have one name in different groups", () => {
     const named = (schema: Schema.Top) => schema.annotate({ identifier: "Box" })
     const group = (name: string, success: Schema.Top) =>
-      HttpApiGroup.make(name).add(HttpApiEndpoint.get("read", `/${name}` as "/x", { success: success as never })).middleware(Flat)
+      HttpApiGroup.make(name).add(HttpApiEndpoint.get("read", `/${name}` as "/x", { success: success as never })).middleware(FlatErrors)
     const both: any = documentOf([
       HttpApi.make("a").add(group("a", named(Schema.Struct({ width: Schema.String }))) as never),
       HttpApi.make("b").add(group("b", named(Schema.Struct({ weight: Schema.String }))) as never)

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
 import { Leases } from "../../../runtime/Leases.ts"
-import { RateLimits, type Verdict } from "../../../runtime/RateLimits.ts"
+import { RateLimits, type RateLimitResult } from "../../../runtime/RateLimits.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"
 import { mostInOneWindow, rateLimitsSuite, span } from "../../conformance/rateLimits.ts"
 import { connect, databaseLayer, freshDatabase, type TestDatabase } from "../../support/Database.ts"
@@ -15,14 +15,14 @@ const patienceMillis = 30_000
 const instance = (database: TestDatabase) =>
   Effect.map(
     Layer.build(Layer.fresh(
-      Database.layerWith({ span, patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(connect(database)))
+      Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(connect(database)))
     )),
     Context.get(RateLimits)
   )
 
 describe("windows in the database", () => {
   rateLimitsSuite("postgres", (options) =>
-    Database.layerWith({ ...options, patienceMillis }).pipe(
+    Database.layerWith({ ...options, timeoutMillis: patienceMillis }).pipe(
       Layer.provide(LeasesOfDatabase.layer),
       Layer.provide(databaseLayer)
     ))
@@ -32,7 +32,7 @@ describe("windows in the database", () => {
       const database = yield* freshDatabase
       const instances = [yield* instance(database), yield* instance(database)]
       const end = performance.now() + 4 * span
-      const calls: Array<{ verdict: Verdict; before: number; after: number }> = []
+      const calls: Array<{ verdict: RateLimitResult; before: number; after: number }> = []
       const flood = (limits: RateLimits["Service"]) =>
         Effect.gen(function*() {
           while (performance.now() < end) {
@@ -65,7 +65,7 @@ describe("windows in the database", () => {
         for (let call = 0; call < 100; call++) yield* limits.take("key", "flood", 3)
         assert.strictEqual(asked, 4)
       }).pipe(
-        Effect.provide(Database.layerWith({ patienceMillis }).pipe(
+        Effect.provide(Database.layerWith({ timeoutMillis: patienceMillis }).pipe(
           Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
           Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
         ))
@@ -80,7 +80,7 @@ describe("windows in the database", () => {
         yield* (yield* RateLimits).take("key", "gone", 3)
         assert.strictEqual(yield* rows, 1)
         while ((yield* rows) > 0) yield* Effect.sleep(50)
-      }).pipe(Effect.provide(Database.layerWith({ span, patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer))))
+      }).pipe(Effect.provide(Database.layerWith({ span, timeoutMillis: patienceMillis }).pipe(Layer.provide(LeasesOfDatabase.layer))))
     }).pipe(Effect.provide(databaseLayer)))
 
   it.live("are kept by the instance itself while the database is away, and nobody is refused without need", () =>

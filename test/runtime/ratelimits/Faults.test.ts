@@ -11,17 +11,17 @@ import * as Database from "../../../runtime/ratelimits/Database.ts"
 import { LocalWindows } from "../../../runtime/ratelimits/LocalWindows.ts"
 import { mostInOneWindow, span } from "../../conformance/rateLimits.ts"
 import { freshDatabase } from "../../support/Database.ts"
-import { makeLine } from "../../support/Line.ts"
-import { dice } from "../../fixtures/histories.ts"
+import { makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
+import { makeRandom } from "../../fixtures/histories.ts"
 
 const limit = 20
 
 const faulty = Effect.fnUntraced(function*(instances: number, seed: number) {
   const database = yield* freshDatabase
-  const lines = yield* Effect.forEach(Array.from({ length: instances }), () => makeLine(database))
+  const lines = yield* Effect.forEach(Array.from({ length: instances }), () => makeDatabaseProxy(database))
   const limits = yield* Effect.forEach(lines, ({ url }) =>
     Effect.map(
-      Layer.build(Layer.fresh(Database.layerWith({ span, patienceMillis: 60 }).pipe(
+      Layer.build(Layer.fresh(Database.layerWith({ span, timeoutMillis: 60 }).pipe(
         Layer.provide(LeasesOfDatabase.layer),
         Layer.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 4 }))
       ))),
@@ -38,7 +38,7 @@ const faulty = Effect.fnUntraced(function*(instances: number, seed: number) {
         yield* Effect.sleep(4)
       }
     })
-  const roll = dice(seed)
+  const roll = makeRandom(seed)
   const faults = Effect.gen(function*() {
     while (performance.now() < end) {
       yield* Effect.sleep(roll(200))
@@ -69,9 +69,9 @@ describe("limits while the database fails now and then", () => {
     const windows = new LocalWindows(100)
     const take = (now: number) => windows.take("k", 3, now).accepted
     windows.recordAnswer("k", 1, 0)
-    windows.beginAsk("k")
+    windows.beginCall("k")
     assert.deepStrictEqual([take(10), take(11)], [true, false])
-    windows.endAsk("k")
+    windows.endCall("k")
     assert.deepStrictEqual([take(12), take(13)], [true, false])
     assert.deepStrictEqual(windows.unrecordedCalls("k", 13), [10, 12])
     assert.deepStrictEqual([take(101), take(102)], [true, false], "what the database knew of has left the window")

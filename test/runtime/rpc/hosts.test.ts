@@ -4,13 +4,13 @@
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { allowingHosts, isHostName } from "../../../runtime/rpc/Hosts.ts"
+import { makeHostCheck, isHostName } from "../../../runtime/rpc/Hosts.ts"
 import { emptyDatabase } from "../../support/Database.ts"
 import { configOf, rpcToken, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
-import { raw, statusesIn } from "../../journeys/attacks/Target.ts"
+import { sendRaw, statusesIn } from "../../journeys/attacks/AttackedService.ts"
 
 describe("the internal port", () => {
-  const isAllowed = allowingHosts(["0.0.0.0", "tillwire", "Payments.Internal", "pay_1"])
+  const isAllowed = makeHostCheck(["0.0.0.0", "tillwire", "Payments.Internal", "pay_1"])
 
   it("is served by localhost, by any address and by the names of its settings, with or without a port", () => {
     for (
@@ -55,7 +55,7 @@ layer(Deployment.layer, { excludeTestServices: true, timeout: "90 seconds" })("a
     Effect.gen(function*() {
       const service = yield* Deployment
       const call = (host: string, line: string) =>
-        raw(
+        sendRaw(
           service.rpcUrl,
           `${line} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${rpcToken}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
         )
@@ -71,7 +71,7 @@ layer(Deployment.layer, { excludeTestServices: true, timeout: "90 seconds" })("a
         assert.deepStrictEqual(statusesIn(yield* call(host, "GET /metrics")), [200], host)
       }
       // The public port serves every name: it decides nothing there.
-      const open = yield* raw(service.url, "GET /health/live HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n")
+      const open = yield* sendRaw(service.url, "GET /health/live HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n")
       assert.deepStrictEqual(statusesIn(open), [200])
     }))
 })

@@ -7,7 +7,7 @@ import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Schema, Stream } from "effect"
 import { HttpRouter } from "effect/http"
 import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
-import { open } from "../../../runtime/boot/Doors.ts"
+import { listen } from "../../../runtime/boot/Listener.ts"
 import { Rpc as Door } from "../../../runtime/Rpc.ts"
 import * as Client from "../../../runtime/rpc/Client.ts"
 import * as Server from "../../../runtime/rpc/Server.ts"
@@ -22,7 +22,7 @@ it.live("a stream under way ends when the door begins to close", () =>
     const ticks = Stream.concat(Stream.succeed(1), Stream.never)
     yield* (yield* Door).serve(Clocks, Clocks.toLayer({ "clocks.ticks": () => ticks }))
     const endStreams = yield* Server.mount(router, token)
-    const { url } = yield* open(router, { host: "127.0.0.1", port: 0 }, "rpc")
+    const { url } = yield* listen(router, { host: "127.0.0.1", port: 0 }, "rpc")
     const heard = yield* Deferred.make<void>()
     const listening = yield* Effect.gen(function*() {
       const client = yield* RpcClient.make(Clocks)

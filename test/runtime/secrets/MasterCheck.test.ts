@@ -6,7 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, FileSystem, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { checkValueOf, layer as secretsLayer, masterFile, type SecretsInvalid } from "../../../runtime/secrets/Master.ts"
+import { checkValueOf, layer as secretsLayer, masterFile, type SecretsError } from "../../../runtime/secrets/Master.ts"
 import { checkMaster, fingerprintOf } from "../../../runtime/secrets/MasterCheck.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings, SettingsSchema } from "../../../runtime/Settings.ts"
@@ -45,8 +45,8 @@ const start = <A = void>(database: TestDatabase, given: Given, then?: Effect.Eff
 
 const refusalOf = (exit: Exit.Exit<unknown, unknown>): string => {
   if (Exit.isSuccess(exit)) return "started"
-  const error = Cause.squash(exit.cause) as SecretsInvalid
-  assert.strictEqual(error._tag, "SecretsInvalid", Cause.pretty(exit.cause))
+  const error = Cause.squash(exit.cause) as SecretsError
+  assert.strictEqual(error._tag, "SecretsError", Cause.pretty(exit.cause))
   return error.message
 }
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { CommittedEvent } from "../../../runtime/Commit.ts"
-import { type EventStreamName, factsOf, isShown, readStreamQuery, type StreamFilters } from "../../../runtime/sockets/Filters.ts"
+import { type EventStreamName, filterInputOf, isShown, readStreamQuery, type StreamFilters } from "../../../runtime/sockets/Filters.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { eventTypes } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
@@ -69,11 +69,11 @@ describe("a stream's filters", () => {
         same(filters.orderId, event.orderId) && same(filters.walletNetwork, event.network) &&
         same(wanted, wallet) && same(filters.invoiceType, object["invoice_type"])
       assert.strictEqual(
-        isShown("merchant", environment, filters, factsOf(stored)),
+        isShown("merchant", environment, filters, filterInputOf(stored)),
         met && !isOrder && event.type !== "test.ping"
       )
       assert.strictEqual(
-        isShown("commerce", environment, filters, factsOf(stored)),
+        isShown("commerce", environment, filters, filterInputOf(stored)),
         met && event.commerce
       )
     }))

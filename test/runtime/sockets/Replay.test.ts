@@ -9,7 +9,7 @@ import type { CommittedEvent } from "../../../runtime/Commit.ts"
 import type { EventBus } from "../../../runtime/EventBus.ts"
 import { Connection, maximumFramesBehind } from "../../../runtime/sockets/Connection.ts"
 import { textFrame } from "../../../runtime/sockets/Frames.ts"
-import { type Missed, replay } from "../../../runtime/sockets/Replay.ts"
+import { type ReplayQuery, replay } from "../../../runtime/sockets/Replay.ts"
 
 /** Keeps the texts of the frames written to it; `waiting` bytes never leave it. */
 const sink = (waiting = () => 0) => {
@@ -67,14 +67,14 @@ const makeLog = (connection: Connection, bursts: ReadonlyArray<number>) => {
   return { bus: bus as unknown as EventBus["Service"], commit, events }
 }
 
-const missed = (since: number, maximumEvents: number): Missed => ({
+const missed = (since: number, maximumEvents: number): ReplayQuery => ({
   since: `evt_1-${since}`,
   position: { ms: 1n, seq: BigInt(since) },
   of: { merchantId: 1 },
   maximumEvents,
   maximumMillis: null,
   textOf: ({ position }) => String(position.seq),
-  shown: () => {}
+  onShown: () => {}
 })
 
 const numbersIn = (texts: ReadonlyArray<string>) => texts.filter((text) => /^\d+$/.test(text)).map(Number)
@@ -90,7 +90,7 @@ describe("a replay", () => {
       const since = Math.floor(before / 2)
       yield* replay(log.bus, connection, missed(since, 1_000_000))
       log.commit(3)
-      connection.opened()
+      connection.finishOpening()
       log.commit(after)
       assert.deepStrictEqual(numbersIn(texts), log.events.slice(since).map((_, at) => since + at + 1))
     }))
@@ -101,7 +101,7 @@ describe("a replay", () => {
       const log = makeLog(connection, [0, 0, 0, maximumFramesBehind + 1, 0, 0])
       log.commit(10)
       yield* replay(log.bus, connection, missed(0, 1_000_000))
-      connection.opened()
+      connection.finishOpening()
       assert.isUndefined(closedWith())
       assert.deepStrictEqual(numbersIn(texts), log.events.map((_, at) => at + 1))
     }))
@@ -121,7 +121,7 @@ describe("a replay", () => {
       const log = makeLog(connection, [])
       log.commit(11)
       yield* replay(log.bus, connection, missed(0, 10))
-      connection.opened()
+      connection.finishOpening()
       log.commit(1)
       assert.deepStrictEqual(texts.map((text) => JSON.parse(text).reason ?? JSON.parse(text)), ["too_many_events", 12])
     }))
@@ -132,13 +132,13 @@ describe("a reader", () => {
     const frame = textFrame("x".repeat(98))
     const busy = sink(() => 3 * frame.length)
     for (let sent = 0; sent < 5_000; sent++) busy.connection.send(frame, null)
-    busy.connection.opened()
+    busy.connection.finishOpening()
     for (let sent = 0; sent < 5_000; sent++) busy.connection.send(frame, null)
     assert.isUndefined(busy.closedWith())
     let stuck = 0
     const slow = sink(() => stuck)
-    slow.connection.gather()
-    slow.connection.opened()
+    slow.connection.bufferLive()
+    slow.connection.finishOpening()
     for (let sent = 0; sent < 1_000; sent++) {
       stuck += frame.length
       slow.connection.send(frame, null)
@@ -148,8 +148,8 @@ describe("a reader", () => {
     slow.connection.send(frame, null)
     assert.strictEqual(slow.closedWith(), 4409)
     const full = sink(() => 1_048_577)
-    full.connection.gather()
-    full.connection.opened()
+    full.connection.bufferLive()
+    full.connection.finishOpening()
     full.connection.send(frame, null)
     assert.strictEqual(full.closedWith(), 4409)
   })

@@ -78,7 +78,7 @@ describe("merchants' streams", () => {
       const narrow = yield* two.dial("merchant", `since=${first!.id}&invoice_id=none`)
       yield* Effect.callback<void>((resume) => void writing.addObserver(() => resume(Effect.void)))
       const [last] = yield* two.emit([invoice(99_999)])
-      const stored = yield* one.bus.after({ merchantId: 1, position: first!.position, limit: 10_000 })
+      const stored = yield* one.bus.readAfter({ merchantId: 1, position: first!.position, limit: 10_000 })
       assert.strictEqual(stored.length, missed.flat().length + 301)
       for (const client of clients) {
         yield* told(client, last!.id)

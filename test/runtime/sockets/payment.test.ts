@@ -13,7 +13,7 @@ import { WebSocket } from "ws"
 import { Commit } from "../../../runtime/Commit.ts"
 import { EventBus } from "../../../runtime/EventBus.ts"
 import * as Ended from "../../../runtime/http/Revocations.ts"
-import * as Throttling from "../../../runtime/http/Throttle.ts"
+import * as Throttling from "../../../runtime/http/RateLimiter.ts"
 import * as Memory from "../../../runtime/ratelimits/Memory.ts"
 import * as Hub from "../../../runtime/sockets/Hub.ts"
 import { paymentSocketPath, paymentSocketRoute } from "../../../runtime/sockets/PaymentRoute.ts"
@@ -106,10 +106,10 @@ describe("the payor's stream", () => {
     for (const status of ["paid", "expired", "canceled"]) {
       yield* emit(invoice(1, { status }))
       yield* client.take(1)
-      yield* sockets.tell(invoiceId, () => "{\"quote\":\"over\"}")
+      yield* sockets.send(invoiceId, () => "{\"quote\":\"over\"}")
       yield* emit(invoice(2, { status: "unpaid" }))
       yield* client.take(1)
-      yield* sockets.tell(invoiceId, () => "{\"quote\":\"open\"}")
+      yield* sockets.send(invoiceId, () => "{\"quote\":\"open\"}")
       yield* client.take(1)
       assert.strictEqual(client.texts.at(-1), "{\"quote\":\"open\"}")
     }
@@ -136,8 +136,8 @@ describe("the payor's stream", () => {
     const client = yield* listening()
     const sockets = yield* Sockets
     yield* emit({ object: "test_ping", id: "ping_1", invoice_id: invoiceId }, "test.ping")
-    yield* sockets.tell(otherId, () => "{\"n\":0}")
-    yield* sockets.tell(invoiceId, () => "{\"n\":1}")
+    yield* sockets.send(otherId, () => "{\"n\":0}")
+    yield* sockets.send(invoiceId, () => "{\"n\":1}")
     assert.deepStrictEqual(yield* client.next, { n: 1 })
     assert.isNull(payorDataText({ type: "test.ping", object: { object: "test_ping" }, previousAttributes: {} }))
   }))
@@ -264,7 +264,7 @@ describe("a stream is ended", () => {
     let sent = 0
     // Until the kernel's buffers and ours are full: the slow one is cut, and hears nothing more.
     while ((slow.socket as any)._socket.destroyed === false && sent < 2_000) {
-      yield* sockets.tell(invoiceId, () => frame)
+      yield* sockets.send(invoiceId, () => frame)
       sent++
       yield* quick.next
       if (sent === 400) slow.socket.resume()

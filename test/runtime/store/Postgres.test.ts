@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { PostgresOptions, objection, whereIs } from "../../../runtime/store/Postgres.ts"
+import { PostgresOptions, objection, locationOf } from "../../../runtime/store/Postgres.ts"
 import { storeLayer } from "../../../runtime/Store.ts"
 import { storeSuite } from "../../conformance/store.ts"
 import { emptyDatabase, freshDatabase } from "../../support/Database.ts"
@@ -48,7 +48,7 @@ describe("the postgres store's checks", () => {
       const options = yield* decode({ url: "postgresql://till:hush@db.example:5433/till?sslmode=require" })
       assert.strictEqual(options.maxConnections, 10)
       assert.notInclude(JSON.stringify(options) + String(options.url), "hush")
-      assert.strictEqual(whereIs(options.url), "db.example:5433/till")
+      assert.strictEqual(locationOf(options.url), "db.example:5433/till")
       const error = yield* Effect.flip(decode({ url: "mysql://till:hush@db/till" }))
       assert.notInclude(String(error), "hush")
     }))

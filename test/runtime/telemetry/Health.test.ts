@@ -25,7 +25,7 @@ const waiting = Effect.fnUntraced(function*(id: string, seconds: number, isOpen:
 /** The report of a service that just started: it remembers nothing of an earlier look. */
 const report = Effect.gen(function*() {
   const health = yield* Health
-  yield* health.migrated
+  yield* health.markMigrated
   const { checks, status } = yield* health.report
   return { status, database: checks.database.ok, ...checks.deliveries }
 }).pipe(Effect.provide(Layer.fresh(healthLayer), { local: true }))

@@ -4,27 +4,27 @@
  * Method: the pure judgements, on states that were seen in audits, and their neighbours.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { judgeNetworks, longestWait, waitingAfter } from "../../../runtime/chains/Health.ts"
+import { networkFindings, longestWait, updateWaitTimes } from "../../../runtime/chains/Health.ts"
 import type { NetworkCondition, NetworkStatus } from "../../../runtime/Chains.ts"
 import { recordFailure, writeFindings, needsTrial, noFlushes, serverFaultMillis, recordSuccess } from "../../../runtime/commit/Flushes.ts"
 import { leaseFindings } from "../../../runtime/leases/Health.ts"
-import { firstPriceSeconds, priceFindings, type PriceState } from "../../../runtime/quotes/Health.ts"
-import { judge } from "../../../runtime/telemetry/HealthReport.ts"
+import { firstPriceSeconds, priceFindings, type PriceState } from "../../../runtime/prices/Health.ts"
+import { makeReport } from "../../../runtime/telemetry/HealthReport.ts"
 import { timerFindings, staleDueMillis } from "../../../runtime/timers/Health.ts"
 
-const well = { database: true, migrated: true, outboxLagSeconds: 0, stopping: false, checkFindings: [] } as const
+const well = { database: true, isMigrated: true, outboxLagSeconds: 0, isStopping: false, checkFindings: [] } as const
 const diskFull = "53100"
 
 describe("an instance", () => {
   it("is unavailable for what only another one may do better, and names each reason", () => {
-    assert.strictEqual(judge(well).status, "ok")
-    const causes = [{ database: false }, { migrated: false }, { stopping: true }] as const
+    assert.strictEqual(makeReport(well).status, "ok")
+    const causes = [{ database: false }, { isMigrated: false }, { isStopping: true }] as const
     for (const cause of causes) {
-      const report = judge({ ...well, ...cause })
+      const report = makeReport({ ...well, ...cause })
       assert.strictEqual(report.status, "unavailable")
       assert.lengthOf(report.unavailable, 1)
     }
-    const both = judge({
+    const both = makeReport({
       ...well,
       outboxLagSeconds: 400,
       checkFindings: [
@@ -69,9 +69,9 @@ describe("what needs a look, though every instance serves", () => {
     ({ network: "base", environment: "mainnet", healthy: condition === "ok", condition, cursorTime: 1, head: 5n, headTime: 1 })
 
   it("is a network whose nodes are silent, stand still, disagree or have another chain", () => {
-    assert.deepStrictEqual(judgeNetworks([status("ok")]), [])
+    assert.deepStrictEqual(networkFindings([status("ok")]), [])
     for (const condition of ["silent", "frozen", "disagreement", "no_common_block"] as const) {
-      const [finding, ...others] = judgeNetworks([status("ok"), status(condition)])
+      const [finding, ...others] = networkFindings([status("ok"), status(condition)])
       assert.lengthOf(others, 0)
       assert.strictEqual(finding?.effect, "degraded")
       assert.match(finding!.message, /^base \(mainnet\): .+\. .+\.$/)
@@ -85,14 +85,14 @@ describe("what needs a look, though every instance serves", () => {
   })
 
   it("is a payment that was seen and is still not credited, counted from the first look that saw it so", () => {
-    let waiting = waitingAfter(new Map(), ["a seen"], 1_000)
+    let waiting = updateWaitTimes(new Map(), ["a seen"], 1_000)
     assert.strictEqual(longestWait(waiting, 1_000), 0)
-    waiting = waitingAfter(waiting, ["a seen", "b seen"], 31_000)
+    waiting = updateWaitTimes(waiting, ["a seen", "b seen"], 31_000)
     assert.strictEqual(longestWait(waiting, 31_000), 30_000)
     // Credited as seen; what waits now is that it is confirmed.
-    waiting = waitingAfter(waiting, ["a confirmed", "b seen"], 41_000)
+    waiting = updateWaitTimes(waiting, ["a confirmed", "b seen"], 41_000)
     assert.strictEqual(longestWait(waiting, 41_000), 10_000)
-    assert.strictEqual(longestWait(waitingAfter(waiting, [], 42_000), 42_000), 0)
+    assert.strictEqual(longestWait(updateWaitTimes(waiting, [], 42_000), 42_000), 0)
   })
 
   it("is what is due for a minute", () => {
@@ -103,15 +103,15 @@ describe("what needs a look, though every instance serves", () => {
 
   it("is that nothing can be quoted, or that an asset lost its price, and not what never had one", () => {
     const state: PriceState = {
-      environment: "mainnet", sources: 2, assets: 3, lostAssets: [], neverPriced: 0, ageSeconds: firstPriceSeconds
+      environment: "mainnet", sources: 2, assets: 3, lostAssets: [], neverPricedCount: 0, ageSeconds: firstPriceSeconds
     }
     const said = (more: Partial<PriceState>) => priceFindings([{ ...state, ...more }]).map(({ message }) => message.slice(0, 40))
     assert.deepStrictEqual(said({}), [])
-    assert.deepStrictEqual(said({ neverPriced: 2 }), [])
+    assert.deepStrictEqual(said({ neverPricedCount: 2 }), [])
     assert.deepStrictEqual(said({ assets: 0, sources: 0 }), [])
-    assert.deepStrictEqual(said({ sources: 0, neverPriced: 3, ageSeconds: firstPriceSeconds - 1 }), [])
-    assert.deepStrictEqual(said({ sources: 0, neverPriced: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
-    assert.match(said({ neverPriced: 3 })[0]!, /^mainnet: no asset has a price/)
+    assert.deepStrictEqual(said({ sources: 0, neverPricedCount: 3, ageSeconds: firstPriceSeconds - 1 }), [])
+    assert.deepStrictEqual(said({ sources: 0, neverPricedCount: 3 }), ["mainnet: no price source is configured, so n"].map((text) => text.slice(0, 40)))
+    assert.match(said({ neverPricedCount: 3 })[0]!, /^mainnet: no asset has a price/)
     assert.match(said({ lostAssets: ["ethereum"] })[0]!, /^mainnet: 1 of 3 assets have lost/)
   })
 })

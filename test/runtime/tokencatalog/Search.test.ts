@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
-import { index, make, search, type TokenQuery } from "../../../runtime/tokencatalog/Search.ts"
+import { buildIndex, make, search, type TokenQuery } from "../../../runtime/tokencatalog/Search.ts"
 import { Network } from "../../../schemas/Network.ts"
 import { nativeAddress, type Token, TokenType } from "../../../schemas/Token.ts"
 import { etherListing, token, usdcListing } from "../../fixtures/tokens.ts"
@@ -33,7 +33,7 @@ const Query = Schema.Struct({
 })
 
 const everything: TokenQuery = {
-  text: null, network: null, type: null, active: null, stable: null, keep: null, offset: 0, limit: 200
+  text: null, network: null, type: null, active: null, stable: null, accepts: null, offset: 0, limit: 200
 }
 
 const holds = (token: Token, text: string) =>
@@ -47,7 +47,7 @@ const scan = (tokens: ReadonlyArray<Token>, query: TokenQuery) =>
     .filter((token) => query.type === null || token.type === query.type)
     .filter((token) => query.active === null || token.active === query.active)
     .filter((token) => query.stable === null || token.stable === query.stable)
-    .filter((token) => query.keep === null || query.keep(token.id))
+    .filter((token) => query.accepts === null || query.accepts(token.id))
 
 describe("token search", () => {
   it.effect.prop(
@@ -63,12 +63,12 @@ describe("token search", () => {
             name: facts.name.join(""),
             address: facts.address === null ? null : facts.address.join("")
           }))
-        const made = yield* index(tokens)
+        const made = yield* buildIndex(tokens)
         for (const { odd, text, ...rest } of queries) {
           const query: TokenQuery = {
             ...rest,
             text: text === null ? null : text.join(""),
-            keep: odd === null ? null : (id) => (id % 2 === 1) === odd
+            accepts: odd === null ? null : (id) => (id % 2 === 1) === odd
           }
           const all = scan(tokens, query)
           const found = search(made, query)
@@ -82,7 +82,7 @@ describe("token search", () => {
   it.effect("finds every part of every field, and nothing across two fields", () =>
     Effect.gen(function*() {
       const tokens = [token(1, usdcListing), token(2, etherListing), token(3, { ...usdcListing, network: "sui" })]
-      const made = yield* index(tokens)
+      const made = yield* buildIndex(tokens)
       for (const field of [usdcListing.symbol, usdcListing.name, usdcListing.address!]) {
         for (let from = 0; from < field.length; from++) {
           for (let to = from + 1; to <= field.length; to++) {
@@ -98,7 +98,7 @@ describe("token search", () => {
     Effect.gen(function*() {
       const tokens = Network.literals.flatMap((network, n) =>
         TokenType.literals.map((type, t) => token(1 + n * 10 + t, { ...usdcListing, network, type })))
-      const made = yield* index(tokens)
+      const made = yield* buildIndex(tokens)
       for (const network of Network.literals) {
         for (const type of TokenType.literals) {
           const { tokens: [only], total } = search(made, { ...everything, network, type })

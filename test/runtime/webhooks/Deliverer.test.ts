@@ -13,15 +13,15 @@ import { Secrets } from "../../../runtime/Secrets.ts"
 import { TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
 import { attemptTimeoutMillis } from "../../../runtime/webhooks/Deliverer.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
-import { retriesEarlier } from "../../../runtime/webhooks/Queue.ts"
+import { advanceRetries } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
-import { answers, answersInTurn, type Arrival, makeReceiver, neverAnswers } from "../../support/Receiver.ts"
+import { answers, answersInTurn, type ReceivedRequest, makeReceiver, neverAnswers } from "../../support/Receiver.ts"
 import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, settingsOf, start, until, wake } from "./Delivery.ts"
 
 /** As the oldest readers of the contract verify: the timestamp header, a dot, the raw body, the secret as written. */
-const verifyPlain = ({ body, headers }: Arrival, key: string, header = "x-service-signature") =>
+const verifyPlain = ({ body, headers }: ReceivedRequest, key: string, header = "x-service-signature") =>
   assert.strictEqual(
     headers[header],
     createHmac("sha256", key).update(`${headers["x-service-timestamp"]}.`).update(body).digest("hex")
@@ -73,7 +73,7 @@ describe("a delivery", () => {
         schemes: ["http:"],
         check: () => Effect.void,
         send: ({ url }) => Effect.suspend(() => faults-- > 0
-          ? Effect.fail(new TransportFailed({ reason: "resolver", own: true, timedOut: false }))
+          ? Effect.fail(new TransportFailed({ reason: "resolver", isOurFault: true, timedOut: false }))
           : Effect.promise(async () => {
             const response = await fetch(url, { method: "POST" })
             return { status: response.status, retryAfter: null, body: "" }
@@ -165,7 +165,7 @@ describe("a delivery", () => {
     yield* endpoint(receiver.url("/later"))
     yield* emit(1)
     yield* until(allAre("retrying"))
-    yield* retriesEarlier(1, 2 * 3_600)
+    yield* advanceRetries(1, 2 * 3_600)
     const [row] = yield* until(allAre("succeeded"))
     assert.deepInclude(row, { attempt: 2, last_status: 200 })
   }))
@@ -228,7 +228,7 @@ describe("a delivery", () => {
         name: "broken",
         schemes: ["http:"],
         check: () => Effect.void,
-        send: () => Effect.fail(new TransportFailed({ reason: "no resolver", own: true, timedOut: false }))
+        send: () => Effect.fail(new TransportFailed({ reason: "no resolver", isOurFault: true, timedOut: false }))
       })))
     yield* start(deliverer(settingsOf([receiver.host]), broken))
     yield* endpoint(receiver.url("/"))

@@ -11,7 +11,7 @@ import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
-import { claim, maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/Queue.ts"
+import { claim, maximumFailingInFlight, maximumInFlight } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { type Transport, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft, WireObject } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
@@ -145,7 +145,7 @@ export const allAre = (status: string) => (rows: ReadonlyArray<DeliveryRow>) =>
   rows.length > 0 && rows.every((row) => row.status === status)
 
 /** The queue of an endpoint as its lane's row has it; millis until it ends for what is a time. */
-export const laneOf = (endpointId: string) =>
+export const endpointHealthOf = (endpointId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql<{
       readonly health: string
@@ -160,9 +160,9 @@ export const laneOf = (endpointId: string) =>
       FROM webhook_lanes WHERE endpoint_id = ${endpointId}`.pipe(Effect.map(([row]) => row!)))
 
 /** Waits until the lane is as the test says: it is judged after its rows were written. */
-export const untilLane = (endpointId: string, done: (lane: Effect.Success<ReturnType<typeof laneOf>>) => boolean) =>
+export const untilEndpointHealth = (endpointId: string, done: (lane: Effect.Success<ReturnType<typeof endpointHealthOf>>) => boolean) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    untilSo("the lane", Effect.orDie(Effect.provideService(laneOf(endpointId), SqlClient.SqlClient, sql)), (lane) =>
+    untilSo("the lane", Effect.orDie(Effect.provideService(endpointHealthOf(endpointId), SqlClient.SqlClient, sql)), (lane) =>
       lane !== undefined && done(lane)))
 
 /** The attempts of an endpoint, in the order in which they ended. */

@@ -5,24 +5,24 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { AttemptOutcome } from "../../../runtime/webhooks/Attempts.ts"
-import { type Evidence, judge, type Lane } from "../../../runtime/webhooks/Breaker.ts"
+import type { AttemptOutcome } from "../../../runtime/webhooks/RetryPolicy.ts"
+import { type AttemptStatistics, updateHealth, type EndpointHealth } from "../../../runtime/webhooks/CircuitBreaker.ts"
 
 const day = 86_400_000
 const now = 2_000_000_000_000
-const fresh: Lane = {
-  health: "unknown", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, judgedFromMillis: 0
+const fresh: EndpointHealth = {
+  state: "unknown", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, countedFromMillis: 0
 }
-const evidence = (more: Partial<Evidence>): Evidence => ({
+const evidence = (more: Partial<AttemptStatistics>): AttemptStatistics => ({
   outcomes: ["failed"], attempts: 1, failures: 1, timeouts: 0, failedEvents: 0, nowMillis: now, ...more
 })
-const judged = (lane: Partial<Lane>, more: Partial<Evidence>) => judge({ ...fresh, ...lane }, evidence(more))
+const judged = (lane: Partial<EndpointHealth>, more: Partial<AttemptStatistics>) => updateHealth({ ...fresh, ...lane }, evidence(more))
 
 describe("a breaker", () => {
   it.each([
     [9, 9, false], [10, 6, false], [10, 7, true], [11, 7, false], [20, 13, false], [20, 14, true], [1_000, 699, false], [1_000, 700, true]
   ])("of %i attempts with %i failures: open is %s", (attempts, failures, open) => {
-    assert.strictEqual(judged({}, { attempts, failures }).lane.openUntilMillis, open ? now + 30_000 : null)
+    assert.strictEqual(judged({}, { attempts, failures }).health.openUntilMillis, open ? now + 30_000 : null)
   })
 
   it.each([
@@ -31,17 +31,17 @@ describe("a breaker", () => {
   ] as ReadonlyArray<[ReadonlyArray<AttemptOutcome>, number, boolean]>)(
     "after %j, with %i timeouts among the newest five: open is %s",
     (outcomes, timeouts, open) => {
-      const { lane } = judged({}, { outcomes, attempts: 9, failures: 8, timeouts })
-      assert.strictEqual(lane.openUntilMillis !== null, open)
+      const { health } = judged({}, { outcomes, attempts: 9, failures: 8, timeouts })
+      assert.strictEqual(health.openUntilMillis !== null, open)
     }
   )
 
   it("is open for 30 s, and twice as long after each failed probe, up to 15 min", () => {
-    let lane = judged({}, { attempts: 10, failures: 10 }).lane
+    let lane = judged({}, { attempts: 10, failures: 10 }).health
     const lasted: Array<number> = []
     for (let n = 0; n < 40; n++) {
       const nowMillis = lane.openUntilMillis!
-      lane = judge(lane, evidence({ nowMillis })).lane
+      lane = updateHealth(lane, evidence({ nowMillis })).health
       lasted.push((lane.openUntilMillis! - nowMillis) / 1_000)
     }
     assert.deepStrictEqual(lasted, [60, 120, 240, 480, ...Array.from({ length: 36 }, () => 900)])
@@ -50,18 +50,18 @@ describe("a breaker", () => {
   it("is told nothing by what ends while it is open: not closed, not opened for longer", () => {
     const open = { openUntilMillis: now + 1, openings: 3, health: "failing" } as const
     for (const outcome of ["succeeded", "failed", "timed_out"] as const) {
-      const { lane } = judged(open, { outcomes: [outcome], attempts: 50, failures: 50, timeouts: 5 })
-      assert.deepInclude(lane, { openUntilMillis: now + 1, openings: 3, judgedFromMillis: 0 }, outcome)
+      const { health } = judged(open, { outcomes: [outcome], attempts: 50, failures: 50, timeouts: 5 })
+      assert.deepInclude(health, { openUntilMillis: now + 1, openings: 3, countedFromMillis: 0 }, outcome)
     }
   })
 
   it("closes with a good probe, and is judged by what comes after it, from 30 s on again", () => {
     const open = { openUntilMillis: now, openings: 6, health: "failing", consecutiveFailures: 15, failingSinceMillis: now - day } as const
-    const { lane } = judged(open, { outcomes: ["succeeded"], attempts: 16, failures: 15 })
-    assert.deepStrictEqual(lane, {
-      health: "healthy", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, judgedFromMillis: now
+    const { health } = judged(open, { outcomes: ["succeeded"], attempts: 16, failures: 15 })
+    assert.deepStrictEqual(health, {
+      state: "healthy", consecutiveFailures: 0, failingSinceMillis: null, openUntilMillis: null, openings: 0, countedFromMillis: now
     })
-    assert.strictEqual(judge(lane, evidence({ attempts: 10, failures: 7 })).lane.openUntilMillis, now + 30_000)
+    assert.strictEqual(updateHealth(health, evidence({ attempts: 10, failures: 7 })).health.openUntilMillis, now + 30_000)
   })
 })
 
@@ -84,8 +84,8 @@ interface Ended {
 }
 
 /** What the database counts for a lane (see `webhook_lanes_v1`). */
-const remembered = (history: ReadonlyArray<Ended>, lane: Lane, nowMillis: number): Evidence => {
-  const anew = history.filter(({ at }) => at > lane.judgedFromMillis)
+const remembered = (history: ReadonlyArray<Ended>, lane: EndpointHealth, nowMillis: number): AttemptStatistics => {
+  const anew = history.filter(({ at }) => at > lane.countedFromMillis)
   const recent = anew.filter(({ at }) => at > nowMillis - 300_000)
   return evidence({
     outcomes: [history.at(-1)!.outcome],
@@ -120,7 +120,7 @@ const story = (history: ReadonlyArray<Ended>) => {
   }
   const sinceSuccess = history.slice(history.findLastIndex(({ outcome }) => outcome === "succeeded") + 1)
   return {
-    health: sinceSuccess.length === 0 ? "healthy" : "failing",
+    state: sinceSuccess.length === 0 ? "healthy" : "failing",
     consecutiveFailures: sinceSuccess.length,
     failingSinceMillis: sinceSuccess[0]?.at ?? null,
     openUntilMillis: until,
@@ -143,8 +143,8 @@ describe("any sequence of attempts", () => {
     for (const { outcome, pauseMillis } of moments) {
       at += pauseMillis
       history.push({ at, outcome })
-      lane = judge(lane, remembered(history, lane, at)).lane
-      const { judgedFromMillis: _, ...rest } = lane
+      lane = updateHealth(lane, remembered(history, lane, at)).health
+      const { countedFromMillis: _, ...rest } = lane
       assert.deepStrictEqual(rest, story(history) as typeof rest)
     }
   }, { arbitrary: { runs: 300, size: 80 } })

@@ -8,10 +8,10 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TransportFailed } from "../../../runtime/Webhooks.ts"
 import { findEndpoint } from "../../../runtime/webhooks/Endpoints.ts"
-import { claim, mark, writeLanes } from "../../../runtime/webhooks/Queue.ts"
+import { claim, writeResults, writeHealth } from "../../../runtime/webhooks/DeliveryRepo.ts"
 import { answers, answersInTurn, makeReceiver } from "../../support/Receiver.ts"
 import {
-  attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, transportOf, until, untilLane, wake
+  attemptsOf, claimable, deliverer, deliveries, emit, endpoint, endpointHealthOf, promise, settingsOf, start, transportOf, until, untilEndpointHealth, wake
 } from "./Delivery.ts"
 
 const patient = (host: string) => settingsOf([host], { retryBaseSeconds: 3_600 })
@@ -29,7 +29,7 @@ describe("an open breaker", () => {
     // Each with its answer before the next, which could be under way as the breaker opens.
     const failed = yield* Effect.forEach(numbers(7), (n) =>
       Effect.tap(emit(10 + n), until((rows) => rows.filter(({ status }) => status === "retrying").length === n + 1)))
-    const lane = yield* untilLane(id, ({ open }) => open !== null)
+    const lane = yield* untilEndpointHealth(id, ({ open }) => open !== null)
     const sent = [...failed, ...yield* Effect.forEach(numbers(5), (n) => emit(20 + n))]
     assert.deepInclude(lane, { health: "failing", failures: 7, openings: 1 })
     assert.isAtMost(lane.open!, 30_000)
@@ -53,7 +53,7 @@ describe("an open breaker", () => {
     yield* wake(1, first, second)
     assert.deepStrictEqual(yield* claimable, [])
     held[0]!()
-    const again = yield* untilLane(id, ({ openings }) => openings === 2)
+    const again = yield* untilEndpointHealth(id, ({ openings }) => openings === 2)
     assert.isAtMost(again.open!, 60_000)
     assert.isAbove(again.open!, 30_000, "60 s, less what it took to look")
     assert.lengthOf(receiver.arrivals(), 11)
@@ -63,7 +63,7 @@ describe("an open breaker", () => {
     yield* until((rows) => rows.filter(({ status }) => status === "succeeded").length === 3 + 4)
     assert.strictEqual(receiver.arrivals()[11]!.headers["x-service-event-id"], oldest[1])
     assert.lengthOf(receiver.arrivals(), 15)
-    assert.deepInclude(yield* laneOf(id), { health: "healthy", failures: 0, failing: null, open: null, openings: 0 })
+    assert.deepInclude(yield* endpointHealthOf(id), { health: "healthy", failures: 0, failing: null, open: null, openings: 0 })
   }))
 
   promise("comes of five timeouts in a row, and not of four and four", Effect.gen(function*() {
@@ -76,16 +76,16 @@ describe("an open breaker", () => {
         const n = asked.get(url) ?? 0
         asked.set(url, n + 1)
         return says[url]![n] ? Effect.succeed({ status: 200, retryAfter: null, body: "" })
-          : Effect.fail(new TransportFailed({ reason: "no answer", own: false, timedOut: true }))
+          : Effect.fail(new TransportFailed({ reason: "no answer", isOurFault: false, timedOut: true }))
       }))))
     const dead = yield* endpoint("http://dead/")
     const slow = yield* endpoint("http://slow/", { merchantId: 2 })
     yield* Effect.forEach(numbers(8), (n) => emit(n))
     yield* Effect.forEach(numbers(9), (n) => emit(n, 2))
     yield* until((rows) => rows.filter(({ endpoint_id, status }) => endpoint_id === slow.id && status !== "pending").length === 9)
-    yield* untilLane(dead.id, ({ open }) => open !== null)
+    yield* untilEndpointHealth(dead.id, ({ open }) => open !== null)
     assert.deepStrictEqual([...asked], [["http://dead/", 5], ["http://slow/", 9]])
-    assert.strictEqual((yield* laneOf(slow.id)).open, null)
+    assert.strictEqual((yield* endpointHealthOf(slow.id)).open, null)
     for (const { outcome, status, error } of yield* attemptsOf(dead.id)) {
       assert.deepStrictEqual([outcome, status, error], ["timed_out", null, "no answer"])
     }
@@ -98,13 +98,13 @@ describe("a lane that was let go of", () => {
     yield* Effect.forEach([1, 2], (n) => emit(n))
     const ask = { merchants: null, slots: 9, failingSlots: 9, held: [], counts: new Map<string, number>() }
     const [claimed] = yield* claim({ holder: "first", ...ask })
-    const reports = yield* mark([{
-      claimed: claimed!, status: "retrying", attempts: 1, dueInMillis: 3_600_000, outcome: "failed", answerStatus: 500,
+    const reports = yield* writeResults([{
+      delivery: claimed!, status: "retrying", attempts: 1, dueInMillis: 3_600_000, outcome: "failed", answerStatus: 500,
       error: null, latencyMillis: 1, response: ""
     }], [claimed!])
     assert.deepStrictEqual(yield* claimable, [])
     assert.strictEqual(reports[0]!.endpointId, id)
-    yield* writeLanes(reports.map((report) => ({ report, lane: report.lane, release: claimed! })))
+    yield* writeHealth(reports.map((report) => ({ report, health: report.health, release: claimed! })))
     assert.lengthOf(yield* claimable, 1)
   }))
 })
@@ -144,7 +144,7 @@ describe("an endpoint that fails", () => {
     assert.deepStrictEqual(states.map((row) => [row!.status, row!.disabledReason]), [
       ["disabled", "failing"], ["enabled", null], ["enabled", null], ["enabled", null]
     ])
-    const lane = yield* untilLane(made[3]!.id, ({ failures }) => failures === 1)
+    const lane = yield* untilEndpointHealth(made[3]!.id, ({ failures }) => failures === 1)
     assert.isAbove(lane.failing!, -60_000)
     assert.strictEqual((yield* emit(102, 1)).pendingWebhooks, 0)
   }))
@@ -206,8 +206,8 @@ describe("attempts on record", () => {
     const texts = `${"x".repeat(499)}\u{1f600}`
     const context = yield* start(deliverer(settingsOf([]), transportOf(({ attempt }) =>
       Effect.suspend(() => {
-        if (faults++ < 2) return Effect.fail(new TransportFailed({ reason: "\u0000ours", own: true, timedOut: false }))
-        if (attempt === 1) return Effect.fail(new TransportFailed({ reason: texts, own: false, timedOut: false }))
+        if (faults++ < 2) return Effect.fail(new TransportFailed({ reason: "\u0000ours", isOurFault: true, timedOut: false }))
+        if (attempt === 1) return Effect.fail(new TransportFailed({ reason: texts, isOurFault: false, timedOut: false }))
         return Effect.succeed({ status: attempt === 2 ? 500 : 200, retryAfter: "3600", body: "a\u0000b\ud800" })
       }))))
     const { id } = yield* endpoint("http://odd/")

@@ -13,7 +13,7 @@ import { endpointWrite, type EndpointRow } from "../../../runtime/webhooks/Endpo
 import { secretOf, serviceSignature, signingKey } from "../../../runtime/webhooks/Signature.ts"
 import { makeReceiver, type Receiver } from "../../support/Receiver.ts"
 import {
-  allAre, attemptsOf, claimable, deliverer, deliveries, emit, endpoint, laneOf, promise, settingsOf, start, until, untilLane, wake
+  allAre, attemptsOf, claimable, deliverer, deliveries, emit, endpoint, endpointHealthOf, promise, settingsOf, start, until, untilEndpointHealth, wake
 } from "./Delivery.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
@@ -138,7 +138,7 @@ describe("a lane", () => {
       // 8 s passed.
       move(8_000)
       yield* sql`UPDATE webhook_lanes SET held_until = held_until - interval '8 s'`
-      yield* untilLane(id, (lane) => lane.held > 25_000)
+      yield* untilEndpointHealth(id, (lane) => lane.held > 25_000)
       held.shift()!()
       yield* receiver.seen("/", 4 + turn)
       yield* wake(1, second)
@@ -198,7 +198,7 @@ describe("a lane", () => {
     yield* Scope.close(other, Exit.void)
     // It has the lane again with a new event, and what it held before as well.
     const event = yield* emit(99)
-    yield* untilLane(id, (lane) => lane.held > 25_000)
+    yield* untilEndpointHealth(id, (lane) => lane.held > 25_000)
     held.shift()!(200)
     yield* receiver.seen("/", 17)
     for (const answer of held) answer(500)
@@ -210,7 +210,7 @@ describe("a lane", () => {
     assert.strictEqual(receiver.arrivals()[16]!.headers["x-service-event-id"], event.id)
     assert.deepStrictEqual((yield* deliveries).slice(0, 12), before[0])
     assert.deepStrictEqual((yield* attemptsOf(id)).slice(0, 12), before[1])
-    assert.deepInclude(yield* laneOf(id), { failures: 0, health: "healthy" })
+    assert.deepInclude(yield* endpointHealthOf(id), { failures: 0, health: "healthy" })
   }))
 })
 
@@ -225,7 +225,7 @@ describe("a lane of an instance that died", () => {
     yield* start(deliverer(settingsOf([receiver.host])))
     yield* receiver.seen("/", 1)
     yield* until(allAre("succeeded"))
-    assert.isBelow((yield* laneOf(id)).held, 30_001)
+    assert.isBelow((yield* endpointHealthOf(id)).held, 30_001)
   }))
 })
 
@@ -255,7 +255,7 @@ describe("a late result", () => {
     const [after] = yield* rows
     assert.deepStrictEqual(after, before)
     assert.deepStrictEqual(yield* attemptsOf(id), [])
-    assert.deepInclude(yield* laneOf(id), { health: "healthy", failures: 0 })
+    assert.deepInclude(yield* endpointHealthOf(id), { health: "healthy", failures: 0 })
     const spent = yield* sql`SELECT 1 FROM rollups WHERE merchant_id = 1 AND sum = 'webhooks.attempts'`
     assert.deepStrictEqual(spent, [])
   }))

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import { Result } from "effect"
 import { Webhook } from "standardwebhooks"
-import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/Attempts.ts"
+import { maximumAttempts, nextAttempt, type Outcome, retryAfterMillis } from "../../../runtime/webhooks/RetryPolicy.ts"
 import { checkUrl, egressPolicy, isPublicAddress, receiverSet } from "../../../modules/transports/https/EgressGuard.ts"
 import { deliveryHeaders, secretOf, serviceSignature, signingKey, standardSignature } from "../../../runtime/webhooks/Signature.ts"
 

@@ -5,7 +5,7 @@
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { askNode, finalityDepth, type World } from "./Chain.ts"
+import { askNode, finalityDepth, type TestChain } from "./TestChain.ts"
 
 /** What is wrong with an endpoint. */
 export type Fault =
@@ -114,7 +114,7 @@ const eachReceipt = (method: string, answer: any, change: (receipt: any) => any)
 }
 
 /** What an endpoint with the fault answers to a call that it does answer. */
-const answerOf = async (world: World, fault: Fault, call: Call): Promise<unknown> => {
+const answerOf = async (world: TestChain, fault: Fault, call: Call): Promise<unknown> => {
   const { method, params } = call
   const honest = () => askNode(world.url, method, ...params)
   switch (fault._tag) {
@@ -174,7 +174,7 @@ const pour = async (response: ServerResponse) => {
 }
 
 /** An endpoint on this machine in front of the world's nodes, honest at first. */
-export const makeNodeProxy = (world: World): Effect.Effect<NodeProxy, never, Scope.Scope> =>
+export const makeNodeProxy = (world: TestChain): Effect.Effect<NodeProxy, never, Scope.Scope> =>
   Effect.gen(function*() {
     const calls = new Map<string, number>()
     let fault: Fault = { _tag: "Honest" }

@@ -7,15 +7,15 @@ import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
 import { HDKey } from "@scure/bip32"
 import { randomUUID } from "node:crypto"
 import { AuthRpc } from "../../../modules/auth/rpc.ts"
-import * as RpcDoor from "../../../runtime/rpc/Client.ts"
+import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
-import { seeded } from "../Crash.ts"
+import { seededRandom } from "../Crash.ts"
 import { makeRestartable } from "../Restartable.ts"
-import { configOf, masterKey, rpcToken, type Sent, type Service, until } from "../Service.ts"
-import { type Branches, inactiveToken, makeWorld, type Payment, strangeToken, usdc, type World } from "./Chain.ts"
+import { configOf, masterKey, rpcToken, type TestRequest, type Service, until } from "../Service.ts"
+import { type Branches, inactiveToken, makeTestChain, type Payment, strangeToken, usdc, type TestChain } from "./TestChain.ts"
 import {
-  type AddressFact, type EventFact, etherDollars, type FinalFact, type History, type InvoiceFact, judge, type Verdict
-} from "./Judge.ts"
+  type AddressFact, type EventFact, etherDollars, type FinalFact, type History, type InvoiceFact, checkHistory, type CheckResult
+} from "./Checker.ts"
 import { type Fault, makeNodeProxy, type NodeProxy } from "./NodeProxy.ts"
 
 /** How the harness starts the service, and reaches the server of its database. */
@@ -49,7 +49,7 @@ export interface ChaosRun {
   readonly patienceMillis: number
 }
 
-export interface ChaosReport extends Verdict {
+export interface ChaosReport extends CheckResult {
   readonly seed: number
   readonly invoices: number
   readonly sent: number
@@ -123,7 +123,7 @@ export const chaosDeployment = (database: string, { pollMillis, rpc, xpub }: End
       telemetry: { logs: "json", level: "info" },
       modules: [
         ...modules.filter(({ use }) => !absent.test(use)),
-        ...modules.some(({ use }) => use === "settlement") ? [{ use: "settlements/direct" }] : []
+        ...modules.some(({ use }) => use === "settlement") ? [{ use: "settlement/direct" }] : []
       ]
     },
     environment: {
@@ -199,7 +199,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
   const refused = new Map<string, string>()
 
   /** One request; undefined without an answer. */
-  const ask = (path: string, sent: Sent = {}) =>
+  const ask = (path: string, sent: TestRequest = {}) =>
     Effect.suspend(() => {
       const service = current()
       return service === null || isShut
@@ -218,7 +218,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
         const client = yield* RpcClient.make(OperatorRpc)
         yield* client[call](payload)
       })).pipe(
-        Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
+        Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
         Effect.timeout(20_000),
         Effect.catchCause((cause) =>
           Effect.sync(() => void refused.set(call, String(cause.reasons[0]).slice(0, 200))))
@@ -243,7 +243,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
           return { key, lateNeedsPerson, requiredDepth } satisfies Shop
         }))
     })).pipe(
-      Effect.provide(RpcDoor.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
+      Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) }), { local: true }),
       Effect.orDie
     )
   })
@@ -285,7 +285,7 @@ const makeEventLog = (deployment: Deployment, shops: ReadonlyArray<Shop>) => {
 /** The customers of the shops. */
 const makeCustomers = (
   run: ChaosRun,
-  world: World,
+  world: TestChain,
   deployment: Deployment,
   shops: ReadonlyArray<Shop>,
   tokens: { readonly usdc: number; readonly ether: number },
@@ -417,8 +417,8 @@ type Customers = ReturnType<typeof makeCustomers>
 
 /** Runs the acts, and judges. */
 export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Return<ChaosReport, never, Scope.Scope> {
-  const random = seeded(run.seed)
-  const world = yield* makeWorld
+  const random = seededRandom(run.seed)
+  const world = yield* makeTestChain
   const proxies = [yield* makeNodeProxy(world), yield* makeNodeProxy(world)] as const
   const xpub = HDKey.fromMasterSeed(receivingSeed).derive("m/44'/60'/0'").publicExtendedKey
   const deployment = yield* makeDeployment(run, {
@@ -525,9 +525,9 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
       endedAt: Date.now(),
       expirySlackSeconds: outageRecheckSeconds
     }
-    return { history, ...judge(history) }
+    return { history, ...checkHistory(history) }
   })
-  const isFinal = ({ faults }: Verdict) => !faults.some((fault) => /^(state|lost)/.test(fault))
+  const isFinal = ({ faults }: CheckResult) => !faults.some((fault) => /^(state|lost)/.test(fault))
   let last = yield* verdict
   while (!isFinal(last) && performance.now() - calmSince < run.patienceMillis) {
     yield* Effect.sleep(verdictMillis)
@@ -547,7 +547,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
 
 interface Stage {
   readonly run: ChaosRun
-  readonly world: World
+  readonly world: TestChain
   readonly proxies: readonly [NodeProxy, NodeProxy]
   readonly deployment: Deployment
   readonly customers: Customers

@@ -1,0 +1,256 @@
+/**
+ * What a payor sees and does: gathers a page's facts from the services of the payor's API, and takes its orders to
+ * them.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Chains } from "../../runtime/Chains.ts"
+import type { CommitCause } from "../../runtime/Commit.ts"
+import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { Secrets } from "../../runtime/Secrets.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import type { Branding } from "../../schemas/MerchantSettings.ts"
+import { PayorSessions } from "../auth/plugin.ts"
+import { type Aggregate, type WithLastEvent, Invoices, isPayable, newestFirst } from "../invoices/plugin.ts"
+import { PayorApi, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { sortPaymentMethods, isCoveredByEvents, canRestart, replacementFor, screenOf, type View } from "./rules.ts"
+import { type FormAction, type SessionCredentials, returnUrlOf } from "./pages/PageRequest.ts"
+
+/** What a payor's request adds to the invoice. */
+export interface ViewRequest {
+  /** The list is asked for though a route is chosen. */
+  readonly change: boolean
+  /** Whether a person opens the page now: then a single way to pay is chosen without being asked. */
+  readonly isNavigation: boolean
+  readonly tab: View["tab"]
+  readonly refund: View["refund"]
+  /** The token that was just chosen and had no price, of which no quote tells. */
+  readonly unpricedToken: number | null
+  /** The token chosen at this merchant before, if that is known. */
+  readonly lastToken: number | null
+  /** {@link View.path} */
+  readonly path: string
+  /** {@link View.query} */
+  readonly query: string
+}
+
+/** Where a payor goes after a form. */
+export type Outcome =
+  | {
+    readonly _tag: "Page"
+    readonly refund?: NonNullable<View["refund"]>
+    readonly chosenToken?: number
+    readonly change?: true
+    /** {@link ViewRequest.unpricedToken} */
+    readonly unpricedToken?: number
+  }
+  | { readonly _tag: "OtherInvoice"; readonly id: string; readonly credentials: SessionCredentials }
+
+/** Refusals that a fresh look at the page explains better than an error would. */
+const explainedByPage: ReadonlySet<string> = new Set(["INVOICE_NOT_PAYABLE", "ROUTE_LOCKED"])
+
+export class Checkout extends Context.Service<Checkout, {
+  /** How the merchant of an invoice wants its page to be. */
+  readonly branding: (current: Aggregate) => Effect.Effect<Branding>
+  /**
+   * Everything the page of an invoice is drawn from. Errors: `SERVICE_UNAVAILABLE`. Writes nothing, but for a new quote
+   * where another amount remains, and the route of a single way to pay where {@link ViewRequest.isNavigation}: the same address each
+   * time, as if the payor had chosen it.
+   */
+  readonly view: (snapshot: WithLastEvent, request: ViewRequest) => Effect.Effect<View, PublicError>
+  /**
+   * Does what a form asks for. Errors: those of the payor's API; `DEVNET_ONLY` where nobody can pay with play money,
+   * `INVOICE_NOT_PAYABLE` for a restart that the merchant or the invoice does not allow.
+   */
+  readonly act: (
+    current: Aggregate,
+    act: Exclude<FormAction, { readonly _tag: "Language" }>,
+    cause: CommitCause
+  ) => Effect.Effect<Outcome, PublicError>
+}>()("tillwire/modules/checkout/Checkout") {
+  static readonly layer = Layer.effect(Checkout, Effect.gen(function*() {
+    const catalog = yield* TokenCatalog
+    const chains = yield* Chains
+    const clock = yield* MerchantClock
+    const payorApi = yield* PayorApi
+    const merchantSettings = yield* MerchantSettings
+    const payorDetails = yield* PayorDetails
+    const simulated = yield* SimulatedPayments
+    const restart = yield* makeRestart
+
+    const branding = ({ invoice }: Aggregate) =>
+      Effect.map(merchantSettings.get(invoice.merchantId, invoice.environment), (settings) => settings.branding)
+
+    const tokenOf = (id: number | null | undefined): View["token"] => {
+      const token = id === null || id === undefined ? undefined : catalog.get(id)
+      return token === undefined
+        ? null
+        : { id: token.id, symbol: token.symbol, network: token.network }
+    }
+
+    const view = Effect.fnUntraced(function*({ aggregate: current, lastEventId }: WithLastEvent, asked: ViewRequest) {
+      const { invoice, payments } = current
+      const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
+      const payable = isPayable(invoice, now)
+      const details = yield* payorApi.details(current)
+      const pageBranding = yield* branding(current)
+      const offeredMethods = payable ? sortPaymentMethods(yield* payorApi.tokens(current, {})) : []
+      const payableMethods = offeredMethods.filter(({ unavailable_reason }) => unavailable_reason === null)
+      const unpricedMethod = payableMethods.find(({ id }) => id === asked.unpricedToken)
+      const currentAddress = !payable
+        ? null
+        : unpricedMethod === undefined
+        ? yield* payorApi.currentAddress(current)
+        : yield* Effect.catch(payorApi.address(current, unpricedMethod.network, unpricedMethod.id), () => payorApi.currentAddress(current))
+      const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && payableMethods.length === 1 ? payableMethods[0]! : null
+      // The list is shown instead then, and the payor who goes on from there is told what hinders it.
+      const address = onlyMethod === null
+        ? currentAddress
+        : yield* Effect.catch(payorApi.address(current, onlyMethod.network, onlyMethod.id), () => Effect.succeed(null))
+      const screen = screenOf({ details, address, payable, change: asked.change, now })
+      const listedMethods = screen === "choose" ? offeredMethods : []
+      const token = tokenOf(address?.supported_token_id ?? details.locked_token_id ?? newestFirst(payments)[0]?.tokenId)
+      const preselected = [token?.id, asked.lastToken, payableMethods.length === 1 ? payableMethods[0]!.id : null].find((id) =>
+        payableMethods.some((way) => way.id === id))
+      const relevantNetworks = new Set([
+        address?.network,
+        ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)
+      ])
+      const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* payorApi.ticket(invoice))
+      const pageView: View = {
+        screen,
+        details,
+        tokens: listedMethods,
+        estimates: listedMethods.length === 0 ? new Map() : payorApi.estimates(current, listedMethods),
+        payable,
+        address,
+        token,
+        preselectedToken: preselected ?? null,
+        canChange: details.locked_token_id === null && payableMethods.length > 1,
+        allowRestart: canRestart(current, pageBranding.allow_restart, now),
+        returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
+        degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
+          .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
+        simulator: invoice.environment === "devnet" && simulated.current() !== null,
+        refund: asked.refund,
+        tab: asked.tab,
+        now,
+        aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
+        path: asked.path,
+        query: asked.query,
+        socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`,
+        since: isCoveredByEvents(screen) ? lastEventId : null
+      }
+      return pageView
+    })
+
+    /** Back to the page, which shows the address also without a price. */
+    const withPriceState = ({ estimated_token_amount, supported_token_id }: NonNullable<View["address"]>) =>
+      estimated_token_amount === null ? { unpricedToken: supported_token_id } : {}
+
+    const choose = Effect.fnUntraced(function*(
+      current: Aggregate,
+      tokenId: number
+    ): Effect.fn.Return<Outcome, PublicError> {
+      const network = catalog.get(tokenId)?.network
+      if (network === undefined) return yield* publicError("TOKEN_NOT_ACCEPTED")
+      return { _tag: "Page", chosenToken: tokenId, ...withPriceState(yield* payorApi.address(current, network, tokenId)) }
+    })
+
+    const refresh = Effect.fnUntraced(function*(current: Aggregate): Effect.fn.Return<Outcome, PublicError> {
+      const currentAddress = yield* payorApi.currentAddress(current)
+      if (currentAddress === null) return { _tag: "Page" }
+      return { _tag: "Page", ...withPriceState(yield* payorApi.address(current, currentAddress.network, currentAddress.supported_token_id)) }
+    })
+
+    const simulate = Effect.fnUntraced(function*(
+      current: Aggregate,
+      what: Extract<FormAction, { readonly _tag: "Simulate" }>["what"]
+    ): Effect.fn.Return<Outcome, PublicError> {
+      const pay = simulated.current()
+      if (pay === null || current.invoice.environment !== "devnet") return yield* publicError("DEVNET_ONLY")
+      yield* pay(current, what)
+      return { _tag: "Page" }
+    })
+
+    const refund = ({ invoice }: Aggregate, network: string, address: string) =>
+      payorDetails.saveRefundAddress(invoice, { network, address, memo: null }).pipe(
+        Effect.as<Outcome>({ _tag: "Page", refund: "saved" }),
+        Effect.catch((error) =>
+          error.code === "WALLET_ADDRESS_INVALID"
+            ? Effect.succeed<Outcome>({ _tag: "Page", refund: "refused" })
+            : Effect.fail(error))
+      )
+
+    const perform = (
+      current: Aggregate,
+      act: Exclude<FormAction, { readonly _tag: "Language" }>,
+      cause: CommitCause
+    ): Effect.Effect<Outcome, PublicError> => {
+      switch (act._tag) {
+        case "Choose":
+          return choose(current, act.tokenId)
+        case "Refresh":
+          return refresh(current)
+        case "Restart":
+          return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
+        case "Simulate":
+          return simulate(current, act.what)
+        case "Refund":
+          return refund(current, act.network, act.address)
+      }
+    }
+
+    return Checkout.of({
+      branding,
+      view,
+      act: (current, act, cause) =>
+        Effect.catch(perform(current, act, cause), (error): Effect.Effect<Outcome, PublicError> => {
+          if (act._tag === "Restart") return Effect.fail(error)
+          if (explainedByPage.has(error.code)) return Effect.succeed({ _tag: "Page" })
+          return error.code === "NETWORK_DEGRADED" ? Effect.succeed({ _tag: "Page", change: true }) : Effect.fail(error)
+        })
+    })
+  }))
+}
+
+/**
+ * Begins anew what ended with nothing received: one new invoice, however often and wherever it is asked for, because
+ * its id is kept with it in one commit, in the place of a reply to an idempotency key, for as long as a restart is
+ * offered.
+ */
+const makeRestart = Effect.gen(function*() {
+  const clock = yield* MerchantClock
+  const invoices = yield* Invoices
+  const secrets = yield* Secrets
+  const sessions = yield* PayorSessions
+
+  return Effect.fnUntraced(function*(
+    current: Aggregate,
+    isAllowed: boolean,
+    cause: CommitCause
+  ): Effect.fn.Return<Outcome, PublicError> {
+    const { environment, id: endedId, merchantId } = current.invoice
+    const now = yield* clock.nowSeconds(merchantId, environment)
+    if (!canRestart(current, isAllowed, now)) return yield* publicError("INVOICE_NOT_PAYABLE")
+    const id = yield* invoices.create(replacementFor(current.invoice), cause, ({ id }) => ({
+      environment,
+      scope: `POST /pay/${endedId} restart`,
+      fingerprint: endedId,
+      status: 303,
+      sealedBody: secrets.seal("reply", id)
+    })).pipe(
+      Effect.map((made): string => made.id),
+      Effect.catchTag("IdempotentReplay", ({ sealedBody }) => {
+        const invoiceId = secrets.open("reply", sealedBody)
+        return invoiceId === undefined
+          ? Effect.die(new Error("A stored reply cannot be opened: is an older master secret missing?"))
+          : Effect.succeed(invoiceId)
+      })
+    )
+    const next = yield* invoices.find(id)
+    if (next === null) return yield* publicError("SESSION_INVALID")
+    return { _tag: "OtherInvoice", id, credentials: sessions.mint(id, next.invoice.createdAt * 1000) }
+  })
+})

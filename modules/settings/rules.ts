@@ -1,0 +1,92 @@
+/** What holds for a merchant: its own choices over the defaults. Pure. */
+import { Struct } from "effect"
+import type { Principal } from "../../schemas/Auth.ts"
+import { defaultAccent } from "../../schemas/Colour.ts"
+import type {
+  Branding,
+  InvoiceSettings,
+  MerchantSettings,
+  MerchantSettingsChange
+} from "../../schemas/MerchantSettings.ts"
+import type { Environment } from "../../schemas/Network.ts"
+
+/** Settings of a merchant that has not changed any (modules/docs/reference/settings.md#invoices). */
+export const defaultSettings: InvoiceSettings = {
+  payment_tolerance_bps: 0,
+  payment_tolerance_amount: 10,
+  overpay_tolerance_amount: 1_000,
+  late_payment_policy: "spot_rate",
+  late_window_seconds: 604_800,
+  underpaid_grace_seconds: 86_400,
+  partial_payment_policy: "lock_route",
+  invoice_default_expires_in: 43_200_000,
+  confirmation_policy: "standard"
+}
+
+const defaultBranding: Omit<Branding, "name"> = {
+  logo_uri: null,
+  accent: defaultAccent,
+  support_email: null,
+  frame_ancestors: [],
+  default_locale: "en",
+  allow_restart: false
+}
+
+/** What a merchant chose in one environment; what is absent follows the default. */
+export type Choices = Partial<InvoiceSettings> & { readonly branding?: Partial<Branding> }
+
+/** The choices of a merchant in an environment, as a row. `version` 0 stands for a row that does not exist yet. */
+export interface ChoicesState {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly version: number
+  readonly choices: Choices
+}
+
+/** What holds for new invoices. */
+export const invoiceSettingsOf = ({ branding: _branding, ...choices }: Choices): InvoiceSettings => ({
+  ...defaultSettings,
+  ...choices
+})
+
+/** What holds, with the merchant's name where the page has none of its own. */
+export const settingsOf = (
+  choices: Choices,
+  merchant: { readonly name: string; readonly defaultEnvironment: Environment }
+): MerchantSettings => ({
+  ...invoiceSettingsOf(choices),
+  default_environment: merchant.defaultEnvironment,
+  branding: { name: merchant.name, ...defaultBranding, ...choices.branding }
+})
+
+type NullableFields<T> = { readonly [Name in keyof T]?: T[Name] | null }
+
+/** Absent stays, null is forgotten, everything else is chosen. */
+const merge = <T extends object>(current: Partial<T>, change: NullableFields<T>): Partial<T> =>
+  Object.fromEntries(Object.entries({ ...current, ...change }).filter(([, value]) => value !== null)) as Partial<T>
+
+/**
+ * Whether a caller may change where the merchant's signed-in wallets act when they name no environment. A devnet key
+ * may not: it is guarded less, and with it real sales could be turned into play money
+ * (modules/docs/reference/settings.md#rules).
+ */
+export const canMoveDefault = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
+  kind === "wallet" || environment === "mainnet"
+
+/**
+ * The choices after a change. `default_environment` is not among them: it is the merchant's own.
+ *
+ * @example
+ * changed({ payment_tolerance_bps: 50 }, { payment_tolerance_bps: null, late_window_seconds: 0 })
+ * // => { late_window_seconds: 0 }
+ */
+export const applyChange = (
+  { branding, ...choices }: Choices,
+  change: MerchantSettingsChange
+): Choices => {
+  const brandingChoices = change.branding === null ? {} : merge<Branding>(branding ?? {}, change.branding ?? {})
+  return {
+    ...merge<InvoiceSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
+    ...(Object.keys(brandingChoices).length === 0 ? {} : { branding: brandingChoices })
+  }
+}

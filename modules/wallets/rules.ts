@@ -1,0 +1,78 @@
+/** Receiving wallets: how one is shown, and what a new one must say. Pure. */
+import type { Environment, Family } from "../../schemas/Network.ts"
+import { publicError, type PublicError } from "../../schemas/Errors.ts"
+import { shownAddresses, type ReceivingWallet, type WalletKind } from "../../schemas/Wallet.ts"
+
+/** A merchant's wallet as it is kept. */
+export interface WalletState {
+  readonly id: string
+  readonly kind: WalletKind
+  /** As its owner gave it. Public parts only, and yet it tells every address: shown as a preview only. */
+  readonly value: string
+  /** The first address index to use: the wallet's counter never stands below it. */
+  readonly startIndex: number
+  /** Epoch seconds. */
+  readonly createdAt: number
+}
+
+/** A wallet and whose it is. */
+export interface OwnedWallet {
+  readonly merchantId: number
+  readonly environment: Environment
+  readonly family: Family
+  readonly wallet: WalletState
+}
+
+/** Characters of a value that its preview shows at its start and at its end. */
+const previewStart = 12
+const previewEnd = 5
+
+/**
+ * Enough of a value to recognise it, never enough to use it.
+ *
+ * @example
+ * preview("xpub6Ce9NcJvTk36xtLSrJLZ…snxqP") // => "xpub6Ce9NcJv…snxqP"
+ */
+export const preview = (value: string): string => {
+  const text = value.trim()
+  return text.length <= previewStart + previewEnd ? "…" : `${text.slice(0, previewStart)}…${text.slice(-previewEnd)}`
+}
+
+/**
+ * The index a wallet's counter starts at, unless the deployment knows the wallet. Mainnet has to be told: nothing on
+ * one chain proves that an address was never given to someone, and an address is never given to two invoices
+ * (modules/docs/reference/wallets.md#the-first-index).
+ */
+export const startIndexOf = (
+  environment: Environment,
+  kind: WalletKind,
+  startIndex: number | undefined,
+  isKnown: boolean
+): number | PublicError =>
+  startIndex !== undefined || isKnown || environment === "devnet" || kind !== "xpub"
+    ? startIndex ?? 0
+    : publicError("VALIDATION_ERROR", {
+      message: "start_index: on mainnet say 0 for an account never used, else one past the highest index your wallet shows",
+      param: "start_index"
+    })
+
+/** The addresses shown of a wallet: of its first indices, fewer where it has fewer. */
+export const firstAddresses = (size: number | null, address: (index: number) => string): ReadonlyArray<string> =>
+  Array.from({ length: Math.min(shownAddresses, size ?? shownAddresses) }, (_, index) => address(index))
+
+/** The wallet on the wire. */
+export const walletObject = (
+  { environment, family, wallet }: OwnedWallet,
+  addresses: ReadonlyArray<string>,
+  use: { readonly nextIndex: number | null; readonly highestUsedIndex: number | null }
+): ReceivingWallet => ({
+  id: wallet.id,
+  family,
+  kind: wallet.kind,
+  environment,
+  value_preview: preview(wallet.value),
+  first_addresses: addresses,
+  next_index: Math.max(use.nextIndex ?? 0, wallet.startIndex),
+  highest_used_index: use.highestUsedIndex,
+  created_at: wallet.createdAt
+})

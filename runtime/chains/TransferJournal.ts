@@ -1,0 +1,113 @@
+/**
+ * `Chains` over the store: drivers are followed, their transfers journalled and handed over. See runtime/Chains.ts.
+ *
+ *   ChainRegistry      drivers, how each chain is, and how far it was read
+ *   ReceivingWallets   where funds arrive
+ *   TransferReports    transfers that a watcher elsewhere reports
+ *   RepairRequests     what operators ask of followers
+ *   BalanceComparisons addresses whose native balance is compared
+ */
+import { Effect, Layer, Queue, Schedule, Semaphore } from "effect"
+import type { SqlClient } from "effect/sql"
+import { type ChainDriver, Chains, type JournalEntry } from "../Chains.ts"
+import { Commit } from "../Commit.ts"
+import { Leases } from "../Leases.ts"
+import { single } from "../Registry.ts"
+import { TokenCatalog } from "../TokenCatalog.ts"
+import { reconcile } from "./BalanceComparisons.ts"
+import { chainsAhead, register, sight, status } from "./ChainRegistry.ts"
+import { finalityOf } from "./Confirmations.ts"
+import type { Follower } from "./Followers.ts"
+import { dispatchTransfers } from "./TransferDispatcher.ts"
+import {
+  driverOf, followerOf, type JournalContext, nowSeconds, type OutageCheck, type WalletLookup
+} from "./JournalContext.ts"
+import {
+  allocate, claimWallet, isReceiveAddress, readWallet, target, targets, wallet, walletUse
+} from "./ReceivingWallets.ts"
+import { reanchor, repairs, rescan, restored } from "./RepairRequests.ts"
+import { make as makeRows, transferWrite } from "./ChainsRepo.ts"
+import { make as makeTargets } from "./Targets.ts"
+import { confirmReported, report } from "./TransferReports.ts"
+import { make as makeAddresses } from "./WalletAddresses.ts"
+
+/** How often reported entries of networks without a driver are looked at, beside the look after each handling. */
+const reportedMillis = 5_000
+
+const makeContext = Effect.gen(function*() {
+  const repo = yield* makeRows
+  const addresses = yield* makeAddresses(repo)
+  const followers = new Map<string, Follower>()
+  const context: JournalContext = {
+    commit: yield* Commit,
+    leases: yield* Leases,
+    catalog: yield* TokenCatalog,
+    repo,
+    addresses,
+    targets: yield* makeTargets(repo, addresses, chainsAhead(followers)),
+    drivers: new Map<string, ChainDriver>(),
+    followers,
+    outages: single<OutageCheck>("two plugins simulate outages: remove one"),
+    merchantWallets: single<WalletLookup>("two plugins know the merchants' wallets: remove one"),
+    wakes: yield* Queue.sliding<void>(1),
+    oneSweep: yield* Semaphore.make(1),
+    startedAt: yield* nowSeconds
+  }
+  return context
+})
+
+const onTransfer = (journal: JournalContext): Chains["Service"]["onTransfer"] => (handler) =>
+  Effect.gen(function*() {
+    const { commit, leases, repo, wakes } = journal
+    const confirm = confirmReported(journal)
+    const onHandled = ({ environment, network }: JournalEntry) =>
+      followerOf(journal, network, environment)?.check ?? confirm
+    yield* Effect.forkScoped(dispatchTransfers({ repo, commit, leases, wakes, onHandled }, handler))
+    yield* Effect.forkScoped(Effect.repeat(confirm, Schedule.spaced(reportedMillis)))
+  })
+
+const finality = ({ repo }: JournalContext): Chains["Service"]["finality"] => (invoiceIds) =>
+  invoiceIds.length === 0 ? Effect.succeed([]) : Effect.map(repo.transfersOfInvoices(invoiceIds), (found) =>
+    found.map(({ entry, heights }) => ({
+      id: entry.id,
+      network: entry.network,
+      finality: finalityOf(entry, heights)
+    })))
+
+const make = Effect.gen(function*() {
+  const journal = yield* makeContext
+  return Chains.of({
+    register: register(journal),
+    driver: (network, environment) => driverOf(journal, network, environment),
+    status: status(journal),
+    registerOutages: journal.outages.register,
+    registerWallets: journal.merchantWallets.register,
+    wallet: wallet(journal),
+    readWallet: readWallet(journal),
+    walletUse: walletUse(journal),
+    claimWallet: claimWallet(journal),
+    watchWallet: journal.addresses.look,
+    allocate: allocate(journal),
+    target: target(journal),
+    targets: targets(journal),
+    isReceiveAddress: isReceiveAddress(journal),
+    coverage: sight(journal),
+    transfers: journal.repo.transfersOfInvoice,
+    onTransfer: onTransfer(journal),
+    markHandled: (entry, requiredDepth) =>
+      transferWrite({ ...entry, handledStatus: entry.status, requiredDepth, attempts: 0, version: entry.version + 1 }),
+    finality: finality(journal),
+    report: report(journal),
+    rescan: rescan(journal),
+    reanchor: reanchor(journal),
+    declareRestore: restored(journal),
+    repairs: repairs(journal),
+    reconcile: reconcile(journal)
+  })
+})
+
+/** Chains with its journal in the store. Drivers and the handler register later, from plugins. */
+export const layer: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog> = Layer.effect(
+  Chains,
+  make
+)

@@ -1,0 +1,144 @@
+/** How events move sums: each change of an object exactly once, however many events tell of it. Pure. */
+import type { WireObject } from "../../schemas/Event.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { bucketOf, type Rollup, type Width } from "../Rollups.ts"
+
+/** What an event says of an object: how it stands, and what of it was otherwise before. */
+export interface RollupEvent {
+  readonly type: string
+  readonly object: WireObject
+  readonly previousAttributes: Readonly<Record<string, unknown>>
+}
+
+/** By how much one row of a sum moves. */
+export interface RollupDelta {
+  readonly sum: string
+  readonly width: Width
+  readonly bucket: number
+  readonly key: string
+  readonly count: number
+  readonly amount: bigint
+  readonly amountPaid: bigint
+}
+
+/** The sums kept, by the kind of object they are over. */
+export type RollupsByObject = ReadonlyMap<string, ReadonlyArray<Rollup>>
+
+export const groupRollups = (rollups: ReadonlyArray<Rollup>): RollupsByObject => Map.groupBy(rollups, ({ object }) => object)
+
+/** An object over a commit: null before the event that tells of its creation. */
+interface Change {
+  readonly before: WireObject | null
+  after: WireObject
+}
+
+/** The snapshot before an event; null where it tells of a creation. */
+const snapshotBefore = ({ object, previousAttributes, type }: RollupEvent): WireObject | null =>
+  type.endsWith(".created") ? null : { ...object, ...previousAttributes }
+
+/**
+ * What the events of one commit, in order, say of each object: as it was before the first of them and as it is after the
+ * last. `invoice.paid` after `invoice.updated` repeats the same change and so counts for nothing.
+ */
+const changesOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>): Iterable<Change> => {
+  const changes = new Map<string, Change>()
+  for (const event of events) {
+    const { object } = event
+    if (!rollups.has(object.object)) continue
+    const id = `${object.object} ${String(object.id)}`
+    const known = changes.get(id)
+    if (known === undefined) changes.set(id, { before: snapshotBefore(event), after: object })
+    else known.after = object
+  }
+  return changes.values()
+}
+
+/** Rows on their way to the table, each once; those that do not move are left out. */
+export const makeDeltaSum = () => {
+  const rows = new Map<string, RollupDelta>()
+  const add = (delta: RollupDelta): void => {
+    const id = `${delta.sum}\n${delta.width}\n${delta.bucket}\n${delta.key}`
+    const known = rows.get(id)
+    rows.set(id, known === undefined ? delta : {
+      ...known,
+      count: known.count + delta.count,
+      amount: known.amount + delta.amount,
+      amountPaid: known.amountPaid + delta.amountPaid
+    })
+  }
+  /** Adds what a snapshot contributes, or takes it away with sign -1. */
+  const contribute = (rollups: RollupsByObject, snapshot: WireObject, sign: 1 | -1): void => {
+    for (const { contributions, sum, widths } of rollups.get(snapshot.object) ?? []) {
+      for (const { amount, amountPaid, at, count, key } of contributions(snapshot)) {
+        for (const width of widths) {
+          add({
+            sum,
+            width,
+            bucket: bucketOf(at, width),
+            key,
+            count: sign * count,
+            amount: BigInt(sign) * amount,
+            amountPaid: BigInt(sign) * amountPaid
+          })
+        }
+      }
+    }
+  }
+  const nonZero = (): ReadonlyArray<RollupDelta> =>
+    [...rows.values()].filter(({ amount, amountPaid, count }) => count !== 0 || amount !== 0n || amountPaid !== 0n)
+  return { add, contribute, moved: nonZero }
+}
+
+/** By how much the events of one commit move the sums. */
+export const deltasOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupEvent>): ReadonlyArray<RollupDelta> => {
+  if (rollups.size === 0 || events.length === 0) return []
+  const sums = makeDeltaSum()
+  for (const { after, before } of changesOf(rollups, events)) {
+    if (before !== null) sums.contribute(rollups, before, -1)
+    sums.contribute(rollups, after, 1)
+  }
+  return sums.moved()
+}
+
+/** Whose sums: every row belongs to one environment of one merchant. */
+export interface RollupOwner {
+  readonly merchantId: number
+  readonly environment: Environment
+}
+
+/** Rows for `json_to_recordset`: {@link deltaColumns}. Equal rows of one owner are added up, so that each is written once. */
+export const deltaRows = (
+  deltas: Iterable<{ readonly owner: RollupOwner; readonly deltas: ReadonlyArray<RollupDelta> }>
+): ReadonlyArray<object> => {
+  const owners = new Map<string, { readonly owner: RollupOwner; readonly sums: ReturnType<typeof makeDeltaSum> }>()
+  for (const { deltas: moved, owner } of deltas) {
+    if (moved.length === 0) continue
+    const id = `${owner.merchantId} ${owner.environment}`
+    const known = owners.get(id) ?? { owner, sums: makeDeltaSum() }
+    owners.set(id, known)
+    moved.forEach(known.sums.add)
+  }
+  return [...owners.values()].flatMap(({ owner, sums }) =>
+    sums.moved().map(({ amount, amountPaid, bucket, count, key, sum, width }) => ({
+      m: owner.merchantId,
+      e: owner.environment,
+      s: sum,
+      w: width,
+      b: bucket,
+      k: key,
+      n: count,
+      a: amount.toString(),
+      p: amountPaid.toString()
+    }))
+  )
+}
+
+/** Columns of {@link deltaRows}, and the statement that adds them to the table; rows are locked in key order. */
+export const deltaColumns = "m integer, e text, s text, w integer, b bigint, k text, n bigint, a bigint, p bigint"
+export const addDeltas = (json: string): string =>
+  `insert into rollups as t (merchant_id, environment, sum, width, bucket, key, count, amount, amount_paid)
+      select r.m, r.e, r.s, r.w, r.b, r.k, r.n, r.a, r.p from json_to_recordset(${json}) as r(${deltaColumns})
+      order by r.m, r.e, r.s, r.w, r.b, r.k
+    on conflict (merchant_id, environment, sum, width, bucket, key) do update
+      set count = t.count + excluded.count, amount = t.amount + excluded.amount,
+        amount_paid = t.amount_paid + excluded.amount_paid`

@@ -1,0 +1,36 @@
+/** Which module renders the refusals of which addresses. */
+import { Effect, Layer } from "effect"
+import { type RenderErrorPage, type DrawingChoice, ErrorPages } from "../Http.ts"
+import { prefersHtml } from "./Accept.ts"
+
+/** A printable character that needs no escape in a path, escaped all the same. */
+const needless = /%[2-7][0-9a-f]/gi
+
+/** The path of a URL as the router reads it: escapes, doubled slashes and capitals make no difference. */
+const pathOf = (url: string): string =>
+  url.replace(/[?#;].*$/s, "")
+    .replace(needless, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
+    .replace(/\/+/g, "/")
+    .toLowerCase()
+
+/** Paths whose errors programs read, whatever else they take. */
+const ofPrograms = /^\/(?:api|ws)(?:\/|$)/
+
+const json: DrawingChoice = { draw: undefined, dependsOnAccept: false }
+
+/** Kept in memory: modules register when they start. */
+export const layer: Layer.Layer<ErrorPages> = Layer.sync(ErrorPages, () => {
+  const renderers: Array<readonly [above: string, draw: RenderErrorPage]> = []
+  let drawForBrowsers: RenderErrorPage | undefined
+  return ErrorPages.of({
+    register: (path, draw) => Effect.sync(() => void renderers.push([path, draw])),
+    registerForBrowsers: (draw) => Effect.sync(() => void (drawForBrowsers = draw)),
+    choose: ({ headers, url }) => {
+      const path = pathOf(url)
+      const draw = renderers.find(([above]) => path === above || path.startsWith(`${above}/`))?.[1]
+      if (draw !== undefined) return { draw, dependsOnAccept: false }
+      if (drawForBrowsers === undefined || ofPrograms.test(path)) return json
+      return { draw: prefersHtml(headers["accept"]) ? drawForBrowsers : undefined, dependsOnAccept: true }
+    }
+  })
+})

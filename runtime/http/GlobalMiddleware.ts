@@ -1,0 +1,182 @@
+/** What every request passes first and every response last, whoever serves it. */
+import { Context, Effect } from "effect"
+import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { type ErrorPages, merchantCredentials, type RequestFacts, RequestInfo, type RateLimiter } from "../Http.ts"
+import { announcedFault, guardBody, hasBody, maximumBodyBytes } from "./Body.ts"
+import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
+import { canonicalUrl, hasDecodableQuery, hasEmptySegment } from "./Paths.ts"
+import type { KnownPath, Routes } from "./Routes.ts"
+import * as TimeLimit from "./TimeLimit.ts"
+import { hasUnknownVersion, versionHeaders, versionOf } from "./Versions.ts"
+
+const callersId = /^[A-Za-z0-9_-]{1,64}$/
+
+const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const sent = headers["x-request-id"]
+  return sent !== undefined && callersId.test(sent) ? sent : `req_${randomUUID()}`
+}
+
+/** `;` and `#` end a path for the router, as `?` does, and for nobody else: `/invoices;x=y` is not `/invoices`. */
+const hasForeignDelimiter = (url: string): boolean => {
+  const end = url.search(/[?;#]/)
+  return end !== -1 && url[end] !== "?"
+}
+
+/**
+ * Whether a request's URL, as the server hands it on, is a path or the `*` of OPTIONS (RFC 9112, section 3.2). The server
+ * removes scheme and host from an absolute URL; one that it cannot parse arrives here unchanged.
+ */
+export const isRequestTarget = (url: string): boolean => url.startsWith("/") || url === "*"
+
+/** The answer to a request whose target fails {@link isRequestTarget}. */
+export const malformedRequestTarget = publicError("VALIDATION_ERROR", {
+  message: "The request target is neither a path nor a URL: send GET /path HTTP/1.1"
+})
+
+const malformedPath = publicError("VALIDATION_ERROR", {
+  message: "The path is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+})
+
+/** Each escape that cannot be read would else become U+FFFD, and a filter that nobody meant would select nothing. */
+const malformedQuery = publicError("VALIDATION_ERROR", {
+  message: "The query is not percent-encoded UTF-8: write % as %25, and every other character as the %XX of its UTF-8 bytes"
+})
+
+const nulInUrl = publicError("VALIDATION_ERROR", { message: "The URL must not contain the NUL character" })
+
+/** No route has this path, but one has a path that is spelt nearly so. */
+const misspelt = ({ template }: KnownPath): PublicError =>
+  publicError("NOT_FOUND", {
+    message: `No such path. ${template} is written exactly so: case counts, slashes are single, and none is at the end`
+  })
+
+/**
+ * Gives the request the one spelling of its URL that routes and idempotency keys compare; false where it has none.
+ */
+const makeCanonical = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const url = canonicalUrl(request.url)
+  if (url === undefined) return false
+  if (url !== request.url) Object.defineProperty(request, "url", { value: url })
+  return true
+}
+
+/**
+ * Why a request is refused before any route sees it. A path that no API knows is left to the router, which knows pages
+ * and sockets too; only its size is judged here.
+ */
+const refusalOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  known: () => KnownPath | undefined
+): PublicError | undefined => {
+  if (!isRequestTarget(request.url)) return malformedRequestTarget
+  const announced = hasBody(request)
+  const fault = announced && request.method !== "GET" && request.method !== "HEAD" ? announcedFault(request) : undefined
+  const oversized = Number(request.headers["content-length"]) > maximumBodyBytes
+  if (hasForeignDelimiter(request.url)) return publicError("NOT_FOUND")
+  if (!makeCanonical(request)) return malformedPath
+  const badVersion = hasUnknownVersion(request.headers)
+  const hasBadQuery = !hasDecodableQuery(request.url)
+  const suspect = oversized || fault !== undefined || badVersion || hasBadQuery || request.url.includes("%00")
+  if (!suspect) return undefined
+  const path = known()
+  if (path?.anyOrigin === true && merchantCredentials.some((name) => request.headers[name] !== undefined)) {
+    return publicError("CREDENTIAL_NOT_ALLOWED")
+  }
+  if (path?.takesForms === true && path.methods.includes(request.method)) return undefined
+  if (oversized) return publicError("PAYLOAD_TOO_LARGE")
+  if (path === undefined || !path.methods.includes(request.method)) return undefined
+  if (badVersion) return publicError("INVALID_VERSION")
+  // Pages take whatever their links carry: programs that count clicks add parameters of their own.
+  if (hasBadQuery && path.template.startsWith("/api/")) return malformedQuery
+  return fault ?? (request.url.includes("%00") ? nulInUrl : undefined)
+}
+
+/** Headers that a page of another origin may send, beside the ones every page may. */
+const allowedHeaders =
+  "content-type, idempotency-key, if-none-match, x-request-id, x-service-version, x-session-token, x-signature"
+
+/** What a page of another origin may read of an answer, beside its body. */
+const exposedHeaders = "x-request-id, x-service-version, etag, retry-after, deprecation, sunset, ratelimit-limit, "
+  + "ratelimit-remaining, ratelimit-reset, ratelimit-policy, x-service-warning"
+
+/** The answer to a browser that asks whether it may call: any origin, never with credentials. Kept for a day. */
+const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.empty({
+    status: 204,
+    headers: {
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-allow-headers": allowedHeaders,
+      "access-control-max-age": "86400"
+    }
+  })
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
+
+/**
+ * The global middleware: request id, refusals that need no route, 404 and 405, a limit of time, and the headers every
+ * response carries.
+ * A defect nobody rendered becomes a wrapped 500.
+ */
+export const globalMiddleware = (
+  routes: Routes,
+  rateLimiter: typeof RateLimiter.Service,
+  errorPages: typeof ErrorPages.Service,
+  limited = TimeLimit.make()
+) =>
+(app: App): App =>
+  Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    const requestId = requestIdOf(request)
+    const knownPath = () => routes.find(request.url)
+    const facts: RequestFacts = { requestId, apiVersion: versionOf(request.headers), answerHeaders: {} }
+    const finish = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+      const headers: Record<string, string> = {
+        ...facts.answerHeaders,
+        ...versionHeaders(facts.apiVersion),
+        "x-content-type-options": "nosniff",
+        "x-request-id": requestId
+      }
+      if (response.headers["cache-control"] === undefined) headers["cache-control"] = "no-store"
+      if (request.headers["origin"] !== undefined && knownPath()?.anyOrigin === true) {
+        headers["access-control-allow-origin"] = "*"
+        headers["access-control-expose-headers"] = exposedHeaders
+      }
+      return HttpServerResponse.setHeaders(response, Headers.fromRecordUnsafe(headers))
+    }
+    const respond = refusalTo(errorPages, request)
+    const familyOfPath = () => (knownPath() ?? routes.meant(request.url))?.family ?? "wrapped"
+    /** In the family of the path, or of the one that was meant. */
+    const refuse = (error: PublicError) => respond(error, familyOfPath(), requestId)
+    const refusal = refusalOf(request, knownPath)
+    if (refusal !== undefined) {
+      // What is found for an address with a foreign delimiter is not what its sender means.
+      return Effect.succeed(finish(refusal.code === "NOT_FOUND" ? respond(refusal, "wrapped", requestId) : refuse(refusal)))
+    }
+    if (hasBody(request)) guardBody(request)
+    /** Nobody is known to ask here, so it counts for the address. */
+    const unrouted = (): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+      const path = knownPath()
+      if (path?.anyOrigin === true && request.method === "OPTIONS") return Effect.succeed(preflight(path))
+      const meant = path === undefined ? routes.meant(request.url) : undefined
+      return Effect.match(rateLimiter.address(request, "anonymous"), {
+        onSuccess: () =>
+          path === undefined
+            ? refuse(meant === undefined ? publicError("NOT_FOUND") : misspelt(meant))
+            : HttpServerResponse.setHeader(refuse(publicError("METHOD_NOT_ALLOWED")), "allow", path.methods.join(", ")),
+        onFailure: (error) => refuse(error)
+      })
+    }
+    if (hasEmptySegment(request.url)) return Effect.map(unrouted(), finish)
+    const tooLate = () => refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+    // A stream lives as long as its listener.
+    const bounded = request.headers["upgrade"] === undefined ? limited(app, tooLate) : app
+    return Effect.matchCauseEffect(bounded, {
+      onSuccess: (response) => Effect.succeed(finish(response)),
+      onFailure: (cause) =>
+        isRouteNotFound(cause)
+          ? Effect.map(unrouted(), finish)
+          : Effect.map(failureResponse(cause, "wrapped", respond), finish)
+    }).pipe(Effect.provideService(RequestInfo, facts))
+  })

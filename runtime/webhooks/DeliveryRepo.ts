@@ -1,0 +1,393 @@
+/** The delivery queue in the database: claims, marks, cancellations. Bookkeeping only, so it does not go through commits. */
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { eventIdOf } from "../../schemas/Ids.ts"
+import { eventText, type StoredEvent } from "../../schemas/Event.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { timeWidths } from "../Rollups.ts"
+import { attemptsSum } from "../Webhooks.ts"
+import type { AttemptOutcome } from "./RetryPolicy.ts"
+import { type AttemptStatistics, type EndpointHealth, disableAfterMillis, windowMillis } from "./CircuitBreaker.ts"
+
+/**
+ * In flight per endpoint, over all instances, once it has answered well; one until then
+ * (modules/docs/reference/webhooks.md#in-flight).
+ */
+export const maximumPerEndpoint = 4
+
+/** Rows of one endpoint that an instance claims ahead, once it has answered well. */
+export const maximumHeldPerEndpoint = 64
+
+/** In flight per instance (modules/docs/reference/webhooks.md#in-flight). */
+export const maximumInFlight = 64
+
+/** Of those, for endpoints whose last attempt failed: a quarter (modules/docs/reference/webhooks.md#in-flight). */
+export const maximumFailingInFlight = maximumInFlight / 4
+
+/**
+ * How long an instance has an endpoint's deliveries for itself after it claimed some, in database time: three times what
+ * an attempt may take, and no longer, because for so long those of an instance that was killed wait.
+ */
+export const leaseSeconds = 30
+
+/** How long after a claim its rows may be sent: an attempt that begins by then ends within the lease. */
+export const sendWithinMillis = leaseSeconds * 1000 / 2
+
+/** A delivery that this instance may send. */
+export interface ClaimedDelivery {
+  /** The row's UUID; the wire says `whd_<uuid>`. */
+  readonly id: string
+  readonly merchantId: number
+  readonly endpointId: string
+  /** Fencing token of its endpoint's lease: a result counts only while the lease still has it. */
+  readonly token: bigint
+  /** Claims of its endpoint so far, this one included. */
+  readonly claims: bigint
+  /** Real attempts spent before this one. */
+  readonly attempts: number
+  /** Milliseconds since it was queued. */
+  readonly ageMillis: number
+  /** The endpoint's last attempt failed. */
+  readonly isFailing: boolean
+  /** Nothing else of its endpoint is sent meanwhile. */
+  readonly single: boolean
+  /** As many of its endpoint were claimed as might be: others may wait. */
+  readonly hasMore: boolean
+  readonly event: StoredEvent
+  /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
+  readonly body: string
+  readonly url: string
+  readonly sealedSecret: string
+  readonly sealedPreviousSecret: string | null
+  /** Epoch seconds. */
+  readonly previousSecretExpiresAt: number | null
+}
+
+/** An endpoint's place in the queue, as an instance has it. */
+export interface EndpointLease {
+  readonly merchantId: number
+  readonly endpointId: string
+  readonly token: bigint
+  readonly claims: bigint
+}
+
+/** What becomes of a claimed row. */
+export interface DeliveryResult {
+  readonly delivery: ClaimedDelivery
+  readonly status: "pending" | "retrying" | "succeeded" | "failed"
+  readonly attempts: number
+  /** Milliseconds until it is due again; null when it is finished. */
+  readonly dueInMillis: number | null
+  /** How the attempt ended; null where it was not the receiver's, and spent nothing. */
+  readonly outcome: AttemptOutcome | null
+  readonly answerStatus: number | null
+  readonly error: string | null
+  readonly latencyMillis: number
+  /** What was kept of the answer; null without one. */
+  readonly response: string | null
+}
+
+/** An endpoint of which attempts just ended. */
+export interface EndpointReport {
+  readonly merchantId: number
+  readonly endpointId: string
+  /** Of the row that `health` was read from; a change is written at the next one. */
+  readonly version: bigint
+  readonly health: EndpointHealth
+  readonly statistics: AttemptStatistics
+}
+
+/** An endpoint's health, to be written at its version. */
+export interface HealthWrite {
+  readonly report: EndpointReport
+  readonly health: EndpointHealth
+  /** Let go of with this, unless it was claimed of again meanwhile. */
+  readonly release: EndpointLease | undefined
+}
+
+interface ClaimRow {
+  readonly id: string
+  readonly merchant_id: number
+  readonly endpoint_id: string
+  readonly token: bigint
+  readonly claims: bigint
+  readonly attempt: number
+  readonly age_ms: number
+  readonly failing: boolean
+  readonly single: boolean
+  readonly more: boolean
+  readonly event_ms: bigint
+  readonly event_seq: bigint
+  readonly environment: Environment
+  readonly type: string
+  readonly request_id: string | null
+  readonly idempotency_key: string | null
+  readonly pending_webhooks: number
+  readonly data: string
+  readonly url: string
+  readonly sealed_secret: string
+  readonly sealed_previous_secret: string | null
+  readonly previous_secret_expires_at: bigint | null
+  readonly api_version: string
+}
+
+const deliveryOf = (row: ClaimRow): ClaimedDelivery => {
+  const event: StoredEvent = {
+    id: eventIdOf({ ms: row.event_ms, seq: row.event_seq }),
+    type: row.type,
+    environment: row.environment,
+    created: Number(row.event_ms / 1000n),
+    requestId: row.request_id,
+    idempotencyKey: row.idempotency_key,
+    data: row.data
+  }
+  return {
+    id: row.id,
+    merchantId: row.merchant_id,
+    endpointId: row.endpoint_id,
+    token: row.token,
+    claims: row.claims,
+    attempts: row.attempt,
+    ageMillis: row.age_ms,
+    isFailing: row.failing,
+    single: row.single,
+    hasMore: row.more,
+    event,
+    body: eventText(event, row.pending_webhooks, row.api_version),
+    url: row.url,
+    sealedSecret: row.sealed_secret,
+    sealedPreviousSecret: row.sealed_previous_secret,
+    previousSecretExpiresAt: row.previous_secret_expires_at === null ? null : Number(row.previous_secret_expires_at)
+  }
+}
+
+/** Claims due deliveries of some merchants, or of all with null, for the instance `holder`, beside what it has. */
+export const claim = (request: {
+  readonly holder: string
+  readonly merchants: ReadonlyArray<number> | null
+  readonly slots: number
+  readonly failingSlots: number
+  /** Ids of the rows it has of them. */
+  readonly held: ReadonlyArray<string>
+  /** How many of them each endpoint has. */
+  readonly counts: ReadonlyMap<string, number>
+}): Effect.Effect<ReadonlyArray<ClaimedDelivery>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const merchants = request.merchants === null ? null : [...request.merchants]
+    const rows = yield* sql<ClaimRow>`
+      SELECT * FROM webhook_claim_v1(${request.holder}, ${merchants}::integer[], ${request.slots}::integer,
+        ${request.failingSlots}::integer, ${maximumHeldPerEndpoint}::integer,
+        ${leaseSeconds}::integer * interval '1 second', ${[...request.held]}::uuid[],
+        ${[...request.counts.keys()]}::text[], ${[...request.counts.values()]}::integer[])`
+    return rows.map(deliveryOf)
+  })
+
+/**
+ * Extends leases for another term, and answers those that are still held. One whose endpoint was changed is not:
+ * what it has would be sent as the endpoint was.
+ */
+export const extendLeases = (
+  holder: string,
+  leases: ReadonlyArray<EndpointLease>
+): Effect.Effect<ReadonlySet<string>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql<{ readonly endpoint_id: string }>`
+      WITH held AS MATERIALIZED (
+        SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
+        JOIN unnest(${leases.map(({ merchantId }) => merchantId)}::integer[],
+          ${leases.map(({ endpointId }) => endpointId)}::text[], ${leases.map(({ token }) => token)}::bigint[]) AS r(m, e, token)
+          ON l.merchant_id = r.m AND l.endpoint_id = r.e AND l.token = r.token
+        JOIN webhook_endpoints w ON w.id = l.endpoint_id AND w.status = 'enabled'
+        WHERE l.holder = ${holder} AND l.held_until > now()
+          AND w.updated_at < floor(extract(epoch FROM l.held_until - ${leaseSeconds}::integer * interval '1 second'))
+        ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
+      )
+      UPDATE webhook_lanes l SET held_until = now() + ${leaseSeconds}::integer * interval '1 second'
+      FROM held h WHERE l.merchant_id = h.merchant_id AND l.endpoint_id = h.endpoint_id RETURNING l.endpoint_id`
+    return new Set(rows.map(({ endpoint_id }) => endpoint_id))
+  })
+
+/** Shows rows as `delivering` that are on their way for so long that somebody may look, unless they ended meanwhile. */
+export const markDelivering = (
+  rows: ReadonlyArray<ClaimedDelivery>
+): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      UPDATE webhook_deliveries d SET status = 'delivering'
+      FROM unnest(${rows.map(({ merchantId }) => merchantId)}::integer[], ${rows.map(({ id }) => id)}::uuid[],
+        ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, attempts)
+      WHERE d.merchant_id = r.m AND d.id = r.id AND d.attempt = r.attempts AND d.status IN ('pending', 'retrying')`
+  })
+
+interface HealthRow {
+  readonly merchant_id: number
+  readonly endpoint_id: string
+  readonly outcomes: string
+  readonly version: bigint
+  readonly health: EndpointHealth["state"]
+  readonly consecutive_failures: number
+  readonly failing_since_ms: number | null
+  readonly open_until_ms: number | null
+  readonly openings: number
+  readonly judged_from_ms: number
+  readonly now_ms: number
+  readonly attempts: number
+  readonly failures: number
+  readonly timeouts: number
+  readonly failed_events: number
+}
+
+/** Outcomes as the database spells them in a row. */
+const outcomeOf: Readonly<Record<string, AttemptOutcome>> = { s: "succeeded", f: "failed", t: "timed_out" }
+
+const reportOf = (row: HealthRow): EndpointReport => ({
+  merchantId: row.merchant_id,
+  endpointId: row.endpoint_id,
+  version: row.version,
+  health: {
+    state: row.health,
+    consecutiveFailures: row.consecutive_failures,
+    failingSinceMillis: row.failing_since_ms,
+    openUntilMillis: row.open_until_ms,
+    openings: row.openings,
+    countedFromMillis: row.judged_from_ms
+  },
+  statistics: {
+    outcomes: [...row.outcomes].map((letter) => outcomeOf[letter]!),
+    attempts: row.attempts,
+    failures: row.failures,
+    timeouts: row.timeouts,
+    failedEvents: row.failed_events,
+    nowMillis: row.now_ms
+  }
+})
+
+/**
+ * Writes results of rows whose lease still has the token of their claim, with an attempt for each they spent; later ones
+ * are dropped silently by the fence. Then releases the leases in `released`, unless one was claimed of again meanwhile,
+ * but for those whose health has to be updated, which it answers.
+ */
+export const writeResults = (
+  results: ReadonlyArray<DeliveryResult>,
+  released: ReadonlyArray<EndpointLease>
+): Effect.Effect<ReadonlyArray<EndpointReport>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = JSON.stringify(results.map((each) => ({
+      m: each.delivery.merchantId,
+      e: each.delivery.endpointId,
+      id: each.delivery.id,
+      token: String(each.delivery.token),
+      status: each.status,
+      attempt: each.attempts,
+      outcome: each.outcome,
+      due: each.dueInMillis,
+      answer: each.answerStatus,
+      error: each.error,
+      latency: each.latencyMillis,
+      response: each.response
+    })))
+    const free = JSON.stringify(released.map(({ claims, endpointId, merchantId, token }) => ({
+      m: merchantId, e: endpointId, token: String(token), claims: String(claims)
+    })))
+    const healthRows = yield* sql<HealthRow>`
+      SELECT * FROM webhook_mark_v1(${rows}::json, ${free}::json, ${attemptsSum}, ${[...timeWidths]}::integer[],
+        ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond')`
+    return healthRows.map(reportOf)
+  })
+
+/** The health of the endpoints of `reports` as it is now, with what the same attempts say of them. */
+export const readHealth = (
+  reports: ReadonlyArray<EndpointReport>
+): Effect.Effect<ReadonlyArray<EndpointReport>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const outcomes = reports.map(({ statistics }) => statistics.outcomes.map((outcome) => outcome[0]).join(""))
+    const healthRows = yield* sql<HealthRow>`
+      SELECT * FROM webhook_lanes_v1(${reports.map(({ merchantId }) => merchantId)}::integer[],
+        ${reports.map(({ endpointId }) => endpointId)}::text[], ${outcomes}::text[],
+        ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond')`
+    return healthRows.map(reportOf)
+  })
+
+/** Writes health that is still at its version; answers the reports of the others. */
+export const writeHealth = (
+  writes: ReadonlyArray<HealthWrite>
+): Effect.Effect<ReadonlyArray<EndpointReport>, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const rows = JSON.stringify(writes.map(({ health, release, report }) => ({
+      m: report.merchantId,
+      e: report.endpointId,
+      version: String(report.version),
+      health: health.state,
+      failures: health.consecutiveFailures,
+      since: health.failingSinceMillis,
+      until: health.openUntilMillis,
+      openings: health.openings,
+      judged: health.countedFromMillis,
+      token: release === undefined ? null : String(release.token),
+      claims: release === undefined ? null : String(release.claims)
+    })))
+    const updatedRows = yield* sql<{ readonly merchant_id: number; readonly endpoint_id: string }>`
+      WITH changes AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(${rows}::json) AS r(m integer, e text, version bigint, health text,
+          failures integer, since float8, until float8, openings integer, judged float8, token bigint, claims bigint)
+      ), held AS MATERIALIZED (
+        SELECT l.merchant_id, l.endpoint_id FROM webhook_lanes l
+        JOIN changes r ON r.m = l.merchant_id AND r.e = l.endpoint_id AND r.version = l.version
+        ORDER BY l.merchant_id, l.endpoint_id FOR UPDATE OF l
+      )
+      UPDATE webhook_lanes l SET version = l.version + 1, health = r.health, consecutive_failures = r.failures,
+        failing_since = to_timestamp(r.since / 1000), open_until = to_timestamp(r.until / 1000), openings = r.openings,
+        judged_from = to_timestamp(r.judged / 1000),
+        held_until = CASE WHEN l.token = r.token AND l.claims = r.claims THEN '-infinity' ELSE l.held_until END
+      FROM held h JOIN changes r ON r.m = h.merchant_id AND r.e = h.endpoint_id
+      WHERE l.merchant_id = h.merchant_id AND l.endpoint_id = h.endpoint_id AND l.version = r.version
+      RETURNING l.merchant_id, l.endpoint_id`
+    const updatedIds = new Set(updatedRows.map(({ endpoint_id }) => endpoint_id))
+    return writes.filter(({ report }) => !updatedIds.has(report.endpointId)).map(({ report }) => report)
+  })
+
+/** Cancels what waits for an endpoint but for one, at most 10,000 rows a call; the claim cancels whatever is left. */
+export const cancelWaiting = (
+  merchantId: number,
+  endpointId: string,
+  except: string | null = null
+): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      WITH c AS MATERIALIZED (
+        SELECT id FROM webhook_deliveries
+        WHERE merchant_id = ${merchantId} AND endpoint_id = ${endpointId} AND due_at IS NOT NULL
+          AND status IN ('pending', 'retrying') AND id IS DISTINCT FROM ${except}::uuid
+        ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
+      )
+      UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+  })
+
+/**
+ * Makes what waits to be tried again of a merchant's devnet events due earlier by some seconds: its clock has moved.
+ * Leases of endpoints and the pauses of breakers stay. Locks rows in the order in which results are written.
+ */
+export const advanceRetries = (
+  merchantId: number,
+  seconds: number
+): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      WITH c AS MATERIALIZED (
+        SELECT d.id FROM webhook_deliveries d
+        JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
+        WHERE d.merchant_id = ${merchantId} AND d.due_at > now() AND e.environment = 'devnet'
+        ORDER BY d.id FOR UPDATE OF d
+      )
+      UPDATE webhook_deliveries d SET due_at = d.due_at - ${seconds}::integer * interval '1 second'
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+  })

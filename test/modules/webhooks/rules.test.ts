@@ -1,0 +1,103 @@
+/**
+ * Goal: the rules of webhook endpoints hold for every caller, endpoint and moment. Method: properties of the pure
+ * rules; what they must say is written down here anew, from modules/docs/reference/webhooks.md#endpoints.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import {
+  changeEndpoint, deleteEndpoint, disabledByMerchant, type EndpointState, manages, overlapEnd, rotateSecret, resetsHealth
+} from "../../../modules/webhooks/rules.ts"
+import { CredentialKind, KeyScope, type Principal } from "../../../schemas/Auth.ts"
+import { PublicError } from "../../../schemas/Errors.ts"
+import { Environment } from "../../../schemas/Network.ts"
+
+const Merchant = Schema.Literals([1, 2])
+const Caller = Schema.Struct({ merchantId: Merchant, environment: Environment, scope: KeyScope, kind: CredentialKind })
+const Endpoint = Schema.Struct({
+  merchantId: Merchant,
+  environment: Schema.NullOr(Environment),
+  commerceOnly: Schema.Boolean,
+  status: Schema.Literals(["enabled", "disabled", "deleted"]),
+  url: Schema.Literals(["https://a.example/", "https://b.example/"])
+})
+const Moment = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000 }))
+
+const endpointOf = (fields: typeof Endpoint.Type): EndpointState => ({
+  ...fields,
+  version: 7,
+  filters: ["*"],
+  ordered: false,
+  apiVersion: "2026-01-15",
+  description: null,
+  sealedSecret: "now",
+  sealedPreviousSecret: null,
+  previousSecretExpiresAt: null,
+  disabledReason: null,
+  updatedAt: 0
+})
+
+describe("an endpoint", () => {
+  it.prop("is managed by its merchant alone, by keys of its environment, and by commerce keys if one of them made it", [Caller, Endpoint], ([
+    caller,
+    fields
+  ]) => {
+    const expected = fields.status !== "deleted" && caller.merchantId === fields.merchantId
+      && !(caller.kind === "key" && caller.environment !== fields.environment)
+      && !(caller.scope === "commerce" && !fields.commerceOnly)
+    assert.strictEqual(manages(caller as Principal, fields), expected)
+  })
+
+  it.prop("of a key never leaves the key's environment, whatever is asked", [Caller, Endpoint, Schema.NullOr(Schema.String)], ([
+    caller,
+    fields,
+    asked
+  ]) => {
+    const environments = [asked, "mainnet", "devnet", null]
+    for (const environment of environments) {
+      const endpoint = endpointOf({ ...fields, environment: caller.environment })
+      const after = changeEndpoint({ ...caller, kind: "key" } as Principal, endpoint, { environment }, ["devnet", "mainnet"], 1)
+      if (after instanceof PublicError) assert.include(["ENVIRONMENT_FORBIDDEN", "INVALID_ENVIRONMENT"], after.code)
+      else assert.strictEqual(after.environment, caller.environment)
+    }
+  })
+
+  it.prop("says who disabled it, and nobody once it is enabled", [Caller, Endpoint, Schema.Literals(["enabled", "disabled"]), Moment], ([
+    caller,
+    fields,
+    status,
+    now
+  ]) => {
+    const endpoint = { ...endpointOf({ ...fields, status: "disabled" }), disabledReason: "gone" }
+    const after = changeEndpoint(caller as Principal, endpoint, { status }, [], now) as EndpointState
+    assert.strictEqual(after.disabledReason, status === "enabled" ? null : "gone")
+    assert.strictEqual(resetsHealth(endpoint, after), status === "enabled")
+    const off = changeEndpoint(caller as Principal, { ...after, status: "enabled" }, { status: "disabled" }, [], now) as EndpointState
+    assert.deepStrictEqual([off.status, off.disabledReason, resetsHealth(after, off)], ["disabled", disabledByMerchant, false])
+  })
+
+  const Step = Schema.Struct({ after: Moment, overlap: Schema.Literals([0, 1, 50, 500]), rotates: Schema.Boolean })
+
+  it.prop("never has more than two secrets, and the old one only while its overlap lasts", [Schema.Array(Step)], ([steps]) => {
+    let endpoint = endpointOf({ merchantId: 1, environment: null, commerceOnly: false, status: "enabled", url: "https://a.example/" })
+    let now = 0
+    for (const [n, { after, overlap, rotates }] of steps.entries()) {
+      now += after
+      const before = endpoint
+      endpoint = rotates
+        ? rotateSecret(endpoint, `secret ${n}`, overlap, now)
+        : changeEndpoint({ kind: "wallet" } as Principal, endpoint, {}, [], now) as EndpointState
+      assert.strictEqual(endpoint.version, before.version + 1)
+      if (rotates) {
+        assert.strictEqual(endpoint.sealedSecret, `secret ${n}`)
+        assert.strictEqual(endpoint.sealedPreviousSecret, overlap === 0 ? null : before.sealedSecret)
+      }
+      assert.strictEqual(endpoint.sealedPreviousSecret === null, endpoint.previousSecretExpiresAt === null)
+      const end = endpoint.previousSecretExpiresAt
+      if (end !== null) assert.isAbove(end, now)
+      assert.strictEqual(overlapEnd(endpoint, now), end)
+      if (end !== null) assert.isNull(overlapEnd(endpoint, end))
+    }
+    const gone = deleteEndpoint(endpoint, now)
+    assert.deepStrictEqual([gone.status, gone.sealedSecret, gone.sealedPreviousSecret], ["deleted", "", null])
+  })
+})

@@ -1,0 +1,310 @@
+/**
+ * Goal: whatever is claimed, answered, written and given back in whatever order, an instance sends no more than it may,
+ * no row twice, none too late, and forgets none.
+ * Method: random steps against a model of the database that claims as `webhook_claim_v1` does.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import type { AttemptOutcome } from "../../../runtime/webhooks/RetryPolicy.ts"
+import { type FinishedDelivery, makeEndpointQueues, maximumHeld, maximumUnwritten } from "../../../runtime/webhooks/EndpointQueues.ts"
+import type { ClaimedDelivery } from "../../../runtime/webhooks/DeliveryRepo.ts"
+
+/** The same numbers for the same seed. */
+const randomOf = (seed: number) => {
+  let state = seed | 0
+  return (below: number): number => {
+    state = state + 0x6d2b79f5 | 0
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
+    return ((mixed ^ mixed >>> 14) >>> 0) % below
+  }
+}
+
+type Row = Pick<ClaimedDelivery, "id" | "endpointId">
+
+interface Endpoint {
+  readonly id: string
+  readonly merchantId: number
+  health: "healthy" | "failing"
+  ordered: boolean
+  token: bigint
+  claims: bigint
+  readonly due: Array<string>
+}
+
+/** Endpoints with rows that are due, and claims of them for one instance. */
+const makeDatabase = () => {
+  const endpoints = new Map<string, Endpoint>()
+  let rows = 0
+  return {
+    endpoints,
+    enqueue: (endpoint: Endpoint) => endpoint.due.push(`${endpoint.id}/${rows++}`),
+    finish: ({ endpointId, id }: Row) => {
+      const { due } = endpoints.get(endpointId)!
+      due.splice(due.indexOf(id), 1)
+    },
+    claim: (merchants: ReadonlyArray<number> | null, slots: number, failingSlots: number, counts: ReadonlyMap<string, number>, held: ReadonlySet<string>) => {
+      const asked = [...endpoints.values()].filter(({ due, merchantId }) => due.length > 0 && merchants?.includes(merchantId) !== false)
+      const share = Math.max(4, Math.floor(slots / Math.max(1, asked.length)))
+      return asked.flatMap((endpoint): ReadonlyArray<ClaimedDelivery> => {
+        const { due, health, id, merchantId, ordered } = endpoint
+        const well = health === "healthy"
+        const count = counts.get(id) ?? 0
+        const most = Math.min(well ? Math.min(32 - count, share) : 1 - count, slots, well ? slots : failingSlots)
+        const found = most <= 0 || ordered && count > 0 ? [] : due.filter((row) => !held.has(row)).slice(0, most)
+        if (found.length === 0) return []
+        slots -= found.length
+        if (!well) failingSlots -= found.length
+        endpoint.claims++
+        return found.map((row) => ({
+          id: row, endpointId: id, merchantId, token: endpoint.token, claims: endpoint.claims, isFailing: !well,
+          single: ordered || !well, hasMore: found.length === most
+        }) as ClaimedDelivery)
+      })
+    }
+  }
+}
+
+const leaseMillis = 15_000
+
+/** An instance as the deliverer drives it, that checks every promise at each step. */
+const makeInstance = (random: (below: number) => number) => {
+  const database = makeDatabase()
+  const lanes = makeEndpointQueues()
+  const woken = new Set<number>()
+  const sending: Array<ClaimedDelivery> = []
+  const gathered: Array<FinishedDelivery & { readonly done: boolean }> = []
+  const inFlight = (id: string) => sending.filter(({ endpointId }) => endpointId === id)
+  const done = new Set<string>()
+  let scan = false
+  let now = 1_000_000
+  const sendBy = new Map<string, number>()
+
+  const giveBack = (rows: ReadonlyArray<ClaimedDelivery>, wasSent = false) =>
+    rows.forEach((delivery) => gathered.push({ delivery, wasSent, done: false }))
+
+  const leave = (claimed: ClaimedDelivery, outcome: AttemptOutcome | null) => {
+    giveBack(lanes.answered(claimed, outcome))
+    if (outcome !== "succeeded") woken.add(claimed.merchantId)
+  }
+
+  const check = () => {
+    assert.isAtMost(sending.length, 64)
+    assert.isAtMost(sending.length + gathered.filter(({ wasSent }) => wasSent).length, maximumUnwritten)
+    const { counts, held } = lanes.holdings(null)
+    assert.strictEqual(new Set(held).size, held.length)
+    assert.strictEqual(lanes.room(), maximumHeld - held.length < maximumHeld / 4 ? 0 : maximumHeld - held.length)
+    assert.isAtMost(held.length, maximumHeld)
+    assert.isAtLeast(lanes.failingRoom(), 0)
+    for (const { id } of database.endpoints.values()) {
+      const rows = inFlight(id)
+      assert.isAtMost(rows.length, 4)
+      assert.isAtMost(counts.get(id) ?? 0, 32 + 4)
+    }
+  }
+
+  const pump = () => {
+    for (let claimed = lanes.next(now); claimed !== undefined; claimed = lanes.next(now)) {
+      if (lanes.isLate(claimed, now)) {
+        leave(claimed, null)
+        giveBack([claimed], true)
+        continue
+      }
+      assert.isAtLeast(sendBy.get(claimed.endpointId)!, now, "sent past its lease")
+      assert.strictEqual(claimed.token, database.endpoints.get(claimed.endpointId)!.token, "sent though another had the lane")
+      assert.isFalse(done.has(claimed.id), "sent twice")
+      if (claimed.single) assert.lengthOf(inFlight(claimed.endpointId).filter(({ token }) => token === claimed.token), 0)
+      sending.push(claimed)
+    }
+  }
+
+  const claim = (everyone: boolean) => {
+    const room = lanes.room()
+    if (room === 0) {
+      scan ||= everyone
+      return
+    }
+    const merchants = everyone ? null : [...woken]
+    woken.clear()
+    const { counts, held } = lanes.holdings(merchants)
+    const failingRoom = lanes.failingRoom()
+    const claimed = database.claim(merchants, room, failingRoom, counts, new Set(held))
+    // As the deliverer: others may wait whom nobody will wake. Of failing ones the scan of each second knows.
+    scan = scan && !everyone || claimed.length === room || claimed.filter(({ isFailing }) => isFailing).length === failingRoom
+    for (const { endpointId } of claimed) sendBy.set(endpointId, now + leaseMillis)
+    lanes.add(claimed, merchants, now + leaseMillis)
+    pump()
+    check()
+  }
+
+  const answer = (well: boolean) => {
+    const [delivery] = sending.splice(random(sending.length), 1)
+    if (delivery === undefined) return
+    leave(delivery, well ? "succeeded" : "failed")
+    const endpoint = database.endpoints.get(delivery.endpointId)!
+    // A late result changes nothing: its row is another's.
+    const counts = delivery.token === endpoint.token
+    if (counts) {
+      done.add(delivery.id)
+      endpoint.health = well ? "healthy" : "failing"
+    }
+    gathered.push({ delivery, wasSent: true, done: counts })
+    pump()
+  }
+
+  const write = () => {
+    const ended = gathered.splice(0)
+    for (const { delivery, done, wasSent } of ended) {
+      if (done) database.finish(delivery)
+      // Dropped by the fence: found by the scan of each second.
+      else scan ||= wasSent
+    }
+    const emptied = new Set(lanes.emptiedBy(ended).map(({ endpointId }) => endpointId))
+    for (const row of ended) {
+      const hungry = lanes.written(row)
+      if (hungry !== undefined) woken.add(hungry)
+    }
+    const { counts } = lanes.holdings(null)
+    for (const { delivery: { endpointId } } of ended) assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
+    pump()
+  }
+
+  return {
+    database, woken, claim, answer, write, check, lanes,
+    isScanDue: () => scan,
+    isBusy: () => sending.length > 0 || gathered.length > 0,
+    enqueue: (endpoint: Endpoint) => {
+      database.enqueue(endpoint)
+      woken.add(endpoint.merchantId)
+    },
+    wake: (merchantId?: number) => {
+      const rows = lanes.giveUp(merchantId)
+      giveBack(rows)
+      for (const row of rows) woken.add(row.merchantId)
+    },
+    pass: (millis: number) => { now += millis },
+    /** Another instance took a lane, sent its oldest row, and let go of it. */
+    lose: (endpoint: Endpoint) => {
+      endpoint.token++
+      const row = endpoint.due[0]
+      if (row === undefined) return
+      done.add(row)
+      endpoint.due.shift()
+    },
+    renew: () => {
+      const asked = lanes.expiringBy(now + 8_000)
+      const kept = new Set(asked.map(({ endpointId, token }) => ({ endpointId, token }))
+        .filter(({ endpointId, token }) => database.endpoints.get(endpointId)!.token === token && random(8) > 0)
+        .map(({ endpointId }) => endpointId))
+      for (const id of kept) sendBy.set(id, now + leaseMillis)
+      giveBack(lanes.renew(asked, kept, now + leaseMillis))
+    },
+    expiring: () => lanes.expiringBy(now + 8_000)
+  }
+}
+
+const endpointsOf = (instance: ReturnType<typeof makeInstance>, amount: number, random: (below: number) => number) =>
+  Array.from({ length: amount }, (_, n): Endpoint => {
+    const endpoint: Endpoint = {
+      id: `we_${n}`, merchantId: n % 7, health: random(3) === 0 ? "failing" : "healthy", ordered: random(4) === 0,
+      token: 1n, claims: 0n, due: []
+    }
+    instance.database.endpoints.set(endpoint.id, endpoint)
+    return endpoint
+  })
+
+describe("an instance", () => {
+  it.prop("keeps every limit, sends nothing twice or too late, and leaves no row behind", [Schema.Int], ([seed]) => {
+    const random = randomOf(seed)
+    const instance = makeInstance(random)
+    const endpoints = endpointsOf(instance, 1 + random(40), random)
+    const good = 1 + random(10)
+    const any = () => endpoints[random(endpoints.length)]!
+    for (let step = 0; step < 300; step++) {
+      const choice = random(100)
+      if (choice < 25) for (let n = random(20); n >= 0; n--) instance.enqueue(any())
+      else if (choice < 40) instance.claim(random(3) === 0)
+      else if (choice < 80) for (let n = random(12); n >= 0; n--) instance.answer(random(10) < good)
+      else if (choice < 93) instance.write()
+      else if (choice < 94) instance.wake(random(7))
+      else if (choice < 97) instance.pass(random(6_000))
+      else if (choice < 99) instance.renew()
+      else {
+        instance.pass(30_001)
+        instance.lose(any())
+      }
+    }
+    // Whoever is told claims, until nobody is: nothing of what waits is found by luck.
+    for (let turn = 0; turn < 20_000 && (instance.isBusy() || instance.woken.size > 0 || instance.isScanDue()); turn++) {
+      instance.answer(true)
+      if (turn % 3 === 0) instance.write()
+      if (instance.isScanDue() || instance.woken.size > 0) instance.claim(instance.isScanDue())
+    }
+    assert.deepStrictEqual(instance.lanes.holdings(null).held, [])
+    assert.deepStrictEqual([instance.lanes.room(), instance.lanes.failingRoom(), instance.expiring().length], [maximumHeld, 16, 0])
+    assert.deepStrictEqual(endpoints.flatMap(({ due }) => due), [])
+  }, { arbitrary: { runs: 25 } })
+
+  it("fills its 64 slots with four of each endpoint, and serves endpoints in turn", () => {
+    const instance = makeInstance(randomOf(1))
+    const endpoints = endpointsOf(instance, 40, () => 1)
+    for (const endpoint of endpoints) for (let n = 0; n < 12; n++) instance.enqueue(endpoint)
+    instance.claim(true)
+    const { lanes } = instance
+    assert.isUndefined(lanes.next(0))
+    const sent = lanes.sentBetween(0, Infinity)
+    assert.lengthOf(sent, 64)
+    const each = Map.groupBy(sent, ({ endpointId }) => endpointId)
+    // 64 are 24 endpoints with two and 16 with one: nobody gets a third before all have had theirs.
+    assert.strictEqual(each.size, 40)
+    assert.deepStrictEqual(new Set([...each.values()].map(({ length }) => length)), new Set([1, 2]))
+  })
+
+  it("gives what waits behind a failure back, and sends nothing more of that endpoint", () => {
+    const instance = makeInstance(randomOf(1))
+    const [endpoint] = endpointsOf(instance, 1, () => 1)
+    for (let n = 0; n < 12; n++) instance.enqueue(endpoint!)
+    instance.claim(true)
+    const [first] = instance.lanes.sentBetween(0, Infinity)
+    assert.lengthOf(instance.lanes.answered(first!, "timed_out"), 8)
+    assert.isUndefined(instance.lanes.next(1_000_000))
+  })
+
+  it("sends one at a time after a failure until that is written, and four again to who answers well all the same", () => {
+    const lanes = makeEndpointQueues()
+    const row = (id: string) =>
+      ({ id, endpointId: "we_1", merchantId: 1, token: 1n, claims: 1n, single: false, isFailing: false, hasMore: false }) as ClaimedDelivery
+    const claim = (...ids: ReadonlyArray<string>) => lanes.add(ids.map(row), null, 15_000)
+    const sent = () => {
+      while (lanes.next(0) !== undefined);
+      return lanes.sentBetween(0, 1)
+    }
+    claim("a", "b", "c", "d", "e")
+    const [first, second, third] = sent()
+    assert.deepStrictEqual(lanes.answered(first!, "failed").map(({ id }) => id), ["e"])
+    claim("f", "g")
+    assert.deepStrictEqual(sent().map(({ id }) => id), ["b", "c", "d"])
+    lanes.written({ delivery: first!, wasSent: true })
+    lanes.answered(second!, "succeeded")
+    lanes.answered(third!, "succeeded")
+    assert.deepStrictEqual(sent().map(({ id }) => id), ["d"])
+    claim("h", "i", "j")
+    assert.deepStrictEqual(sent().map(({ id }) => id), ["d", "f", "g", "h"])
+  })
+
+  it("sends nothing of what it held of a lane that was another's meanwhile, though it has the lane again", () => {
+    const lanes = makeEndpointQueues()
+    const row = (id: string, token: bigint) =>
+      ({ id, endpointId: "we_1", merchantId: 1, token, claims: token, single: true, isFailing: false, hasMore: false }) as ClaimedDelivery
+    lanes.add([row("a", 1n), row("b", 1n)], null, 15_000)
+    const first = lanes.next(0)!
+    lanes.add([row("c", 3n)], null, 55_000)
+    lanes.answered(first, "succeeded")
+    const second = lanes.next(40_000)!
+    assert.deepStrictEqual([second.id, lanes.isLate(second, 40_000)], ["b", true])
+    assert.deepStrictEqual(lanes.answered(second, null).map(({ id }) => id), ["c"])
+    lanes.add([row("d", 3n)], null, 55_000)
+    const third = lanes.next(40_000)!
+    assert.deepStrictEqual([third.id, lanes.isLate(third, 40_000), lanes.isLate(third, 55_001)], ["d", false, true])
+  })
+})
