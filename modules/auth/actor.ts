@@ -180,7 +180,7 @@ const makeUseRecorder: Effect.Effect<(key: KeyState, at: number) => void, never,
     const flushUses = Effect.suspend(() => {
       const pending = [...uses.values()]
       uses.clear()
-      return pending.length === 0 ? Effect.void : repo.noteUses(pending)
+      return pending.length === 0 ? Effect.void : repo.recordUses(pending)
     })
     yield* flushUses.pipe(
       Effect.catchCause((cause) => Effect.logWarning("uses of keys were not noted", cause)),

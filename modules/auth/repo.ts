@@ -239,7 +239,7 @@ export const make = Effect.gen(function*() {
           AND status = 'active' AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
         (rows) => rows.map(({ id }) => id)
       ),
-    noteUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
+    recordUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(
         sql.unsafe(recordUses, [JSON.stringify(uses.map(({ at, keyId, merchantId }) => ({ m: merchantId, k: keyId, t: at })))])
       ))

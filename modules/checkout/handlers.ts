@@ -41,12 +41,12 @@ type Response = HttpServerResponse.HttpServerResponse
 interface PageRequest {
   readonly request: Request
   readonly query: URLSearchParams
-  readonly told: WithLastEvent
+  readonly snapshot: WithLastEvent
   readonly current: Aggregate
-  readonly pair: SessionCredentials
+  readonly credentials: SessionCredentials
   /** Whether the address carries the pair, and whether the cookie does. */
-  readonly carried: boolean
-  readonly kept: boolean
+  readonly hasQuerySession: boolean
+  readonly hasCookieSession: boolean
 }
 
 const languageOf = ({ current, query, request }: PageRequest, merchant: string): Texts =>
@@ -75,7 +75,7 @@ const viewRequestOf = ({ current, query, request }: PageRequest) => {
 /** Where a visit goes on, and what the browser keeps of it. */
 const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses) => {
   /** Where a page goes on: its path, and what it must carry where the cookie did not come back. */
-  const locationOf = ({ carried: hasQuerySession, current, pair: credentials, query }: PageRequest, lang = query.get("lang")) => ({
+  const locationOf = ({ hasQuerySession, current, credentials, query }: PageRequest, lang = query.get("lang")) => ({
     path: pathOf(current.invoice.id),
     query: hasQuerySession ? sessionQuery(credentials, { lang, tab: readTab(query.get("tab")) }) : ""
   })
@@ -85,7 +85,7 @@ const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses
 
     /** The next step of a session that its link brought, on its way into the cookie; null: here it stays. */
     handOver: (pageRequest: PageRequest): Response | null => {
-      const { carried: hasQuerySession, kept: hasCookieSession, pair: credentials, query } = pageRequest
+      const { hasQuerySession, hasCookieSession, credentials, query } = pageRequest
       if (!hasQuerySession) return null
       const { path, query: carriedOn } = locationOf(pageRequest)
       if (query.get("c") !== "1") return withSession(seeOther(`${path}${carriedOn}`), credentials, path)
@@ -95,7 +95,7 @@ const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses
     },
 
     /** The choices that the address names, kept where cookies are. */
-    remembering: ({ carried: hasQuerySession, query }: PageRequest, texts: Texts, response: Response): Response => {
+    remembering: ({ hasQuerySession, query }: PageRequest, texts: Texts, response: Response): Response => {
       if (hasQuerySession) return response
       const tab = readTab(query.get("tab"))
       const withTab = tab === null ? response : withChoice(response, cookies.tab, tab)
@@ -106,7 +106,7 @@ const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses
     spoken: (pageRequest: PageRequest, locale: string): Response => {
       const { path, query } = locationOf(pageRequest, locale)
       const response = seeOther(`${path}${query}`)
-      return pageRequest.carried ? response : withChoice(response, cookies.language, locale)
+      return pageRequest.hasQuerySession ? response : withChoice(response, cookies.language, locale)
     },
 
     /** After any other form: to the page, or to the invoice that was made. */
@@ -122,7 +122,7 @@ const makeNavigation = ({ pathOf, seeOther, withChoice, withSession }: Responses
         ...(outcome.unpricedToken === undefined ? {} : { token: String(outcome.unpricedToken) })
       })
       const response = seeOther(more.size === 0 ? `${path}${query}` : `${path}${query === "" ? "?" : `${query}&`}${more}`)
-      return outcome.chosenToken === undefined || pageRequest.carried
+      return outcome.chosenToken === undefined || pageRequest.hasQuerySession
         ? response
         : withChoice(response, cookies.last(pageRequest.current.invoice.merchantId), String(outcome.chosenToken))
     }
@@ -155,11 +155,11 @@ const makeOpen = Effect.gen(function*() {
     return {
       request,
       query,
-      pair: credentials,
-      told: snapshot,
+      credentials,
+      snapshot,
       current: snapshot.aggregate,
-      carried: queryCredentials !== null,
-      kept: cookieCredentials?.sessionToken === credentials.sessionToken && cookieCredentials.signature === credentials.signature
+      hasQuerySession: queryCredentials !== null,
+      hasCookieSession: cookieCredentials?.sessionToken === credentials.sessionToken && cookieCredentials.signature === credentials.signature
     }
   })
 })
@@ -180,7 +180,7 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
   const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
     const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
     return {
-      view: yield* checkout.view(pageRequest.told, { ...locationOf(pageRequest), ...viewRequestOf(pageRequest) }),
+      view: yield* checkout.view(pageRequest.snapshot, { ...locationOf(pageRequest), ...viewRequestOf(pageRequest) }),
       texts: languageOf(pageRequest, default_locale),
       headers: responses.headersFor(accent, frame_ancestors)
     }
@@ -188,11 +188,11 @@ export const handlers = HttpApiBuilder.group(CheckoutApi, "checkout", Effect.fn(
 
   return group
     .handle("page", Effect.fnUntraced(function*({ params: { id } }) {
-      const visit = yield* open(id)
-      const next = handOverSession(visit)
+      const pageRequest = yield* open(id)
+      const next = handOverSession(pageRequest)
       if (next !== null) return next
-      const { headers, texts, view } = yield* loadView(visit)
-      return rememberChoices(visit, texts, htmlResponse(visit.request, page(view, texts, assets), headers))
+      const { headers, texts, view } = yield* loadView(pageRequest)
+      return rememberChoices(pageRequest, texts, htmlResponse(pageRequest.request, page(view, texts, assets), headers))
     }))
     .handle("state", Effect.fnUntraced(function*({ params: { id } }) {
       const visit = yield* open(id)

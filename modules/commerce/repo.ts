@@ -274,13 +274,13 @@ export const makeRepo = Effect.gen(function*() {
 
   /** Orders due when the system's clock says `now`. */
   const due = (now: number, limit: number) =>
-    sql<Row>`SELECT * FROM ${merchantDue.due(now, limit)} o`.pipe(
+    sql<Row>`SELECT * FROM ${merchantDue.dueRows(now, limit)} o`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readOrder))
     )
 
   /** Epoch seconds of the system's clock at which the earliest order is due. */
-  const nextDue = Effect.orDie(merchantDue.next)
+  const nextDue = Effect.orDie(merchantDue.nextDueAt)
 
   return { find, get, getMany, list, count, due, nextDue }
 })

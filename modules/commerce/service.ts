@@ -157,7 +157,7 @@ const make = Effect.gen(function*() {
       commands: [...orderDecision.commands, ...steps.flatMap(({ commands }) => commands)],
       writes: [...steps.flatMap(({ writes }) => writes), ...update === null ? [] : [orderWrite(order)]],
       events: update?.events ?? [],
-      facts: [...steps.flatMap(({ told }) => told), { _tag: "OrderChanged", order } as OrderChanged],
+      facts: [...steps.flatMap(({ facts }) => facts), { _tag: "OrderChanged", order } as OrderChanged],
       ...(order.dueAt !== null && order.dueAt !== before.dueAt ? { afterCommit: timers.wake("orders") } : {})
     }
   })
@@ -182,7 +182,7 @@ const make = Effect.gen(function*() {
     now: number
   ): Effect.fn.Return<{ readonly next: OrderState; readonly steps: ReadonlyArray<RefundStep> }, PublicError> {
     const steps: Array<RefundStep> = []
-    const factsSoFar = () => [...invoiceFacts, ...steps.flatMap((step) => step.told)]
+    const factsSoFar = () => [...invoiceFacts, ...steps.flatMap((step) => step.facts)]
     const feeFree = next.status === "failed"
     const quote = (amount: UsdMillis | "remaining", network: Network | null) =>
       network === null ? Effect.succeed(null) : refunds.quote(current, { amount, network, feeFree }, now)
@@ -211,7 +211,7 @@ const make = Effect.gen(function*() {
     } else if (needsRefundQuote && steps.length === 0) {
       refundQuote = yield* quote("remaining", network)
     }
-    const withRefunds = steps.flatMap(({ told }) => told).reduce(
+    const withRefunds = steps.flatMap(({ facts }) => facts).reduce(
       (order, { refund }) => withRefund(order, refund),
       { ...next, refundQuote }
     )

@@ -199,7 +199,7 @@ const makeChallenges = Effect.gen(function*() {
     return account
   })
 
-  return { accountOf, append, inTurn: yield* makeInTurn, issue, open, proven: verifyProof, repo }
+  return { accountOf, append, inTurn: yield* makeInTurn, issue, open, verifyProof, repo }
 })
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
@@ -231,7 +231,7 @@ export class Sessions extends Context.Service<Sessions, {
     Layer.effect(
       Sessions,
       Effect.gen(function*() {
-        const { append, inTurn, issue, open: openChallenge, proven, repo } = yield* makeChallenges
+        const { append, inTurn, issue, open: openChallenge, verifyProof, repo } = yield* makeChallenges
         const merchants = yield* Merchants
         const accessTokens = yield* makeAccessTokens
         const peppers = (yield* Secrets).keys("pepper")
@@ -267,7 +267,7 @@ export class Sessions extends Context.Service<Sessions, {
         })
 
         const open = Effect.fnUntraced(function*(proof: SignInProof) {
-          const account = yield* proven(proof, null)
+          const account = yield* verifyProof(proof, null)
           return yield* inTurn("wallet", walletIdOf(account), Effect.gen(function*() {
             const challenge = yield* openChallenge(proof.message, null)
             const now = yield* nowSeconds
@@ -397,7 +397,7 @@ export class Wallets extends Context.Service<Wallets, {
   static readonly layer = Layer.effect(
     Wallets,
     Effect.gen(function*() {
-      const { accountOf, append, inTurn, issue, open, proven, repo } = yield* makeChallenges
+      const { accountOf, append, inTurn, issue, open, verifyProof, repo } = yield* makeChallenges
       const merchants = yield* Merchants
 
       const merchantOf = (id: number) =>
@@ -421,7 +421,7 @@ export class Wallets extends Context.Service<Wallets, {
       })
 
       const link = Effect.fnUntraced(function*(merchantId: number, proof: SignInProof) {
-        const account = yield* proven(proof, merchantId)
+        const account = yield* verifyProof(proof, merchantId)
         return yield* inTurn("merchant", merchantId, Effect.gen(function*() {
           const challenge = yield* open(proof.message, merchantId)
           return yield* linkAccount(merchantId, account, [Repo.challengeWrite(markUsed(challenge))])

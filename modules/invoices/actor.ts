@@ -191,8 +191,8 @@ interface HookedDecision {
   readonly decision: Decision
   readonly writes: ReadonlyArray<Write>
   readonly events: ReadonlyArray<EventDraft>
-  readonly told: ReadonlyArray<InvoiceFact>
-  readonly after: ReadonlyArray<Effect.Effect<void>>
+  readonly facts: ReadonlyArray<InvoiceFact>
+  readonly afterCommit: ReadonlyArray<Effect.Effect<void>>
 }
 
 /** Runs one hook after the other; what they command is decided together with what came before. */
@@ -205,9 +205,9 @@ const runHooks = Effect.fnUntraced(function*(
   now: number
 ): Effect.fn.Return<HookedDecision, PublicError> {
   let all = commands
-  let combined: HookedDecision = { decision: first, writes: [], events: [], told: facts, after: [] }
+  let combined: HookedDecision = { decision: first, writes: [], events: [], facts, afterCommit: [] }
   for (const { run } of hooks) {
-    const result = yield* run({ before, decision: combined.decision, facts: combined.told, now })
+    const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now })
     all = [...all, ...result.commands ?? []]
     const decision = result.commands === undefined ? combined.decision : decide(before, all, now)
     if (decision === "not_cancelable") return yield* notCancelable(before.invoice)
@@ -215,8 +215,8 @@ const runHooks = Effect.fnUntraced(function*(
       decision,
       writes: [...combined.writes, ...result.writes ?? []],
       events: [...combined.events, ...result.events ?? []],
-      told: [...combined.told, ...result.facts ?? []],
-      after: result.afterCommit === undefined ? combined.after : [...combined.after, result.afterCommit]
+      facts: [...combined.facts, ...result.facts ?? []],
+      afterCommit: result.afterCommit === undefined ? combined.afterCommit : [...combined.afterCommit, result.afterCommit]
     }
   }
   return combined
@@ -297,7 +297,7 @@ export class Invoices extends Context.Service<Invoices, {
       input: NewInvoice,
       cause: CommitCause,
       reply: (invoice: InvoiceState) => ReplyWrite | undefined,
-      along: (invoice: InvoiceState) => ExtraWrites
+      extra: (invoice: InvoiceState) => ExtraWrites
     ) {
       const { environment, merchantId } = input
       const nowMillis = yield* clock.nowMillis(merchantId, environment)
@@ -305,7 +305,7 @@ export class Invoices extends Context.Service<Invoices, {
       const id = InvoiceId.make(yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment)))
       const invoice = newInvoice(input, invoiceSettings, id, nowMillis)
       const replyWrite = reply(invoice)
-      const { events, writes } = along(invoice)
+      const { events, writes } = extra(invoice)
       yield* commit.append({
         merchantId: invoice.merchantId,
         environment: invoice.environment,
@@ -340,7 +340,7 @@ export class Invoices extends Context.Service<Invoices, {
         const first = decide(current, changePlan.commands, now)
         if (first === "not_cancelable") return yield* notCancelable(current.invoice)
         const applicableHooks = isIdle(current, first) && changePlan.facts === undefined ? [] : hooks.current()
-        const { after: afterCommit, decision, events, told: facts, writes } = yield* runHooks(
+        const { afterCommit, decision, events, facts, writes } = yield* runHooks(
           applicableHooks,
           current,
           changePlan.commands,
@@ -493,7 +493,7 @@ const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     const commands: ReadonlyArray<Command> = [{ _tag: "Tick", progress }]
     const first = decide(current, commands, now) as Decision
     if (isIdle(current, first)) return
-    const { after: afterCommit, decision, events, writes } = yield* runHooks(hooks.current(), current, commands, first, [], now)
+    const { afterCommit, decision, events, writes } = yield* runHooks(hooks.current(), current, commands, first, [], now)
     yield* commit.append({
       merchantId: current.invoice.merchantId,
       environment: current.invoice.environment,

@@ -490,11 +490,11 @@ export const makeRepo = Effect.gen(function*() {
   const merchantDue = yield* makeMerchantDue("invoices")
 
   /** Epoch seconds at which the earliest invoice is due that the clock may change. */
-  const nextDue = Effect.orDie(merchantDue.next)
+  const nextDue = Effect.orDie(merchantDue.nextDueAt)
 
   /** Invoices due when the system's clock says `now`, longest due first, those of merchants who are ahead last. */
   const due = (now: number, limit: number) =>
-    sql<Row>`SELECT ${aggregate} FROM ${merchantDue.due(now, limit)} i`.pipe(
+    sql<Row>`SELECT ${aggregate} FROM ${merchantDue.dueRows(now, limit)} i`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(readAggregate))
     )

@@ -346,8 +346,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
           const current = all.find((one) => one.network === network)
           if (current?.address === address && current.memo === memo) return { commands: [] }
           const destination = { ...owner, network, address, memo, version: (current?.version ?? 0) + 1 }
-          const told: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
-          return { commands: [], writes: [destinationWrite(destination, updatedAt)], told }
+          const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
+          return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
         })).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
     })
 

@@ -59,7 +59,7 @@ const decodeRefusal = Schema.decodeUnknownResult(Schema.Struct({ code: Schema.St
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
-    const { failed, get } = yield* makePriceClient("binance")
+    const { failure, get } = yield* makePriceClient("binance")
     const names = new Map(Object.entries({ ...binanceAssets, ...options.assets }))
     const unlistedNames = makeUnlistedNames()
     const url = `${(options.baseUrl ?? "https://api.binance.com").replace(/\/+$/, "")}/api/v3/ticker/bookTicker`
@@ -74,10 +74,10 @@ const make = (options: typeof Options.Type) =>
         const refusal = decodeRefusal(json)
         return Result.isSuccess(refusal) && refusal.success.code === invalidSymbol
           ? null
-          : yield* failed("HTTP status 400")
+          : yield* failure("HTTP status 400")
       }
       const books = decodeBooks(json)
-      if (Result.isFailure(books)) return yield* failed("answer that cannot be read")
+      if (Result.isFailure(books)) return yield* failure("answer that cannot be read")
       const middles = new Map(books.success.map(({ askPrice, bidPrice, symbol }) =>
         [symbol, bookMiddle(bidPrice, askPrice)]))
       return new Map(assetNames.flatMap((name) => {
@@ -94,7 +94,7 @@ const make = (options: typeof Options.Type) =>
       }))
       if (wantedNames.size === 0) return []
       const tether = peers(quoteAsset)
-      if (tether === null) return yield* failed("no other source has a fresh price of USDT to turn its prices into dollars")
+      if (tether === null) return yield* failure("no other source has a fresh price of USDT to turn its prices into dollars")
       const middles = yield* requestWithBisect([...wantedNames].slice(0, maximumSymbols), request, unlistedNames)
       const at = Math.min(Math.floor(now / 1000), tether.at)
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {

@@ -51,7 +51,7 @@ const decodeTicker = Schema.decodeUnknownResult(Schema.Struct({
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
-    const { failed, get } = yield* makePriceClient("coinbase")
+    const { failure, get } = yield* makePriceClient("coinbase")
     const names = new Map(Object.entries({ ...coinbaseAssets, ...options.assets }))
     const unlistedNames = makeUnlistedNames()
     const baseUrl = (options.baseUrl ?? "https://api.exchange.coinbase.com").replace(/\/+$/, "")
@@ -66,7 +66,7 @@ const make = (options: typeof Options.Type) =>
         return null
       }
       const ticker = decodeTicker(json)
-      if (Result.isFailure(ticker)) return yield* failed("answer that cannot be read")
+      if (Result.isFailure(ticker)) return yield* failure("answer that cannot be read")
       const rate = bookMiddle(ticker.success.bid, ticker.success.ask)
       const time = DateTime.make(ticker.success.time)
       return rate === undefined || Option.isNone(time)

@@ -43,7 +43,7 @@ const decodePrice = Schema.decodeUnknownResult(Schema.Struct({ usd: Schema.Strin
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
-    const { failed, get } = yield* makePriceClient("coingecko")
+    const { failure, get } = yield* makePriceClient("coingecko")
     const names = new Map(Object.entries(options.assets ?? {}))
     const { apiKey, plan = "pro" } = options
     const isPro = apiKey !== undefined && plan === "pro"
@@ -67,7 +67,7 @@ const make = (options: typeof Options.Type) =>
         ]
       })
       const answer = decodeAnswer(json)
-      return Result.isSuccess(answer) ? answer.success : yield* failed("answer that cannot be read")
+      return Result.isSuccess(answer) ? answer.success : yield* failure("answer that cannot be read")
     })
 
     const prices = Effect.fnUntraced(function*(assets: ReadonlyArray<string>) {

@@ -70,7 +70,7 @@ const middle = (book: unknown): string | undefined => {
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
-    const { failed, get } = yield* makePriceClient("kraken")
+    const { failure, get } = yield* makePriceClient("kraken")
     const names = new Map(Object.entries({ ...krakenAssets, ...options.assets }))
     const unlistedNames = makeUnlistedNames()
     const url = `${(options.baseUrl ?? "https://api.kraken.com").replace(/\/+$/, "")}/0/public/Ticker`
@@ -81,11 +81,11 @@ const make = (options: typeof Options.Type) =>
     ): Effect.fn.Return<ReadonlyMap<string, unknown> | null, PriceSourceError> {
       const { json } = yield* get({ url, params: [["pair", pairs.map((name) => `${name}USD`).join(",")]] })
       const answer = decodeAnswer(json)
-      if (Result.isFailure(answer)) return yield* failed("answer that cannot be read")
+      if (Result.isFailure(answer)) return yield* failure("answer that cannot be read")
       const { error, result } = answer.success
       if (error.some((text) => text.includes("Unknown asset pair"))) return null
       return error.length > 0 || result === undefined
-        ? yield* failed(error.join(", ").slice(0, 200) || "answer without a result")
+        ? yield* failure(error.join(", ").slice(0, 200) || "answer without a result")
         : new Map(Object.entries(result))
     })
 

@@ -81,7 +81,7 @@ const readUpdate = (update: unknown): readonly [id: string, point: Omit<PricePoi
 const make = (options: typeof Options.Type) =>
   Effect.gen(function*() {
     const oracle = yield* Prices
-    const { failed, get } = yield* makePriceClient("pyth")
+    const { failure, get } = yield* makePriceClient("pyth")
     const feeds = new Map(Object.entries({ ...pythFeeds, ...options.assets }).map(([asset, id]) => [asset, withoutHexPrefix(id)]))
     const url = `${(options.baseUrl ?? "https://hermes.pyth.network").replace(/\/+$/, "")}/v2/updates/price/latest`
     const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(options.apiKey)}` }
@@ -96,7 +96,7 @@ const make = (options: typeof Options.Type) =>
       const { json, status } = yield* get({ url, headers, params, readable: [403, 404] })
       if (status !== 200) return null
       const answer = decodeAnswer(json)
-      if (Result.isFailure(answer)) return yield* failed("answer that cannot be read")
+      if (Result.isFailure(answer)) return yield* failure("answer that cannot be read")
       return new Map(answer.success.parsed.flatMap((update) => {
         const read = readUpdate(update)
         return read === undefined ? [] : [read]
@@ -112,7 +112,7 @@ const make = (options: typeof Options.Type) =>
       if (wantedFeeds.size === 0) return []
       const feedIds = [...wantedFeeds].slice(0, maximumFeeds)
       const points = yield* requestWithBisect(feedIds, request, unlistedFeeds)
-      if (feedIds.every((id) => unlistedFeeds.has(id, now))) return yield* failed("no feed is given to this key")
+      if (feedIds.every((id) => unlistedFeeds.has(id, now))) return yield* failure("no feed is given to this key")
       return assets.flatMap((asset): ReadonlyArray<PricePoint> => {
         const point = points.get(feeds.get(asset) ?? "")
         return point === undefined ? [] : [{ asset, ...point }]

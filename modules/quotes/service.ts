@@ -362,10 +362,10 @@ const makeRenewal = Effect.gen(function*() {
     }
     scheduleCheck(watch, row.validUntil - renewSeconds)
     if (isNew) yield* publish(row, knownQuote, quoteObject(row, now))
-  }, (self, row, watched, now) =>
+  }, (self, row, watch, now) =>
     self.pipe(Effect.catchCause((cause) => {
-      watched.hasChanged = true
-      scheduleCheck(watched, now + retrySeconds)
+      watch.hasChanged = true
+      scheduleCheck(watch, now + retrySeconds)
       return Effect.logWarning("a quote could not be renewed", cause).pipe(
         Effect.annotateLogs({ invoice_id: row.invoiceId })
       )
@@ -386,18 +386,18 @@ const makeRenewal = Effect.gen(function*() {
     for (const [, watch] of due) watch.isWoken = false
     const rows = new Map((yield* repo.newestShown(due.map(([id]) => id))).map((row) => [row.invoiceId as string, row]))
     if (budget.second !== systemNow) budget = { second: systemNow, count: 0 }
-    const checks = due.flatMap(([id, watched]) => {
+    const checks = due.flatMap(([id, watch]) => {
       const row = rows.get(id)
       if (row === undefined) {
-        scheduleCheck(watched, systemNow + renewSeconds)
+        scheduleCheck(watch, systemNow + renewSeconds)
         return []
       }
       const now = nowOf(row)
-      if (isDue(row, watched, now)) {
+      if (isDue(row, watch, now)) {
         if (budget.count >= maximumRenewals) return []
         budget = { ...budget, count: budget.count + 1 }
       }
-      return [check(row, watched, now)]
+      return [check(row, watch, now)]
     })
     yield* Effect.forEach(checks, (each) => each, { concurrency: renewalConcurrency, discard: true })
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("quotes could not be looked at", cause)))

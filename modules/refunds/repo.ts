@@ -119,9 +119,9 @@ export const makeRepo = Effect.gen(function*() {
       ])} ORDER BY id DESC LIMIT ${limit}`),
     /** Due when the system's clock says `now`, by their merchants' clocks. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<RefundState>> =>
-      Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.due(now, limit)} due`)),
+      Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),
     /** Epoch seconds of the system's clock at which the earliest is due. */
-    nextDue: Effect.orDie(merchantDue.next)
+    nextDue: Effect.orDie(merchantDue.nextDueAt)
   }
 })
 

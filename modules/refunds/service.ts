@@ -78,7 +78,7 @@ export interface RefundStep {
   readonly refund: RefundState
   readonly writes: ReadonlyArray<Write>
   readonly commands: ReadonlyArray<Command>
-  readonly told: ReadonlyArray<RefundFact>
+  readonly facts: ReadonlyArray<RefundFact>
 }
 
 export interface RefundOptions {
@@ -195,10 +195,10 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     return units === 0n ? null : { token: { id, symbol, decimals }, units }
   })
 
-  const ofInvoice: Refunds["Service"]["ofInvoice"] = Effect.fnUntraced(function*(merchantId, invoiceId, told = []) {
+  const ofInvoice: Refunds["Service"]["ofInvoice"] = Effect.fnUntraced(function*(merchantId, invoiceId, facts = []) {
     const stored = yield* repo.ofInvoice(merchantId, invoiceId)
     const newest = new Map(stored.map((refund) => [refund.id, refund]))
-    for (const each of told) {
+    for (const each of facts) {
       if (each._tag !== "Refund") continue
       const { refund } = each as RefundFact
       if (refund.invoiceId === invoiceId) newest.set(refund.id, refund)
@@ -284,36 +284,36 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     refund,
     writes: [refundWrite(refund)],
     commands,
-    told: [refundFact(refund)]
+    facts: [refundFact(refund)]
   })
 
-  const open: Refunds["Service"]["open"] = Effect.fnUntraced(function*(current, ask, now, told = []) {
-    const context = yield* loadContext(current, now, told)
+  const open: Refunds["Service"]["open"] = Effect.fnUntraced(function*(current, request, now, facts = []) {
+    const context = yield* loadContext(current, now, facts)
     const { environment, merchantId } = current.invoice
     const refund = newRefund(`re_${yield* uuidV7Ahead(clock.aheadSeconds(merchantId, environment))}`, {
-      amount: ask.amount,
-      reason: ask.reason,
-      feeFree: ask.feeFree,
-      source: ask.payments ?? "all",
-      quote: ask.quote ?? null
+      amount: request.amount,
+      reason: request.reason,
+      feeFree: request.feeFree,
+      source: request.payments ?? "all",
+      quote: request.quote ?? null
     }, context)
     if (refund === null) return null
     if (isPublicError(refund)) return yield* refund
-    const destinations = ask.destination === null
+    const destinations = request.destination === null
       ? yield* payorDestinations(current)
-      : [{ ...ask.destination, address: yield* addressOf(ask.destination, environment) }]
-    return step(yield* approveIfPossible(withPayableDestination(refund, destinations, context, ask.quote ?? null), context))
+      : [{ ...request.destination, address: yield* addressOf(request.destination, environment) }]
+    return step(yield* approveIfPossible(withPayableDestination(refund, destinations, context, request.quote ?? null), context))
   })
 
-  const decideOn: Refunds["Service"]["decideOn"] = Effect.fnUntraced(function*(refund, command, current, now, told = []) {
-    const context = yield* loadContext(current, now, told)
+  const decideOn: Refunds["Service"]["decideOn"] = Effect.fnUntraced(function*(refund, command, current, now, facts = []) {
+    const context = yield* loadContext(current, now, facts)
     const checkedCommand: RefundCommand = command._tag === "SetDestination"
       ? { ...command, destination: yield* check(command.destination, refund.environment) }
       : command
     const needsPrice = command._tag === "Approve" || command._tag === "Retry"
     const decision = decide(refund, checkedCommand, context, needsPrice ? yield* payoutOf(refund, current) : null)
     if (isPublicError(decision)) return yield* decision
-    if (decision.next === refund) return { refund, writes: [], commands: [], told: [] }
+    if (decision.next === refund) return { refund, writes: [], commands: [], facts: [] }
     return step(command._tag === "SetDestination" ? yield* approveIfPossible(decision.next, context) : decision.next, decision.commands)
   })
 
@@ -323,8 +323,8 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
     const { facts } = yield* invoices.change(before.invoiceId, cause, Effect.fnUntraced(function*(current, now) {
       const refund = yield* repo.find(refundId)
       if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
-      const { commands, told, writes } = yield* decideOn(refund, command, current, now)
-      return told.length === 0 ? { commands: [] } : { commands, writes, facts: told }
+      const { commands, facts, writes } = yield* decideOn(refund, command, current, now)
+      return facts.length === 0 ? { commands: [] } : { commands, writes, facts }
     }))
     const after = facts.findLast((each) => each._tag === "Refund" && (each as RefundFact).refund.id === refundId)
     return (after as RefundFact | undefined)?.refund ?? before
@@ -357,7 +357,7 @@ const make = Effect.fnUntraced(function*({ autoApprove, fees }: RefundOptions) {
       if (approved.status !== refund.status) changed.set(refund.id, approved)
     }
     const steps = [...changed.values()].filter(({ id }) => !movedIds.has(id)).map((refund) => step(refund))
-    return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ told }) => told) }
+    return { writes: steps.flatMap(({ writes }) => writes), facts: steps.flatMap(({ facts }) => facts) }
   })
 
   /** What the clock does: it ends what has no destination for too long, and approves what had no price. */

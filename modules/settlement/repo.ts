@@ -69,7 +69,7 @@ export const makeRepo = Effect.gen(function*() {
 
     /** Open ones due when the system's clock says `now`. */
     due: (now: number, limit: number) =>
-      Effect.suspend(() => rows(sql<Row>`SELECT * FROM ${merchantDue.due(now, limit)} due`)),
+      Effect.suspend(() => rows(sql<Row>`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),
 
     /** Open ones of an environment that another driver began: the one that serves it now takes them over. */
     ofOtherDrivers: ({ driver, environment }: EnvironmentDriver, limit: number) =>
@@ -77,7 +77,7 @@ export const makeRepo = Effect.gen(function*() {
         WHERE open AND environment = ${environment} AND driver <> ${driver} LIMIT ${limit}`),
 
     /** Epoch seconds of the system's clock at which the earliest is due. */
-    nextDue: Effect.orDie(merchantDue.next),
+    nextDue: Effect.orDie(merchantDue.nextDueAt),
 
     /** Open ones of an environment at one of `statuses`, oldest first. */
     open: (environment: Environment, statuses: ReadonlyArray<SettlementStatus>, after: Cursor | null, limit: number) =>

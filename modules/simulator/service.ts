@@ -325,7 +325,7 @@ const makeSimulator = Effect.gen(function*() {
         ? [{ _tag: "NameToken", paymentId, symbol, decimals }]
         : []
       const creditTransfer: SimulationTold = { _tag: "Simulation", paymentId }
-      return { commands: [...commands, ...naming], writes, told: [creditTransfer] }
+      return { commands: [...commands, ...naming], writes, facts: [creditTransfer] }
     })
 
   /**
@@ -464,7 +464,7 @@ const makeSimulator = Effect.gen(function*() {
       if (last === undefined) return yield* refuse("No payment waits for its settlement")
       const result = yield* reportSettlements(settlements, latest, open, reportOf, seconds)
       const told: SimulationTold = { _tag: "Simulation", paymentId: last.id }
-      return { ...result, told: [...result.facts ?? [], told] }
+      return { ...result, facts: [...result.facts ?? [], told] }
     }))
   })
 
@@ -596,10 +596,10 @@ const makeOrderSimulator = Effect.gen(function*() {
     now: number,
     refundFacts: ReadonlyArray<RefundFact>
   ): Effect.fn.Return<RefundStep, PublicError> {
-    let step: RefundStep = { refund, writes: [], commands: [], told: [] }
+    let step: RefundStep = { refund, writes: [], commands: [], facts: [] }
     for (let next = payoutStep(refund, destination); next !== null; next = payoutStep(step.refund, null)) {
       const at = { ...step.refund, version: refund.version }
-      step = yield* refunds.decideOn(at, next, current, now, [...refundFacts, ...step.told])
+      step = yield* refunds.decideOn(at, next, current, now, [...refundFacts, ...step.facts])
     }
     return step.refund.status === "succeeded" ? step : yield* publicError("REFUND_DESTINATION_REQUIRED")
   }, Effect.catchIf(
@@ -625,14 +625,14 @@ const makeOrderSimulator = Effect.gen(function*() {
     const open = newRefund === null ? openRefunds : [{ ...newRefund.refund, version: 0 }]
     let progress: { readonly at: Aggregate; readonly steps: ReadonlyArray<RefundStep> } = { at: current, steps: [] }
     for (const refund of open) {
-      const refundFacts = progress.steps.flatMap((each) => each.told)
+      const refundFacts = progress.steps.flatMap((each) => each.facts)
       const step = yield* payOutRefund(refund, destination ?? waitingDestination(refund, order), progress.at, now, refundFacts)
       progress = { at: withRefundedAmounts(progress.at, step.commands), steps: [...progress.steps, step] }
     }
     return {
       commands: progress.steps.flatMap(({ commands }) => commands),
       writes: progress.steps.flatMap(({ writes }) => writes),
-      facts: progress.steps.flatMap(({ told }) => told)
+      facts: progress.steps.flatMap(({ facts }) => facts)
     }
   })
 

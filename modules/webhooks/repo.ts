@@ -215,15 +215,15 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
     reply: (result: A) => ReplyWrite | undefined
   ): Effect.Effect<A, IdempotentReplay> =>
     sql.withTransaction(Effect.gen(function*() {
-      const made = yield* act
-      const write = reply(made)
-      if (write === undefined) return made
+      const result = yield* act
+      const write = reply(result)
+      if (write === undefined) return result
       const { environment, fingerprint, scope, sealedBody, status } = write
       const [first] = yield* sql`
         INSERT INTO idempotency (merchant_id, environment, scope, fingerprint, status, sealed_body)
         VALUES (${merchantId}, ${environment}, ${scope}, ${fingerprint}, ${status}, ${sealedBody})
         ON CONFLICT DO NOTHING RETURNING 1`
-      if (first !== undefined) return made
+      if (first !== undefined) return result
       const [winner] = yield* sql<{ fingerprint: string; status: number; sealedBody: string }>`
         SELECT fingerprint, status, sealed_body AS "sealedBody" FROM idempotency
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND scope = ${scope}`

@@ -52,7 +52,7 @@ export const step = (
   { _tag, ids }: LookupOutcome,
   nowMillis: number,
   environment: Environment
-): { readonly looks: Lookups; readonly expiredIds: ReadonlyArray<string> } => {
+): { readonly lookups: Lookups; readonly expiredIds: ReadonlyArray<string> } => {
   const next = new Map(lookups)
   const expiredIds: Array<string> = []
   for (const id of ids) {
@@ -67,7 +67,7 @@ export const step = (
     }
     if (isOver && _tag !== "found") expiredIds.push(id)
   }
-  return { looks: next, expiredIds }
+  return { lookups: next, expiredIds }
 }
 
 /** Entries whose next try is not due yet. */

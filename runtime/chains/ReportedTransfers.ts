@@ -65,7 +65,7 @@ const onUnread = Effect.fnUntraced(function*(
   const next = stepLooks(before, { _tag: "unread", ids }, nowMillis(follower), follower.environment)
   yield* Effect.logWarning("the block of a reported transfer could not be read", { ids }, fault)
   yield* endReports(follower, fence, next.expiredIds, "no node gave its block for 24 h")
-  yield* Ref.set(follower.looks, next.looks)
+  yield* Ref.set(follower.looks, next.lookups)
 })
 
 /** A reported transfer counts once the driver has seen it itself, and ends when it is not there. */
@@ -93,7 +93,7 @@ export const receiveReported = Effect.fnUntraced(function*(
   const there = entries.filter(isFound).map(({ id }) => id)
   const missing = entries.filter((entry) => !isFound(entry)).map(({ id }) => id)
   const found = stepLooks(yield* Ref.get(follower.looks), { _tag: "found", ids: there }, now, follower.environment)
-  const next = stepLooks(found.looks, { _tag: "missed", ids: missing }, now, follower.environment)
+  const next = stepLooks(found.lookups, { _tag: "missed", ids: missing }, now, follower.environment)
   yield* endReports(follower, fence, next.expiredIds, "it is not in its block")
-  yield* Ref.set(follower.looks, next.looks)
+  yield* Ref.set(follower.looks, next.lookups)
 })

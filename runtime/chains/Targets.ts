@@ -134,10 +134,10 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         keysOf(target.family, target.environment).add(target.matchKey)
         targets.set(target.invoiceId, target)
       }
-      if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.look(wallet, family)
+      if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watch(wallet, family)
       const missing = requests.length - targets.size
       if (missing === 0 || allocation.next >= (wallet.size ?? Number.POSITIVE_INFINITY)) break
-      yield* addresses.complete(wallet, family, allocation.next, allocation.next + Math.max(missing, derivationBatch))
+      yield* addresses.deriveMissing(wallet, family, allocation.next, allocation.next + Math.max(missing, derivationBatch))
     }
     return targets
   })

@@ -86,7 +86,7 @@ const make = Effect.gen(function*() {
     readWallet: readWallet(journal),
     walletUse: walletUse(journal),
     claimWallet: claimWallet(journal),
-    watchWallet: journal.addresses.look,
+    watchWallet: journal.addresses.watch,
     allocate: allocate(journal),
     target: target(journal),
     targets: targets(journal),

@@ -104,8 +104,8 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   })))
 
   return {
-    complete: deriveMissing,
-    look: watch,
+    deriveMissing,
+    watch,
     /** The same before it returns. */
     watchNow: (wallet: WalletRef, family: Family) =>
       Effect.andThen(Effect.sync(() => void wallets.set(wallet.fingerprint, { wallet, family })), fillSafely(wallet, family)),

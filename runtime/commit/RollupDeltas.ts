@@ -86,7 +86,7 @@ export const makeDeltaSum = () => {
   }
   const nonZero = (): ReadonlyArray<RollupDelta> =>
     [...rows.values()].filter(({ amount, amountPaid, count }) => count !== 0 || amount !== 0n || amountPaid !== 0n)
-  return { add, contribute, moved: nonZero }
+  return { add, contribute, nonZero }
 }
 
 /** By how much the events of one commit move the sums. */
@@ -97,7 +97,7 @@ export const deltasOf = (rollups: RollupsByObject, events: ReadonlyArray<RollupE
     if (before !== null) sums.contribute(rollups, before, -1)
     sums.contribute(rollups, after, 1)
   }
-  return sums.moved()
+  return sums.nonZero()
 }
 
 /** Whose sums: every row belongs to one environment of one merchant. */
@@ -119,7 +119,7 @@ export const deltaRows = (
     moved.forEach(known.sums.add)
   }
   return [...owners.values()].flatMap(({ owner, sums }) =>
-    sums.moved().map(({ amount, amountPaid, bucket, count, key, sum, width }) => ({
+    sums.nonZero().map(({ amount, amountPaid, bucket, count, key, sum, width }) => ({
       m: owner.merchantId,
       e: owner.environment,
       s: sum,

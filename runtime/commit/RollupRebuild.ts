@@ -113,7 +113,7 @@ const makeEventWalk = (rollups: ReadonlyArray<Rollup>) =>
         yield* Effect.repeat(countPage(merchant_id), { while: (more) => more })
       }
     })
-    const rows = () => deltaRows([...totals.values()].map(({ owner, sums }) => ({ owner, deltas: sums.moved() })))
+    const rows = () => deltaRows([...totals.values()].map(({ owner, sums }) => ({ owner, deltas: sums.nonZero() })))
     return { walk, rows }
   })
 

@@ -141,6 +141,6 @@ export const makeEventRepo = Effect.gen(function*() {
       SELECT coalesce((SELECT last_ms FROM merchant_streams WHERE merchant_id = ${merchantId}), 0)::bigint AS ms,
         nextval('event_seq') AS seq`.pipe(Effect.map((rows): EventPosition => rows[0]!))
 
-  return { after, afterEach, count, moved: positionsSince, nextPosition, prunedTo }
+  return { after, afterEach, count, positionsSince, nextPosition, prunedTo }
 })
 export type EventRepo = Effect.Success<typeof makeEventRepo>

@@ -107,7 +107,7 @@ const make = Effect.gen(function*() {
   const readPositions = (horizon: string | null) =>
     Effect.suspend(() => {
       readSinceMillis = monotonicMillis()
-      return retryForever("Reading the streams' positions", repo.moved(horizon))
+      return retryForever("Reading the streams' positions", repo.positionsSince(horizon))
     }).pipe(Effect.tap(() => Effect.sync(() => { readSinceMillis = undefined })))
 
   const poll = (first: string) =>
@@ -164,7 +164,7 @@ const make = Effect.gen(function*() {
     })
 
   yield* feed.listen(onCommitted)
-  const first = yield* repo.moved(null)
+  const first = yield* repo.positionsSince(null)
   for (const { merchantId, position } of first.streams) positions.set(merchantId, position)
   ready = true
   yield* Effect.forkScoped(fillGaps)

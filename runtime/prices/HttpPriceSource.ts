@@ -151,7 +151,7 @@ export const makePriceClient = Effect.fnUntraced(function*(name: string) {
     orElse: () => Effect.fail(failure(`no answer in ${answerTimeoutMillis} ms`))
   }))
 
-  return { get, failed: failure }
+  return { get, failure }
 })
 
 /** Names a provider does not know, each for {@link unlistedMillis}. */

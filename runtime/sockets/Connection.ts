@@ -89,15 +89,15 @@ export class Connection {
   constructor(
     socket: WebSocket,
     tcp: TcpSocket,
-    listener: Subscription,
-    tally: ConnectionCounts,
+    subscription: Subscription,
+    counts: ConnectionCounts,
     replays: boolean,
     nowMillis: number
   ) {
     this.socket = socket
     this.tcp = tcp
-    this.subscription = listener
-    this.counts = tally
+    this.subscription = subscription
+    this.counts = counts
     this.dropsLive = replays
     this.progressAt = nowMillis
     this.heartbeatAt = nowMillis + heartbeatSeconds * 1000

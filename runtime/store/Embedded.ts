@@ -96,7 +96,7 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths)
     pid: server.pid,
     sockets: server.sockets
   })
-  return { server, lost: awaitLoss }
+  return { server, awaitLoss }
 })
 
 /** Takes the hold in a new scope, after the last one is closed. */
@@ -123,7 +123,7 @@ const keep = Effect.fnUntraced(function*(
 ) {
   let active = first
   while (true) {
-    const error = yield* active.lost
+    const error = yield* active.awaitLoss
     yield* Effect.logError("lost the embedded database, trying to get it back", error.what)
     active = yield* renew(cluster, sockets, current)
   }

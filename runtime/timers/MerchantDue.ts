@@ -59,7 +59,7 @@ export const makeMerchantDue = Effect.fnUntraced(function*(table: string) {
     return Effect.map(earliest, ([row]) => row?.due_at == null ? null : Number(row.due_at))
   })
 
-  return { due: dueRows, next: nextDueAt }
+  return { dueRows, nextDueAt }
 })
 
 interface Next {

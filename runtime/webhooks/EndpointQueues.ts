@@ -212,8 +212,8 @@ export const makeEndpointQueues = () => {
     )
 
   return {
-    add, answered: finish, emptiedBy: leasesToRelease, expiringBy: leasesExpiringBy, failingRoom: freeFailingSlots, giveUp: releaseWaiting, holdings: heldDeliveries, isLate, isQuiet: isIdle, next, renew: extendLeases, room: freeSlots, sentBetween,
-    written: markWritten
+    add, finish, leasesToRelease, leasesExpiringBy, freeFailingSlots, releaseWaiting, heldDeliveries, isLate, isIdle, next, extendLeases, freeSlots, sentBetween,
+    markWritten
   }
 }
 export type EndpointQueues = ReturnType<typeof makeEndpointQueues>

@@ -65,11 +65,11 @@ export const follow = (
   watch: WatchSet
 ): Stream.Stream<ChainEvent, DriverError> =>
   Stream.unwrap(Effect.gen(function*() {
-    const { look, others } = yield* makePoller(options, recent, watch)
+    const { poll, others } = yield* makePoller(options, recent, watch)
     const { lagMillis } = options.rpc.pool()
     const watchMillis = Math.min(longestWatchMillis, lagMillis / 3)
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(others, Schedule.spaced(watchMillis)), watchMillis))
-    return Stream.fromEffectRepeat(look).pipe(Stream.flatMap(Stream.fromIterable))
+    return Stream.fromEffectRepeat(poll).pipe(Stream.flatMap(Stream.fromIterable))
   }))
 
 /** A look at the chain, again and again: each yields what is new and waits when nothing was. */
@@ -341,7 +341,7 @@ const makePoller = Effect.fnUntraced(function*(
   })
 
   /** Asks the endpoints that no look asks, so that one that fails comes back and one that goes astray is seen. */
-  const others = Effect.gen(function*() {
+  const watchOthers = Effect.gen(function*() {
     const idle = rpc.endpoints.filter(({ place }) => place !== servingPlace && rpc.endpoints.length > 1)
     yield* Effect.forEach(idle, (endpoint) =>
       rpc.attempt(endpoint, compare).pipe(
@@ -357,5 +357,5 @@ const makePoller = Effect.fnUntraced(function*(
     yield* count(endpointsResting, states.filter(({ isResting }) => isResting).length)
   })
 
-  return { look: poll, others }
+  return { poll, others: watchOthers }
 })

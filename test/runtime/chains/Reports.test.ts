@@ -222,25 +222,25 @@ describe("looks for reported transfers", () => {
     const pauses: Array<number> = []
     for (let read = 1; read < maximumMisses; read++) {
       const next = found(looks, "missed", now)
-      assert.deepStrictEqual([next.expiredIds, pausedIds(next.looks, now)], [[], ["a"]])
-      pauses.push(next.looks.get("a")!.dueAt - now)
-      looks = next.looks
-      now = next.looks.get("a")!.dueAt
+      assert.deepStrictEqual([next.expiredIds, pausedIds(next.lookups, now)], [[], ["a"]])
+      pauses.push(next.lookups.get("a")!.dueAt - now)
+      looks = next.lookups
+      now = next.lookups.get("a")!.dueAt
       assert.deepStrictEqual(pausedIds(looks, now), [])
     }
     assert.deepStrictEqual(pauses, [1_000, 5_000, 25_000])
-    assert.deepStrictEqual(found(looks, "missed", now), { looks: noLookups, expiredIds: ["a"] })
+    assert.deepStrictEqual(found(looks, "missed", now), { lookups: noLookups, expiredIds: ["a"] })
   })
 
   it("go on for 24 h where no node gives the block, and no longer", () => {
-    const first = found(noLookups, "unread", 0).looks
+    const first = found(noLookups, "unread", 0).lookups
     assert.deepStrictEqual(found(first, "unread", unreadLimitMillis - 1).expiredIds, [])
-    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis), { looks: noLookups, expiredIds: ["a"] })
+    assert.deepStrictEqual(found(first, "unread", unreadLimitMillis), { lookups: noLookups, expiredIds: ["a"] })
     assert.strictEqual(lookupPauseMillis("mainnet", 50), 300_000)
   })
 
   it("are forgotten once the transfer is found", () => {
-    const missedOnce = found(noLookups, "missed", 0).looks
-    assert.deepStrictEqual(found(missedOnce, "found", 1), { looks: noLookups, expiredIds: [] })
+    const missedOnce = found(noLookups, "missed", 0).lookups
+    assert.deepStrictEqual(found(missedOnce, "found", 1), { lookups: noLookups, expiredIds: [] })
   })
 })

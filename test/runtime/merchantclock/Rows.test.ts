@@ -109,7 +109,7 @@ describe("due rows by merchants' clocks", () => {
     Effect.gen(function*() {
       const clock = yield* MerchantClock
       const sql = yield* makeTable
-      const { due, next } = yield* makeMerchantDue("promises")
+      const { dueRows, nextDueAt } = yield* makeMerchantDue("promises")
       const now = 1_000
       let moved = 0
       const roll = makeRandom(7)
@@ -127,12 +127,12 @@ describe("due rows by merchants' clocks", () => {
           clock.aheadSeconds(merchant_id, environment)
         const waiting = table.filter(({ due_at }) => due_at !== null)
         const expected = waiting.filter((row) => row.due_at! <= now + sooner(row)).map(({ id }) => id)
-        const found = yield* sql<{ readonly id: number }>`SELECT id FROM ${due(now, 100)} p ORDER BY id`
+        const found = yield* sql<{ readonly id: number }>`SELECT id FROM ${dueRows(now, 100)} p ORDER BY id`
         assert.deepStrictEqual(found.map(({ id }) => id), expected)
-        const few = yield* sql<{ readonly id: number }>`SELECT id FROM ${due(now, 3)} p`
+        const few = yield* sql<{ readonly id: number }>`SELECT id FROM ${dueRows(now, 3)} p`
         assert.strictEqual(few.length, Math.min(3, expected.length))
         const earliest = Math.min(...waiting.map((row) => row.due_at! - sooner(row)))
-        assert.strictEqual(yield* next, waiting.length === 0 ? null : earliest)
+        assert.strictEqual(yield* nextDueAt, waiting.length === 0 ? null : earliest)
       }
       assert.isAbove(moved, 0)
     }).pipe(Effect.provide(served)))
@@ -143,10 +143,10 @@ describe("due rows by merchants' clocks", () => {
       const sql = yield* makeTable
       yield* sql`INSERT INTO promises SELECT n % 100, n, CASE WHEN n % 3 = 0 THEN 'mainnet' ELSE 'devnet' END, 100000 + n
         FROM generate_series(1, 30000) n`
-      const { due } = yield* makeMerchantDue("promises")
+      const { dueRows } = yield* makeMerchantDue("promises")
       const plan = Effect.suspend(() =>
         Effect.map(
-          sql<Record<string, string>>`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM ${due(50, 100)} p`,
+          sql<Record<string, string>>`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM ${dueRows(50, 100)} p`,
           (rows) => rows.map((row) => Object.values(row)[0]).join("\n")
         ))
       const alone = yield* plan

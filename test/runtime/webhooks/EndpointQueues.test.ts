@@ -84,18 +84,18 @@ const makeInstance = (random: (below: number) => number) => {
     rows.forEach((delivery) => gathered.push({ delivery, wasSent, done: false }))
 
   const leave = (claimed: ClaimedDelivery, outcome: AttemptOutcome | null) => {
-    giveBack(lanes.answered(claimed, outcome))
+    giveBack(lanes.finish(claimed, outcome))
     if (outcome !== "succeeded") woken.add(claimed.merchantId)
   }
 
   const check = () => {
     assert.isAtMost(sending.length, 64)
     assert.isAtMost(sending.length + gathered.filter(({ wasSent }) => wasSent).length, maximumUnwritten)
-    const { counts, held } = lanes.holdings(null)
+    const { counts, held } = lanes.heldDeliveries(null)
     assert.strictEqual(new Set(held).size, held.length)
-    assert.strictEqual(lanes.room(), maximumHeld - held.length < maximumHeld / 4 ? 0 : maximumHeld - held.length)
+    assert.strictEqual(lanes.freeSlots(), maximumHeld - held.length < maximumHeld / 4 ? 0 : maximumHeld - held.length)
     assert.isAtMost(held.length, maximumHeld)
-    assert.isAtLeast(lanes.failingRoom(), 0)
+    assert.isAtLeast(lanes.freeFailingSlots(), 0)
     for (const { id } of database.endpoints.values()) {
       const rows = inFlight(id)
       assert.isAtMost(rows.length, 4)
@@ -119,15 +119,15 @@ const makeInstance = (random: (below: number) => number) => {
   }
 
   const claim = (everyone: boolean) => {
-    const room = lanes.room()
+    const room = lanes.freeSlots()
     if (room === 0) {
       scan ||= everyone
       return
     }
     const merchants = everyone ? null : [...woken]
     woken.clear()
-    const { counts, held } = lanes.holdings(merchants)
-    const failingRoom = lanes.failingRoom()
+    const { counts, held } = lanes.heldDeliveries(merchants)
+    const failingRoom = lanes.freeFailingSlots()
     const claimed = database.claim(merchants, room, failingRoom, counts, new Set(held))
     // As the deliverer: others may wait whom nobody will wake. Of failing ones the scan of each second knows.
     scan = scan && !everyone || claimed.length === room || claimed.filter(({ isFailing }) => isFailing).length === failingRoom
@@ -159,12 +159,12 @@ const makeInstance = (random: (below: number) => number) => {
       // Dropped by the fence: found by the scan of each second.
       else scan ||= wasSent
     }
-    const emptied = new Set(lanes.emptiedBy(ended).map(({ endpointId }) => endpointId))
+    const emptied = new Set(lanes.leasesToRelease(ended).map(({ endpointId }) => endpointId))
     for (const row of ended) {
-      const hungry = lanes.written(row)
+      const hungry = lanes.markWritten(row)
       if (hungry !== undefined) woken.add(hungry)
     }
-    const { counts } = lanes.holdings(null)
+    const { counts } = lanes.heldDeliveries(null)
     for (const { delivery: { endpointId } } of ended) assert.strictEqual(emptied.has(endpointId), !counts.has(endpointId))
     pump()
   }
@@ -178,7 +178,7 @@ const makeInstance = (random: (below: number) => number) => {
       woken.add(endpoint.merchantId)
     },
     wake: (merchantId?: number) => {
-      const rows = lanes.giveUp(merchantId)
+      const rows = lanes.releaseWaiting(merchantId)
       giveBack(rows)
       for (const row of rows) woken.add(row.merchantId)
     },
@@ -192,14 +192,14 @@ const makeInstance = (random: (below: number) => number) => {
       endpoint.due.shift()
     },
     renew: () => {
-      const asked = lanes.expiringBy(now + 8_000)
+      const asked = lanes.leasesExpiringBy(now + 8_000)
       const kept = new Set(asked.map(({ endpointId, token }) => ({ endpointId, token }))
         .filter(({ endpointId, token }) => database.endpoints.get(endpointId)!.token === token && random(8) > 0)
         .map(({ endpointId }) => endpointId))
       for (const id of kept) sendBy.set(id, now + leaseMillis)
-      giveBack(lanes.renew(asked, kept, now + leaseMillis))
+      giveBack(lanes.extendLeases(asked, kept, now + leaseMillis))
     },
-    expiring: () => lanes.expiringBy(now + 8_000)
+    expiring: () => lanes.leasesExpiringBy(now + 8_000)
   }
 }
 
@@ -240,8 +240,8 @@ describe("an instance", () => {
       if (turn % 3 === 0) instance.write()
       if (instance.isScanDue() || instance.woken.size > 0) instance.claim(instance.isScanDue())
     }
-    assert.deepStrictEqual(instance.lanes.holdings(null).held, [])
-    assert.deepStrictEqual([instance.lanes.room(), instance.lanes.failingRoom(), instance.expiring().length], [maximumHeld, 16, 0])
+    assert.deepStrictEqual(instance.lanes.heldDeliveries(null).held, [])
+    assert.deepStrictEqual([instance.lanes.freeSlots(), instance.lanes.freeFailingSlots(), instance.expiring().length], [maximumHeld, 16, 0])
     assert.deepStrictEqual(endpoints.flatMap(({ due }) => due), [])
   }, { arbitrary: { runs: 25 } })
 
@@ -266,7 +266,7 @@ describe("an instance", () => {
     for (let n = 0; n < 12; n++) instance.enqueue(endpoint!)
     instance.claim(true)
     const [first] = instance.lanes.sentBetween(0, Infinity)
-    assert.lengthOf(instance.lanes.answered(first!, "timed_out"), 8)
+    assert.lengthOf(instance.lanes.finish(first!, "timed_out"), 8)
     assert.isUndefined(instance.lanes.next(1_000_000))
   })
 
@@ -281,12 +281,12 @@ describe("an instance", () => {
     }
     claim("a", "b", "c", "d", "e")
     const [first, second, third] = sent()
-    assert.deepStrictEqual(lanes.answered(first!, "failed").map(({ id }) => id), ["e"])
+    assert.deepStrictEqual(lanes.finish(first!, "failed").map(({ id }) => id), ["e"])
     claim("f", "g")
     assert.deepStrictEqual(sent().map(({ id }) => id), ["b", "c", "d"])
-    lanes.written({ delivery: first!, wasSent: true })
-    lanes.answered(second!, "succeeded")
-    lanes.answered(third!, "succeeded")
+    lanes.markWritten({ delivery: first!, wasSent: true })
+    lanes.finish(second!, "succeeded")
+    lanes.finish(third!, "succeeded")
     assert.deepStrictEqual(sent().map(({ id }) => id), ["d"])
     claim("h", "i", "j")
     assert.deepStrictEqual(sent().map(({ id }) => id), ["d", "f", "g", "h"])
@@ -299,10 +299,10 @@ describe("an instance", () => {
     lanes.add([row("a", 1n), row("b", 1n)], null, 15_000)
     const first = lanes.next(0)!
     lanes.add([row("c", 3n)], null, 55_000)
-    lanes.answered(first, "succeeded")
+    lanes.finish(first, "succeeded")
     const second = lanes.next(40_000)!
     assert.deepStrictEqual([second.id, lanes.isLate(second, 40_000)], ["b", true])
-    assert.deepStrictEqual(lanes.answered(second, null).map(({ id }) => id), ["c"])
+    assert.deepStrictEqual(lanes.finish(second, null).map(({ id }) => id), ["c"])
     lanes.add([row("d", 3n)], null, 55_000)
     const third = lanes.next(40_000)!
     assert.deepStrictEqual([third.id, lanes.isLate(third, 40_000), lanes.isLate(third, 55_001)], ["d", false, true])

@@ -1,0 +1,52 @@
+/** Sends one delivery: signs it, and hands it to the transport of its URL. */
+import { Effect } from "effect"
+import type { Secrets } from "../Secrets.ts"
+import { type DeliveryAnswer, TransportFailed } from "../Webhooks.ts"
+import type { ClaimedDelivery } from "./DeliveryRepo.ts"
+import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
+import type { Transports } from "./Transports.ts"
+
+/** An answer counts within 10 s: receivers that need longer answer first and work then. */
+export const attemptTimeoutMillis = 10_000
+
+/** Secrets remembered as they sign, at most. */
+const maximumOpened = 4_096
+
+/** Sealed secrets as they sign: opened once, not for each delivery; undefined where one cannot be opened. */
+const makeSigningKeys = (secrets: Secrets["Service"]) => {
+  const opened = new Map<string, SigningKey>()
+  return (sealed: string): SigningKey | undefined => {
+    const known = opened.get(sealed)
+    if (known !== undefined) return known
+    const secret = secrets.open("webhook", sealed)
+    if (secret === undefined) return undefined
+    if (opened.size >= maximumOpened) opened.delete(opened.keys().next().value!)
+    const key = signingKey(secret)
+    opened.set(sealed, key)
+    return key
+  }
+}
+
+/** Sends a delivery. The second argument is the time of the attempt: epoch milliseconds. */
+export type DeliverySender = (delivery: ClaimedDelivery, millis: number) => Effect.Effect<DeliveryAnswer, TransportFailed>
+
+export const makeSender = (secrets: Secrets["Service"], transports: Transports): DeliverySender => {
+  const keyOf = makeSigningKeys(secrets)
+  return (delivery, millis) => {
+    const key = keyOf(delivery.sealedSecret)
+    if (key === undefined) {
+      return Effect.fail(new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false }))
+    }
+    const overlap = delivery.sealedPreviousSecret !== null && millis / 1000 < (delivery.previousSecretExpiresAt ?? 0)
+    const { attempts, body, event: { environment, id: eventId, type: eventType }, merchantId, url } = delivery
+    const deliveryId = `whd_${delivery.id}`
+    const attempt = attempts + 1
+    const previousKey = overlap ? keyOf(delivery.sealedPreviousSecret!) ?? null : null
+    const headers = deliveryHeaders({
+      deliveryId, eventId, attempt, eventType, environment, millis, body, key, previousKey
+    })
+    return transports.send({
+      deliveryId, eventId, attempt, merchantId, environment, url, headers, body, timeoutMillis: attemptTimeoutMillis
+    })
+  }
+}
