@@ -10,7 +10,8 @@ import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
-import { apiVersion, type WireObject } from "../schemas/Event.ts"
+import { apiVersion } from "../schemas/Event.ts"
+import type { WireObject } from "../schemas/WireObject.ts"
 import { downgrade } from "../schemas/Version.ts"
 import {
   errorBody,

@@ -4,7 +4,8 @@
  * sessions, idempotency keys and rate limits go by the system's clock alone.
  */
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import type { CommitCause, IdempotentReplay, ReplyWrite } from "./Commit.ts"
+import type { IdempotentReplay } from "./Commit.ts"
+import type { IdempotentCall } from "./Http.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
 
@@ -13,13 +14,6 @@ import type { Environment } from "../schemas/Network.ts"
  * (modules/docs/reference/simulator.md#time).
  */
 export const maximumAheadSeconds = 315_360_000
-
-/** The call that asks for a step. */
-export interface IdempotentCall {
-  readonly cause: CommitCause
-  /** The answer to keep for the caller's idempotency key, made of the seconds the clock is ahead by then. */
-  readonly reply: (aheadSeconds: number) => ReplyWrite | undefined
-}
 
 export class MerchantClock extends Context.Service<MerchantClock, {
   /** Epoch milliseconds for a merchant in an environment. */
@@ -31,14 +25,14 @@ export class MerchantClock extends Context.Service<MerchantClock, {
   /** Those whose devnet time is ahead, and by how many seconds. */
   readonly aheadByMerchant: () => ReadonlyMap<number, number>
   /**
-   * Moves a merchant's devnet time forward by whole seconds, at least 1, and answers how many it is ahead now. What waits
+   * Moves a merchant's devnet time forward by whole seconds, at least 1, and answers how many it is ahead now; a reply is made of that number too. What waits
    * to be delivered again of its devnet events is due earlier by as much. The other instances know within 2 s. Errors:
    * `VALIDATION_ERROR` beyond {@link maximumAheadSeconds}; `SERVICE_UNAVAILABLE`; `IdempotentReplay` only with a reply.
    */
   readonly advance: (
     merchantId: number,
     seconds: number,
-    call?: IdempotentCall
+    call?: IdempotentCall<number>
   ) => Effect.Effect<number, PublicError | IdempotentReplay>
   /** Runs on this instance each time it learns that a merchant's clock has moved, for as long as the scope lives. */
   readonly onAdvance: (listener: (merchantId: number) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>

@@ -8,7 +8,7 @@
  *
  * Rows stand in the table `rollups`: (merchant, environment, sum, width, bucket, key) with a count and two amounts.
  */
-import type { WireObject } from "../schemas/Event.ts"
+import type { WireObject } from "../schemas/WireObject.ts"
 
 /**
  * Seconds of a bucket: a day of UTC, an hour, a quarter of an hour (every time zone in use is whole quarters off UTC, so

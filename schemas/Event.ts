@@ -13,6 +13,7 @@ import { Payment, settlementFields } from "./Payment.ts"
 import { Ping } from "./Ping.ts"
 import { Quote } from "./Quote.ts"
 import { differsIn, knownVersion, newestVersion, downgrade } from "./Version.ts"
+import type { WireObject } from "./WireObject.ts"
 
 /** The version events are stored in: the newest (modules/docs/reference/versioning.md#one-shape-inside). */
 export const apiVersion = newestVersion
@@ -104,9 +105,6 @@ export const Event = (Schema.Union([...members, LaterEvent]) as unknown as Schem
   description: "One state change, told the same way everywhere. `type` says which object it carries."
 })
 export type Event = typeof Event.Type
-
-/** A snapshot as it stands on the wire: plain JSON with a fixed key order. */
-export type WireObject = { readonly object: string } & Readonly<Record<string, unknown>>
 
 /** What a decision says happened; the commit gives it an id, a time and a frozen text. */
 export interface EventDraft {

@@ -2,7 +2,7 @@
  * The versions of the API and what tells them apart (modules/docs/reference/versioning.md#one-shape-inside). Everything
  * is decided and stored in the newest shape; an older caller gets it downgraded, one version at a time.
  */
-import type { WireObject } from "./Event.ts"
+import type { WireObject } from "./WireObject.ts"
 
 /** Turns one object of a version into the same object of the version before. Pure, total, and idempotent. */
 export type Downgrade = (object: WireObject) => WireObject

@@ -203,15 +203,28 @@ const direction: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 const top = (path: string) => path.split("/")[0] ?? ""
 
-/** Folders of `modules/` that hold drivers, one file each. */
-const slotFolders: ReadonlySet<string> = new Set([
-  "chains", "prices", "tokensources", "transports", "signins", "retailers", "settlements"
-])
+/** Folders of `modules/` that hold drivers of the runtime's ports, one file each. */
+const slotFolders: ReadonlySet<string> = new Set(["chains", "prices", "tokensources", "transports", "signins"])
 
-/** `modules/invoices/api.ts` belongs to invoices, `modules/chains/evm/Follow.ts` to chains/evm. */
+/** The folder that holds a driver and its parts: a slot's, or `drivers` of the feature whose port it serves. */
+const driverFolderOf = (path: string): string | undefined =>
+  /^modules\/(?:(?:chains|prices|tokensources|transports|signins)|[^/]+\/drivers)(?=\/)/.exec(path)?.[0]
+
+/** Whether a file is a driver itself, not one of its parts. */
+const isDriverFile = (path: string): boolean => {
+  const folder = driverFolderOf(path)
+  return folder !== undefined && !path.slice(folder.length + 1).includes("/")
+}
+
+/**
+ * `modules/invoices/api.ts` belongs to invoices, `modules/chains/evm/Follow.ts` to chains/evm, and
+ * `modules/retail/drivers/http/Wire.ts` to retail/http: a driver reaches its feature as any other module does.
+ */
 const moduleOf = (path: string): string => {
-  const [, folder = "", file = ""] = path.split("/")
-  return slotFolders.has(folder) ? `${folder}/${file.replace(/\.(ts|json)$/, "")}` : folder
+  const [, folder = ""] = path.split("/")
+  const drivers = driverFolderOf(path)
+  const driver = drivers === undefined ? undefined : path.slice(drivers.length + 1).split("/")[0]!.replace(/\.(ts|json)$/, "")
+  return driver === undefined ? folder : `${folder}/${driver}`
 }
 
 const publicFiles = new Set(["plugin.ts", "api.ts", "rpc.ts", "client.ts"])
@@ -236,8 +249,9 @@ describe("imports", () => {
         .filter(({ from, to }) => {
           const [, folder = "", ...rest] = to.split("/")
           // Drivers of one family share parts: `simulated` derives addresses as `evm` does.
-          const sameSlot = slotFolders.has(folder) && from.startsWith(`modules/${folder}/`)
-          return slotFolders.has(folder) ? rest.length > 1 && !sameSlot : !publicFiles.has(rest.join("/"))
+          const drivers = driverFolderOf(to)
+          if (drivers !== undefined && from.startsWith(`${drivers}/`)) return false
+          return slotFolders.has(folder) ? rest.length > 1 : !publicFiles.has(rest.join("/"))
         })
         .map(({ from, to }) => `${from} imports ${to}: export what it needs from plugin.ts, api.ts or rpc.ts`)
     )
@@ -249,7 +263,7 @@ describe("imports", () => {
     none(
       imports.filter(({ from, to, typeOnly }) =>
         !typeOnly && top(from) === "modules" && top(to) === "modules" && moduleOf(from) !== moduleOf(to) &&
-        !slotFolders.has(from.split("/")[1] ?? "") && (to.endsWith("/plugin.ts") || slotFolders.has(to.split("/")[1] ?? ""))
+        driverFolderOf(from) === undefined && (to.endsWith("/plugin.ts") || slotFolders.has(to.split("/")[1] ?? ""))
       ).filter(({ from, to }) => !new RegExp(`\\b${moduleOf(to).split("/").at(-1)}\\b`).test(needsOf(moduleOf(from))))
         .map(({ from, to }) => `${from} imports ${to}: name ${moduleOf(to)} in needs of modules/${moduleOf(from)}/plugin.ts`)
     )
@@ -257,14 +271,25 @@ describe("imports", () => {
 
   it("of a machine are schemas and pure parts of effect", () => {
     const impure = /\b(?:Effect|Layer|Clock|Random|Ref|Fiber|Queue|PubSub|Stream|Schedule)\b/
-    const breaches = own.filter(({ path }) => path.endsWith("/machine.ts")).flatMap((file) => [
+    const breaches = own.filter(({ path }) => /\/(?:machine|rules)\.ts$/.test(path)).flatMap((file) => [
       ...importsOf(file).filter(({ to, typeOnly }) =>
-        !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") && !/machine\.ts$|plugin\.ts$/.test(to)
+        !typeOnly && top(to) !== "schemas" && to !== "effect" && !to.startsWith("@noble/") && !/(?:machine|rules)\.ts$|plugin\.ts$/.test(to)
       ).map(({ from, to }) => `${from} imports ${to}: a machine imports schemas only`),
       ...[...file.text.matchAll(/import (?!type)\{([^}]*)\} from "effect"/g)].filter(([, names = ""]) => impure.test(names))
         .map(([, names = ""]) => `${file.path} imports {${names}}: a machine has no effects`)
     ])
     none(breaches)
+  })
+
+  it("of a machine and of an actor say what the names promise: decide, and a mailbox", () => {
+    const machines = own.filter(({ path }) => /^modules\/[^/]+\/machine\.ts$/.test(path))
+    const actors = own.filter(({ path }) => /^modules\/[^/]+\/actor\.ts$/.test(path))
+    none([
+      ...machines.filter(({ code }) => !/export const decide\b/.test(code))
+        .map(({ path }) => `${path} exports no decide(state, command): call it rules.ts`),
+      ...actors.filter((file) => !importsOf(file).some(({ to }) => to === "runtime/Actors.ts"))
+        .map(({ path }) => `${path} uses no mailbox of runtime/Actors.ts: call it service.ts`)
+    ])
   })
 
   it("have no cycle at run time", () => {
@@ -305,7 +330,7 @@ const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts
 
 /** The files of a module, by their jobs. */
 const moduleFiles = new Set([
-  "plugin.ts", "machine.ts", "actor.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts",
+  "plugin.ts", "machine.ts", "rules.ts", "actor.ts", "service.ts", "repo.ts", "api.ts", "rpc.ts", "handlers.ts", "migrations.ts",
   "pages.ts", "island.ts", "client.ts"
 ])
 
@@ -331,7 +356,7 @@ describe("files", () => {
     none(
       paths.filter((path) => top(path) === "modules").filter((path) => {
         const [, folder = "", ...rest] = path.split("/")
-        if (slotFolders.has(folder)) return false
+        if (driverFolderOf(path) !== undefined) return false
         if (folder === "clients") return path.endsWith(".ts") && !clientFiles.has(rest.join("/"))
         if (partFolders.has(rest[0] ?? "") && paths.includes(`modules/${folder}/${rest[0]}.ts`)) return false
         return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
@@ -340,19 +365,18 @@ describe("files", () => {
   })
 
   it("of a driver are one file, and a folder of its own for its parts", () => {
-    const drivers = new Set(paths.filter((path) => top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "") && path.split("/").length === 3))
+    const drivers = new Set(paths.filter(isDriverFile))
     none(
-      paths.filter((path) => top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "")).filter((path) => {
-        const parts = path.split("/")
-        return parts.length > 3 && !drivers.has(`${parts.slice(0, 3).join("/")}.ts`)
+      paths.filter((path) => driverFolderOf(path) !== undefined && !isDriverFile(path)).filter((path) => {
+        const folder = driverFolderOf(path)!
+        return !drivers.has(`${folder}/${path.slice(folder.length + 1).split("/")[0]}.ts`)
       }).map((path) => `${path}: no driver file beside its folder`)
     )
   })
 
   it("of a module include plugin.ts, and each plugin file exports plugin", () => {
     const plugins = own.filter(({ path }) =>
-      /^modules\/[^/]+\/plugin\.ts$/.test(path) ||
-      top(path) === "modules" && slotFolders.has(path.split("/")[1] ?? "") && path.split("/").length === 3
+      /^modules\/[^/]+\/plugin\.ts$/.test(path) || isDriverFile(path)
     )
     none(
       plugins.filter(({ code }) => !/export const plugin\b/.test(code)).map(({ path }) => `${path} exports no plugin`)

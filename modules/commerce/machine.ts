@@ -38,7 +38,8 @@
  * commit before each call to the retailer. The rules in words: modules/docs/reference/orders.md#transitions.
  */
 import type { Rollup } from "../../runtime/Rollups.ts"
-import type { EventDraft, WireObject } from "../../schemas/Event.ts"
+import type { EventDraft } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import { type PublicError, publicError, isPublicError } from "../../schemas/Errors.ts"
 import type { InvoiceStatus, Metadata } from "../../schemas/Invoice.ts"

@@ -7,7 +7,7 @@ import { Commit, type CommitCause, type CommitResult, noCause, type IdempotentRe
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { publicError, type PublicError, isPublicError } from "../../schemas/Errors.ts"
-import type { WireObject } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Network } from "../../schemas/Network.ts"

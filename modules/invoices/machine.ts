@@ -17,7 +17,8 @@
  */
 import type { NetworkCoverage } from "../../runtime/Chains.ts"
 import type { Rollup } from "../../runtime/Rollups.ts"
-import type { EventDraft, EventType, WireObject } from "../../schemas/Event.ts"
+import type { EventDraft, EventType } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { previousAttributes } from "../../schemas/Event.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import type { InvoiceStatus, InvoiceType, Metadata } from "../../schemas/Invoice.ts"

@@ -2,7 +2,8 @@
  * The rules of quotes: what a route costs, how long that holds, and what a transfer is worth. Pure.
  */
 import type { ErrorCode } from "../../schemas/Errors.ts"
-import { dataText, payorEventText, type WireObject } from "../../schemas/Event.ts"
+import { dataText, payorEventText } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { type EventPosition, eventIdOf, type InvoiceId, type QuoteId, type TokenId } from "../../schemas/Ids.ts"
 import {
   type BaseUnits,

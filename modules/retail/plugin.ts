@@ -1,4 +1,4 @@
-/** Retailers: the port that sellers of goods register at (`modules/retailers/`). */
+/** Retailers: the port that sellers of goods register at (`modules/retail/drivers/`). */
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Retailers } from "./service.ts"
 

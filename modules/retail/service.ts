@@ -127,7 +127,7 @@ export interface PlacedOrder {
 
 /** Every call ends within 10 s. Placing, tracking and canceling answer with the reports there are by now, perhaps none. */
 export interface RetailerDriver {
-  /** As its config entry: `retailers/http`. */
+  /** As its config entry: `retail/http`. */
   readonly name: string
   readonly environments: ReadonlyArray<Environment>
   /** `zipCode` null: not known yet. At most 50 items. */

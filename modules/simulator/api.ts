@@ -13,17 +13,14 @@ import { Network } from "../../schemas/Network.ts"
 import { Order } from "../../schemas/Order.ts"
 import { maximumCredit, usdWire } from "../../schemas/Money.ts"
 import { Payment } from "../../schemas/Payment.ts"
-import { orderTransitions } from "./rules.ts"
+import { invoiceActions, orderTransitions } from "./rules.ts"
 
 /** Blocks that a simulated transfer can be under, at most: above the deepest that any policy asks for. */
 export const maximumConfirmations = 10_000
 
 /** What to simulate, on the route named, else on the one shown last. */
 export const SimulateRequest = Schema.Struct({
-  action: Schema.Literals([
-    "pay", "partial", "overpay", "late", "confirm", "reorg", "drop", "wrong_token", "wrong_network", "missing_memo",
-    "duplicate", "expire", "settle", "fail_settlement"
-  ]).annotate({
+  action: Schema.Literals(invoiceActions).annotate({
     description: "`pay`: a transfer of what remains, or of `amount` usd_millis; `partial`: half of it; `overpay`: a tenth " +
       "more; `expire`: the invoice's time is over now, and a part payment keeps its grace; `late`: the same, then a " +
       "transfer to the address it had by then; `wrong_token`, `wrong_network`: a transfer that the invoice does not take; " +

@@ -11,9 +11,13 @@ import type { Shipment } from "../../schemas/Order.ts"
 import type { OrderState } from "../commerce/plugin.ts"
 import type { Aggregate, Command, InvoiceState } from "../invoices/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "../refunds/plugin.ts"
-import type { SimulateRequest } from "./api.ts"
 
-export type InvoiceAction = (typeof SimulateRequest.Type)["action"]
+/** What the simulator can do to an invoice: modules/docs/reference/simulator.md. */
+export const invoiceActions = [
+  "pay", "partial", "overpay", "late", "confirm", "reorg", "drop", "wrong_token", "wrong_network", "missing_memo",
+  "duplicate", "expire", "settle", "fail_settlement"
+] as const
+export type InvoiceAction = (typeof invoiceActions)[number]
 
 /**
  * Base units of a simulated transfer where the caller names no amount; `quotedUnits` pays what remains. A part is half of it,

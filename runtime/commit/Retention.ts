@@ -10,7 +10,8 @@ import type { Leases } from "../Leases.ts"
 import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
 import { preferIndexScans } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
-import type { EventType, WireObject } from "../../schemas/Event.ts"
+import type { EventType } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
 
 /** How long events are kept (modules/docs/reference/events.md#retention). */

@@ -1,5 +1,5 @@
 /** How events move sums: each change of an object exactly once, however many events tell of it. Pure. */
-import type { WireObject } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { bucketOf, type Rollup, type Width } from "../Rollups.ts"
 

@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { WireObject } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { Rollup } from "../Rollups.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"

@@ -7,8 +7,9 @@ import { suggestion } from "./Problem.ts"
 export type AnyPlugin = Plugin<any, any, any>
 
 /**
- * Where the built-in plugins of a slot are, below `modules/`. A feature is a folder with `plugin.ts`, a driver a file. A
- * feature's port has its drivers in a folder of their own, and an entry of `modules` names them `<folder>/<driver>`.
+ * Where the built-in plugins of a slot are, below `modules/`. A feature is a folder with `plugin.ts`, a driver a file.
+ * Drivers of a feature's own port are files in its folder `drivers/`; an entry of `modules` names one
+ * `<feature>/<driver>`.
  */
 const folderOf: Readonly<Record<Slot, string>> = {
   chains: "chains",
@@ -38,13 +39,9 @@ export const builtIns = (slot: Slot): Effect.Effect<ReadonlyArray<string>, never
     const pluginNames = yield* Effect.forEach(names.filter((name) => !slotFolders.has(name)), (name) =>
       Effect.gen(function*() {
         const files = yield* filesIn(path.join(folder, name))
-        if (files.includes("plugin.ts")) return [name]
-        const drivers = yield* Effect.filter(driverFiles(files), (file) =>
-          Effect.map(
-            Effect.orElseSucceed(fs.readFileString(path.join(folder, name, `${file}.ts`)), () => ""),
-            (text) => text.includes("export const plugin ")
-          ))
-        return drivers.map((driver) => `${name}/${driver}`)
+        if (!files.includes("plugin.ts")) return []
+        const drivers = driverFiles(yield* filesIn(path.join(folder, name, "drivers")))
+        return [name, ...drivers.map((driver) => `${name}/${driver}`)]
       }))
     return pluginNames.flat().toSorted()
   })
@@ -55,7 +52,19 @@ const driverFiles = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
 /** The file of a built-in plugin of that name, whether there is one or not; undefined where the name cannot be one. */
 const builtInFile = (slot: Slot, use: string): string | undefined => {
   if (isBuiltInName(use)) return slot === "modules" ? `${use}/plugin.ts` : `${folderOf[slot]}/${use}.ts`
-  return slot === "modules" && isDriverName(use) ? `${use}.ts` : undefined
+  if (slot !== "modules" || !isDriverName(use)) return undefined
+  const [feature, driver] = use.split("/")
+  return `${feature}/drivers/${driver}.ts`
+}
+
+/** Folders that drivers had before they moved to the feature whose port they serve, and these features. */
+const renamedFolders: ReadonlyMap<string, string> = new Map([["settlements", "settlement"], ["retailers", "retail"]])
+
+/** What a driver of an older config file is called today; undefined: it was not renamed. */
+const newNameOf = (use: string): string | undefined => {
+  const [folder = "", driver] = use.split("/")
+  const feature = renamedFolders.get(folder)
+  return feature === undefined ? undefined : `${feature}/${driver}`
 }
 
 const isBuiltInName = (use: string) => /^[a-z][a-z0-9-]*$/.test(use)
@@ -83,6 +92,10 @@ export const findPlugin = (
       const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
       if (exists) return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
       if (isDriverName(use)) {
+        const newName = newNameOf(use)
+        if (newName !== undefined) {
+          return yield* Effect.fail(`"${use}" is called "${newName}" now: write { "use": "${newName}" }`)
+        }
         return yield* Effect.fail(`no built-in plugin "${use}" in ${slot}. ${suggestion(use, yield* builtIns(slot))}`)
       }
     }

@@ -5,7 +5,8 @@
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, Conflict, noCause, type Write } from "../Commit.ts"
-import { type IdempotentCall, maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
+import type { IdempotentCall } from "../Http.ts"
+import { maximumAheadSeconds, MerchantClock } from "../MerchantClock.ts"
 import { Settings } from "../Settings.ts"
 import { advanceRetries } from "../webhooks/DeliveryRepo.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -23,7 +24,7 @@ interface Row {
   readonly seconds: bigint
 }
 
-const defaultCall: IdempotentCall = { cause: noCause, reply: () => undefined }
+const defaultCall: IdempotentCall<number> = { cause: noCause, reply: () => undefined }
 
 const limitError = publicError("VALIDATION_ERROR", {
   param: "seconds",
@@ -61,7 +62,7 @@ const make = Effect.gen(function*() {
     Effect.catch((error: SqlError.SqlError) => Effect.logWarning("Merchants' clocks were not read; they are read again", error))
   )
 
-  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: IdempotentCall) {
+  const step = Effect.fnUntraced(function*(merchantId: number, seconds: number, { cause, reply }: IdempotentCall<number>) {
     const [row] = yield* sql<Row>`
       SELECT merchant_id, version, seconds FROM merchant_clocks WHERE merchant_id = ${merchantId}`.pipe(Effect.orDie)
     const next = Number(row?.seconds ?? 0n) + seconds
@@ -87,7 +88,7 @@ const make = Effect.gen(function*() {
     return next
   })
 
-  const advance = (merchantId: number, seconds: number, call: IdempotentCall = defaultCall) =>
+  const advance = (merchantId: number, seconds: number, call: IdempotentCall<number> = defaultCall) =>
     step(merchantId, seconds, call).pipe(
       // Between the commit and what follows from it nobody goes away.
       Effect.uninterruptible,

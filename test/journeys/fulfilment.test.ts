@@ -22,8 +22,8 @@ class Mall extends Context.Service<Mall, { readonly service: Service; readonly k
       config: {
         ...config,
         modules: config.modules.map(({ use }) =>
-          use === "retailers/simulated"
-            ? { use: "retailers/http", options: { baseUrl, environment: "devnet", secrets: [...fulfilmentSecrets] } }
+          use === "retail/simulated"
+            ? { use: "retail/http", options: { baseUrl, environment: "devnet", secrets: [...fulfilmentSecrets] } }
             : { use })
       }
     })

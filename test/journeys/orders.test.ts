@@ -28,8 +28,8 @@ const mall = Layer.effect(Mall, Effect.gen(function*() {
     config: {
       ...config,
       modules: config.modules.map(({ use }) =>
-        use === "settlement/simulated" || use === "retailers/simulated"
-          ? { use, options: { auto: true, ...(use === "retailers/simulated" ? { shipAfterSeconds: 60, deliverAfterSeconds: 7_200 } : {}) } }
+        use === "settlement/simulated" || use === "retail/simulated"
+          ? { use, options: { auto: true, ...(use === "retail/simulated" ? { shipAfterSeconds: 60, deliverAfterSeconds: 7_200 } : {}) } }
           : { use })
     }
   })

@@ -4,24 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import {
-  apiVersion,
-  dataText,
-  Event,
-  type EventDraft,
-  eventIndex,
-  EventObject,
-  eventObjects,
-  eventText,
-  type EventType,
-  eventTypes,
-  payorDataText,
-  payorEventText,
-  payorObject,
-  previousAttributes,
-  type StoredEvent,
-  type WireObject
-} from "../../schemas/Event.ts"
+import { apiVersion, dataText, Event, type EventDraft, eventIndex, EventObject, eventObjects, eventText, type EventType, eventTypes, payorDataText, payorEventText, payorObject, previousAttributes, type StoredEvent } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { Invoice } from "../../schemas/Invoice.ts"
 import { Payment, PayorPayment, settlementFields } from "../../schemas/Payment.ts"

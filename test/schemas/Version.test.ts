@@ -5,17 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import {
-  dataText,
-  dataTextIn,
-  Event,
-  EventObject,
-  eventText,
-  payorDataText,
-  previousAttributes,
-  type StoredEvent,
-  type WireObject
-} from "../../schemas/Event.ts"
+import { dataText, dataTextIn, Event, EventObject, eventText, payorDataText, previousAttributes, type StoredEvent } from "../../schemas/Event.ts"
+import type { WireObject } from "../../schemas/WireObject.ts"
 import { Payment, PaymentMetadata, PaymentToken } from "../../schemas/Payment.ts"
 import { findVersion, knownVersion, newestVersion, downgrade, versions } from "../../schemas/Version.ts"
 

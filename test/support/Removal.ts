@@ -13,7 +13,7 @@ const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 
 /** What a deployment that only takes payments needs nothing of. */
 export const optionalModules: ReadonlyArray<string> = [
-  "commerce", "storefront", "retail", "retailers", "settlement", "settlements", "simulator"
+  "commerce", "storefront", "retail", "settlement", "simulator"
 ]
 
 /** Made by tools, or linked. */

@@ -5,7 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Aggregate, type Command, creationEvents, decide, nothingToScan } from "../../../modules/invoices/machine.ts"
-import { eventObjects, type WireObject } from "../../../schemas/Event.ts"
+import { eventObjects } from "../../../schemas/Event.ts"
+import type { WireObject } from "../../../schemas/WireObject.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { PaymentStatus } from "../../../schemas/Payment.ts"
 import { downgrade, versions } from "../../../schemas/Version.ts"

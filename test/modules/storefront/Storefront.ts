@@ -47,7 +47,7 @@ const answered = <A>(make: () => A) =>
 
 const retailer = Layer.effectDiscard(Effect.gen(function*() {
   yield* (yield* Retailers).register({
-    name: "retailers/test",
+    name: "retail/test",
     environments: ["devnet"],
     quote: ({ items }) =>
       answered(() => ({

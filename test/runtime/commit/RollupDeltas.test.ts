@@ -7,7 +7,8 @@ import { Effect } from "effect"
 import type { Append } from "../../../runtime/Commit.ts"
 import { deltasOf, groupRollups } from "../../../runtime/commit/RollupDeltas.ts"
 import { bucketOf, type Contribution, cover, type Rollup, width } from "../../../runtime/Rollups.ts"
-import { type EventDraft, type EventType, previousAttributes, type WireObject } from "../../../schemas/Event.ts"
+import { type EventDraft, type EventType, previousAttributes } from "../../../schemas/Event.ts"
+import type { WireObject } from "../../../schemas/WireObject.ts"
 import { commitOf, instance, commitDatabase, thing } from "./CommitFixture.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)

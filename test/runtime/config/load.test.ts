@@ -117,6 +117,20 @@ describe("a wrong config", () => {
       |                           ^^^^^^^^^^^^^^^^^^^^^`
     },
     {
+      promise: "names the new name of a driver that moved to its feature",
+      text: `{
+  "environments": ["devnet"],
+  "modules": [{ "use": "settlements/direct" }, { "use": "retailers/http" }]
+}`,
+      report: `c.jsonc: 2 problems
+  c.jsonc:3:24  modules[0].use: "settlements/direct" is called "settlement/direct" now: write { "use": "settlement/direct" }
+    3 |   "modules": [{ "use": "settlements/direct" }, { "use": "retailers/http" }]
+      |                        ^^^^^^^^^^^^^^^^^^^^
+  c.jsonc:3:57  modules[1].use: "retailers/http" is called "retail/http" now: write { "use": "retail/http" }
+    3 |   "modules": [{ "use": "settlements/direct" }, { "use": "retailers/http" }]
+      |                                                         ^^^^^^^^^^^^^^^^`
+    },
+    {
       promise: "names the variable where the value came from the environment",
       text: `{ "environments": ["devnet"] }`,
       environment: {

@@ -1,5 +1,5 @@
 /** How the simulated retailer reads an address: written in one form, and refused where a carrier could not deliver. */
-import type { AddressValidation, PostalAddress } from "../../retail/plugin.ts"
+import type { AddressValidation, PostalAddress } from "../../plugin.ts"
 import { zipCodes } from "./Shop.ts"
 
 /** Zip codes of countries whose form is known here; elsewhere any will do. */

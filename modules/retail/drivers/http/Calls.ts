@@ -2,11 +2,11 @@
 import { Clock, Effect, Metric, Random, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { KeyObject } from "node:crypto"
-import { retryAfterMillis } from "../../../runtime/webhooks/RetryPolicy.ts"
-import type { Environment } from "../../../schemas/Network.ts"
-import { RetailerUnavailable } from "../../retail/plugin.ts"
+import { retryAfterMillis } from "../../../../runtime/webhooks/RetryPolicy.ts"
+import type { Environment } from "../../../../schemas/Network.ts"
+import { RetailerUnavailable } from "../../plugin.ts"
 import { signatureOf } from "./Signature.ts"
-import { initializeSeries } from "../../../runtime/Telemetry.ts"
+import { initializeSeries } from "../../../../runtime/Telemetry.ts"
 
 /** Bytes of an answer that are read at most; 50 items, each field as long as it may be, take 200 KiB. */
 export const maximumAnswerBytes = 262_144

@@ -6,16 +6,16 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { randomUUID } from "node:crypto"
-import { driverLayer, HttpRetailerOptions } from "../../../modules/retailers/http.ts"
-import type { WantedItem } from "../../../modules/retail/plugin.ts"
+import { driverLayer, HttpRetailerOptions } from "../../../../modules/retail/drivers/http.ts"
+import type { WantedItem } from "../../../../modules/retail/plugin.ts"
 import {
   assertUnavailable, driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject
-} from "../../conformance/retailers.ts"
-import { knownOrder } from "../../fixtures/plugins/orderbook.ts"
-import { emptyDatabase } from "../../support/Database.ts"
-import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../../support/Fulfilment.ts"
-import { generousLimits } from "../../support/Limits.ts"
-import { configOf, exchange, type TestRequest, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
+} from "../../../conformance/retailers.ts"
+import { knownOrder } from "../../../fixtures/plugins/orderbook.ts"
+import { emptyDatabase } from "../../../support/Database.ts"
+import { callbackHeaders, Fulfilment, fulfilmentSecrets } from "../../../support/Fulfilment.ts"
+import { generousLimits } from "../../../support/Limits.ts"
+import { configOf, exchange, type TestRequest, type Service, startService, temporaryDirectory } from "../../../support/Service.ts"
 
 const want = (productId: string, quantity = 1, retailer = "amazon"): WantedItem => ({ retailer, productId, quantity })
 
@@ -192,7 +192,7 @@ class Desk extends Context.Service<Desk, Service>()("test/Desk") {
     const http = { baseUrl: "http://127.0.0.1:9", environment: "devnet", secrets: [...fulfilmentSecrets] }
     return yield* startService({
       directory: yield* temporaryDirectory,
-      config: { ...config, modules: [{ use: "retail" }, { use: "retailers/http", options: http }, { use: book }] }
+      config: { ...config, modules: [{ use: "retail" }, { use: "retail/http", options: http }, { use: book }] }
     })
   }))
 }

@@ -6,10 +6,10 @@
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
-import * as Plugin from "../../runtime/Plugin.ts"
-import { uuidV4 } from "../../runtime/Uuid.ts"
-import { Environment } from "../../schemas/Network.ts"
-import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
+import * as Plugin from "../../../runtime/Plugin.ts"
+import { uuidV4 } from "../../../runtime/Uuid.ts"
+import { Environment } from "../../../schemas/Network.ts"
+import { Retailers, RetailerUnavailable } from "../plugin.ts"
 import { CallbacksApi, handlers, signatureLayer } from "./http/Callbacks.ts"
 import { callsFromZero, firstPauseMillis, makeCalls } from "./http/Calls.ts"
 import { signingKey } from "./http/Signature.ts"
@@ -79,7 +79,7 @@ const register = Effect.fnUntraced(function*(options: typeof HttpRetailerOptions
     pauseMillis
   })
   yield* retailers.register({
-    name: "retailers/http",
+    name: "retail/http",
     environments: [options.environment],
     quote: Effect.fnUntraced(function*(request) {
       const idempotencyKey = `quote_${yield* uuidV4}`
@@ -119,7 +119,7 @@ export const driverLayer = (options: typeof HttpRetailerOptions.Type, pauseMilli
   Layer.effectDiscard(register(options, pauseMillis))
 
 export const plugin = Plugin.make({
-  name: "retailers/http",
+  name: "retail/http",
   slot: "modules",
   options: HttpRetailerOptions,
   needs: { retail: Retailers },

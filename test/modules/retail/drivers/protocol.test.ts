@@ -6,14 +6,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import type { OrderedItem, WantedItem } from "../../../modules/retail/plugin.ts"
-import { isFresh, isSignedBy, signatureOf, type SignedMessage, signingKey, toleranceMillis } from "../../../modules/retailers/http/Signature.ts"
-import { offerOf, quoteBody, reportsOf, validationOf } from "../../../modules/retailers/http/Wire.ts"
-import { trials, zipCodes } from "../../../modules/retailers/simulated/Shop.ts"
+import type { OrderedItem, WantedItem } from "../../../../modules/retail/plugin.ts"
+import { isFresh, isSignedBy, signatureOf, type SignedMessage, signingKey, toleranceMillis } from "../../../../modules/retail/drivers/http/Signature.ts"
+import { offerOf, quoteBody, reportsOf, validationOf } from "../../../../modules/retail/drivers/http/Wire.ts"
+import { trials, zipCodes } from "../../../../modules/retail/drivers/simulated/Shop.ts"
 import {
   AddressAnswer, AddressRequest, CancelRequest, PlacementRequest, QuoteAnswer, QuoteRequest, ReportsAnswer, RetailReport
-} from "../../../schemas/Retail.ts"
-import { addressIn } from "../../conformance/retailers.ts"
+} from "../../../../schemas/Retail.ts"
+import { addressIn } from "../../../conformance/retailers.ts"
 
 const guide = readFileSync(new URL("../../../modules/docs/guides/fulfilment.md", import.meta.url), "utf8")
 

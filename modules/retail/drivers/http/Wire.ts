@@ -1,14 +1,14 @@
 /** The port's words and the protocol's: pure, both ways. An answer that is not what was asked for is a sentence instead. */
 import { Result, Schema } from "effect"
-import { bodyFault } from "../../../runtime/http/Body.ts"
-import { usdMillis, usdWire } from "../../../schemas/Money.ts"
-import type { Environment } from "../../../schemas/Network.ts"
+import { bodyFault } from "../../../../runtime/http/Body.ts"
+import { usdMillis, usdWire } from "../../../../schemas/Money.ts"
+import type { Environment } from "../../../../schemas/Network.ts"
 import {
   AddressAnswer, QuoteAnswer, type RetailAddress, type RetailReport, type ReportsAnswer, ReportsAnswer as Reports
-} from "../../../schemas/Retail.ts"
+} from "../../../../schemas/Retail.ts"
 import type {
   AddressValidation, Offer, OrderedItem, PlacedOrder, Placement, PostalAddress, RetailerReport, WantedItem
-} from "../../retail/plugin.ts"
+} from "../../plugin.ts"
 
 /** Reads a body as one schema has it; a sentence for the operator where it is something else. */
 const makeReader = <A>(schema: Schema.Codec<A, any>) => {

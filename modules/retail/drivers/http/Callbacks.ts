@@ -3,20 +3,20 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { KeyObject } from "node:crypto"
-import { afterAdmission, type CalledEndpoint } from "../../../runtime/http/Admission.ts"
-import { errors, jsonText, RequiresAllSchemes, RateLimiter, WrappedErrors } from "../../../runtime/Http.ts"
-import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { isUuid, pathId } from "../../../schemas/Ids.ts"
-import type { Environment } from "../../../schemas/Network.ts"
-import { OrderId } from "../../../schemas/Order.ts"
-import { RetailReport } from "../../../schemas/Retail.ts"
-import { Retailers } from "../../retail/plugin.ts"
+import { afterAdmission, type CalledEndpoint } from "../../../../runtime/http/Admission.ts"
+import { errors, jsonText, RequiresAllSchemes, RateLimiter, WrappedErrors } from "../../../../runtime/Http.ts"
+import { type PublicError, publicError } from "../../../../schemas/Errors.ts"
+import { isUuid, pathId } from "../../../../schemas/Ids.ts"
+import type { Environment } from "../../../../schemas/Network.ts"
+import { OrderId } from "../../../../schemas/Order.ts"
+import { RetailReport } from "../../../../schemas/Retail.ts"
+import { Retailers } from "../../plugin.ts"
 import { isFresh, isSignedBy } from "./Signature.ts"
 import { reportOf } from "./Wire.ts"
 
 /** Checks that the fulfilment service signed this request, before anything of it is looked at. */
 export class RetailerSignature extends HttpApiMiddleware.Service<RetailerSignature>()(
-  "tillwire/modules/retailers/http/RetailerSignature",
+  "tillwire/modules/retail/http/RetailerSignature",
   {
     security: {
       retailerSignature: HttpApiSecurity.apiKey({ key: "x-service-signature", in: "header" }).pipe(

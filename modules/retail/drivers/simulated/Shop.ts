@@ -5,9 +5,9 @@
  */
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
-import { UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import { ItemFault, Retailer } from "../../../schemas/Order.ts"
-import type { Offer, OfferedItem, RefusedItem, ShippingOption, WantedItem } from "../../retail/plugin.ts"
+import { UsdMillis, usdMillis } from "../../../../schemas/Money.ts"
+import { ItemFault, Retailer } from "../../../../schemas/Order.ts"
+import type { Offer, OfferedItem, RefusedItem, ShippingOption, WantedItem } from "../../plugin.ts"
 
 /** A line of `catalogue.json`. */
 export const Product = Schema.Struct({

@@ -1,6 +1,6 @@
 /** What becomes of an order at the simulated retailer: told anew by every look, from the order and the time alone. */
-import type { Shipment } from "../../../schemas/Order.ts"
-import type { PlacedOrder, Placement, RetailerReport } from "../../retail/plugin.ts"
+import type { Shipment } from "../../../../schemas/Order.ts"
+import type { PlacedOrder, Placement, RetailerReport } from "../../plugin.ts"
 import { trials } from "./Shop.ts"
 
 /** How the simulated retailer works. */

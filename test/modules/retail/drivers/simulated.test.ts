@@ -4,11 +4,11 @@
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { plugin, readCatalogue } from "../../../modules/retailers/simulated.ts"
-import { catalogueOf, offer, priceStepMillis, priceSteps, trials } from "../../../modules/retailers/simulated/Shop.ts"
-import type { PlacedOrder, WantedItem } from "../../../modules/retail/plugin.ts"
-import { ItemFault, Retailer } from "../../../schemas/Order.ts"
-import { driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject } from "../../conformance/retailers.ts"
+import { plugin, readCatalogue } from "../../../../modules/retail/drivers/simulated.ts"
+import { catalogueOf, offer, priceStepMillis, priceSteps, trials } from "../../../../modules/retail/drivers/simulated/Shop.ts"
+import type { PlacedOrder, WantedItem } from "../../../../modules/retail/plugin.ts"
+import { ItemFault, Retailer } from "../../../../schemas/Order.ts"
+import { driverOf, placedOrderOf, placementOf, retailerConformance, type RetailerLayer, RetailerSubject } from "../../../conformance/retailers.ts"
 
 const layerOf = (options: (typeof plugin.options & {})["Type"]) => plugin.layer(options) as RetailerLayer
 

@@ -6,9 +6,9 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import products from "./simulated/catalogue.json" with { type: "json" }
-import { MerchantClock } from "../../runtime/MerchantClock.ts"
-import * as Plugin from "../../runtime/Plugin.ts"
-import { Retailers, RetailerUnavailable } from "../retail/plugin.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import * as Plugin from "../../../runtime/Plugin.ts"
+import { Retailers, RetailerUnavailable } from "../plugin.ts"
 import { validateAddress } from "./simulated/Address.ts"
 import { cancellationReports, placementReports, trackingReports } from "./simulated/Fulfilment.ts"
 import { catalogueOf, offer, Product, trials, unavailableTries, zipCodes } from "./simulated/Shop.ts"
@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
   }
 
   yield* retailers.register({
-    name: "retailers/simulated",
+    name: "retail/simulated",
     environments: ["devnet"],
     quote: ({ environment, items, merchantId, zipCode }) =>
       zipCode === zipCodes.unavailable || items.some(({ productId }) => productId === trials.quoteUnavailable)
@@ -86,7 +86,7 @@ const make = Effect.fnUntraced(function*(options: typeof SimulatedOptions.Type) 
 })
 
 export const plugin = Plugin.make({
-  name: "retailers/simulated",
+  name: "retail/simulated",
   slot: "modules",
   environments: ["devnet"],
   options: SimulatedOptions,
